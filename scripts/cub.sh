@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the programs of tests/cub with NVIDIA's compiler and its library of device-wide algorithms, and runs each so many times on fresh
-# random data under `margay exec`: cub.sh ORACLE-FOLDER MARGAY RUNS [PROGRAM...]. Ends with 1 if a run of some algorithm was wrong.
+# Builds the programs of tests/cub with NVIDIA's compiler and CUB, and runs each RUNS times on fresh random data under `margay exec`:
+# cub.sh ORACLE-FOLDER MARGAY RUNS [PROGRAM...]. Exits with 1 if a result is wrong.
 # Headers and the library that is linked with come from PyPI too, beside the compiler (scripts/oracle.sh).
 set -euo pipefail
 folder=$(realpath "${1:?folder of the compiler}") margay=${2:?margay} runs=${3:?runs}
@@ -12,7 +12,7 @@ toolkit=$(dirname "$bin")
 mkdir -p "$folder/cub/lib"
 ln -sfn "$(find "$toolkit/lib" -name 'libcudart.so.*' | sort | tail -n 1)" "$folder/cub/lib/libcudart.so"
 include=$(dirname "$(dirname "$(find "$toolkit/" -path '*/cub/cub.cuh' | head -n 1)")")
-[ -n "$include" ] || { echo "the packages hold no cub.cuh" >&2; exit 1; }
+[ -n "$include" ] || { echo "the packages contain no cub.cuh" >&2; exit 1; }
 
 # Two of them are built in halves: a compiler's memory is finite.
 build() {

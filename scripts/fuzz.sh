@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes for a number of seconds; what follows are features for cargo. libFuzzer's targets take half of the time where `cargo
-# +nightly fuzz` works; the harness's loop, which needs nothing, takes the rest, and all of the front end where it does not.
+# fuzz.sh SECONDS [CARGO-FEATURES]: fuzzes for a number of seconds. If `cargo +nightly fuzz` works, the libFuzzer targets take half of
+# the time and the harness's own loop the rest; otherwise the loop takes all of it.
 set -euo pipefail
 time=$1
 shift
@@ -15,6 +15,6 @@ if $cargo +nightly fuzz --version >/dev/null 2>&1; then
     time=$((time - 3 * each))
     only=(--engines-only)
 else
-    echo "no cargo-fuzz with a nightly compiler: the harness's own loop does all of it"
+    echo "no cargo-fuzz with a nightly compiler: using only the harness's own loop"
 fi
 $cargo run --release -q -p margay-harness "$@" --bin fuzz -- --seconds "$time" "${only[@]}"

@@ -7,7 +7,7 @@ python=$(command -v python3) || { echo "python3 is needed: apt-get install pytho
 "$python" -m venv "$folder/python"
 "$folder/python/bin/pip" install -q nvidia-cuda-nvcc nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm numpy
 ptxas=$(find "$folder/python" -name ptxas -type f | head -n 1)
-[ -n "$ptxas" ] || { echo "the packages hold no ptxas" >&2; exit 1; }
+[ -n "$ptxas" ] || { echo "the packages contain no ptxas" >&2; exit 1; }
 chmod +x "$(dirname "$ptxas")"/*
 ln -sfn "$(realpath "$(dirname "$ptxas")")" "$folder/bin"
 "$folder/bin/ptxas" --version | tail -n 2

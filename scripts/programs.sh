@@ -56,7 +56,7 @@ try() {
         tail -n 20 "$out.log"
         failed=1
     elif said=$("$margay" exec -- "$out" 2>"$out.log") && [ "$said" = ok ]; then
-        echo "right: $1"
+        echo "ok: $1"
     else
         printf 'FAILED: %s\n%s\n' "$1" "$said"
         tail -n 20 "$out.log"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs through apt what a fresh Debian or Ubuntu with Rust lacks, and says so. Does nothing where nothing is missing.
+# Installs missing packages with apt on a fresh Debian or Ubuntu with Rust, and reports them. Does nothing if nothing is missing.
 set -euo pipefail
 
 if ! command -v cargo >/dev/null; then
@@ -11,7 +11,7 @@ missing=()
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then
   if ! command -v apt-get >/dev/null; then
-    echo "missing: ${missing[*]}, and there is no apt-get: install them yourself" >&2
+    echo "missing: ${missing[*]}; apt-get is not available, so install them manually" >&2
     exit 1
   fi
   sudo=$([ "$(id -u)" = 0 ] || echo sudo)
@@ -25,7 +25,7 @@ fi
 here=$(dirname "$0")
 if [ -z "$("$here/llvm.sh")" ] && command -v apt-get >/dev/null; then
   sudo=$([ "$(id -u)" = 0 ] || echo sudo)
-  $sudo apt-get update -q || echo "the list of packages could not be renewed: looking in the old one"
+  $sudo apt-get update -q || echo "apt-get update failed: using the old package list"
   for version in 22 21 20 19; do
     apt-cache show "llvm-$version-dev" >/dev/null 2>&1 || continue
     echo "installing llvm-$version-dev (for the SIMD engine) with apt-get"

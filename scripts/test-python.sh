@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test-python.sh TARGET [TESTS]: installs the wheel of TARGET/wheel into an empty virtual environment and runs python/tests there, in a
-# folder without the sources and with nothing of LLVM's tools on the path. What needs packages that cannot be had is skipped and says so.
+# test-python.sh TARGET [TESTS]: installs the wheel of TARGET/wheel into a clean virtual environment and runs python/tests there, in a
+# folder without the sources and without LLVM's tools in PATH. Tests whose packages are not available are skipped with a message.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wheel=$(realpath "$1"/wheel/*.whl)
@@ -9,7 +9,7 @@ room=$(mktemp -d)
 trap 'rm -rf "$room"' EXIT
 python3 -m venv "$room/environment"
 "$room/environment/bin/pip" install -q "$wheel[test]"
-"$room/environment/bin/pip" install -q cuda-bindings || echo "skipped: tests/test_bindings.py, whose package cannot be had from PyPI here"
+"$room/environment/bin/pip" install -q cuda-bindings || echo "skipped: tests/test_bindings.py, whose package is not available from PyPI here"
 cp -r python/tests "$room/tests"
 # Pages and recipes, whose commands are tested too.
 cp -r docs action.yml "$room"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# wheel.sh TARGET: makes TARGET/wheel/margay-*.whl of what `make release` built: the command, the libraries, LLVM and the Python
-# package. Whoever installs it needs no compiler and no LLVM.
+# wheel.sh TARGET: packs the output of `make release` into TARGET/wheel/margay-*.whl: the command, the libraries, LLVM and the Python
+# package. Installing it requires no compiler and no LLVM.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "$1")

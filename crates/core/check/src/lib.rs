@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A module may have megabytes of code, so bodies are not kept: [`check()`] resolves, checks and drops one [`Body`] at a time,
-//! and whoever lowers a function asks [`Checked::body`] for it again. Both ways are the same code.
+//! and lowering requests a function again with [`Checked::body`]. Both use the same code.
 #![forbid(unsafe_code)]
 
 mod body;
@@ -43,7 +43,7 @@ pub struct Checked {
 /// The map of the hot paths. Keys are short strings of the module, and the standard hasher costs more than the look-up.
 type FxHashMap<K, V> = std::collections::HashMap<K, V, rustc_hash::FxBuildHasher>;
 
-/// Checks a parsed module. `None` when an error was found; warnings do not stand in the way.
+/// Checks a parsed module. `None` if there are errors; warnings do not matter.
 /// The diagnostics hold those of the parser too, in order of position.
 pub fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<Diagnostic>) {
     module::check(parsed, options)

@@ -7,9 +7,9 @@ use margay_syntax::{
     diag::{Code, Diagnostic, Severity},
 };
 
-/// More findings than this are dropped: nobody reads them, and memory stays bounded.
+/// Further findings are dropped, to bound memory.
 const LIMIT: usize = 10_000;
-/// So many warnings are kept; whoever reads them all has read enough.
+/// The number of warnings that are kept.
 const WARNINGS: usize = 1_000;
 
 /// The findings of a check.
@@ -19,7 +19,7 @@ pub(crate) struct Report {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Whose verdict.
     pub(crate) verdict: Verdict,
-    /// True while nobody will read what is found: a body that has passed is resolved again.
+    /// True while findings are discarded: a body that has passed is resolved again.
     pub(crate) silent: bool,
     /// Number of errors so far.
     pub(crate) errors: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Report {
     warnings: usize,
     /// Where the parser found errors, in order: names may be missing near them.
     pub(crate) broken: Vec<u32>,
-    /// The lines that those stand on, in order.
+    /// Their lines, in order.
     broken_lines: Vec<Span>,
     /// Suggestions ("did you mean") are costly; they stop after a while.
     pub(crate) suggestions_left: u32,

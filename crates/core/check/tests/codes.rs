@@ -8,7 +8,7 @@ use margay_check::Options;
 use margay_isa::Target;
 use margay_syntax::diag::{Code, Severity};
 
-/// Makes a module of an example: a whole one, what stands at module level, or statements of a body.
+/// Makes a module of an example: a whole one, what is at module level, or statements of a body.
 fn complete(example: &str) -> String {
     const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
     let starts = |words: &[&str]| words.iter().any(|w| example.trim_start().starts_with(w));
@@ -27,7 +27,7 @@ fn complete(example: &str) -> String {
     }
 }
 
-/// The fenced example behind a word.
+/// The fenced example after a word.
 fn example(page: &str, word: &str) -> String {
     let at = page.find(&format!("\n{word}:\n")).unwrap_or_else(|| panic!("no {word} example: {page}"));
     let fence = "```ptx\n";

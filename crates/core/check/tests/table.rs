@@ -1,5 +1,5 @@
 //! The instruction table holds together: each form has instructions that read back as that form, is there under some version
-//! and target that exist, and names the section of the manual that it stands in.
+//! and target that exist, and names the section of the manual that it is in.
 
 use margay_check::{FuncId, Options, check};
 use margay_isa::{Form, Mod, Opcode, Rule, Shape, Since, Target, Type, Variant, Version, sample};

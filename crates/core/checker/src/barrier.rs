@@ -21,7 +21,7 @@ pub struct Arrival {
     at: Place,
     callers: Vec<Frame>,
     aligned: bool,
-    /// The instruction says how many threads take part: different instructions may meet.
+    /// The instruction gives the number of participating threads: different instructions may arrive at the same barrier.
     counted: bool,
 }
 
@@ -34,7 +34,7 @@ impl Arrival {
 /// The arrivals at a CTA's barriers, and each thread's last memory access or arrival.
 pub struct Arrivals {
     open: HashMap<u32, Vec<Arrival>>,
-    /// By warp: where in the kernel its lanes last accessed memory or arrived. No lane stands in two.
+    /// By warp: where in the kernel its lanes last accessed memory or arrived. Each lane is in one entry.
     last: Vec<Vec<(u32, Place)>>,
 }
 
@@ -153,7 +153,7 @@ impl Graph {
     }
 
     /// Whether a thread that goes from `last` to the kernel's end and not to a barrier must pass code that strictly follows the
-    /// barrier: the barrier stands in a condition or loop that has ended. Else it may have ended early.
+    /// barrier: the barrier is in a condition or loop that has ended. Otherwise it may have exited early.
     fn is_skipped(&self, (barrier, last): (SourcePlace, SourcePlace)) -> bool {
         let (Some(b), Some(l)) = (self.blocks.get(&barrier.span.start), self.blocks.get(&last.span.start)) else {
             return false;

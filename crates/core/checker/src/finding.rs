@@ -10,7 +10,7 @@ pub struct What {
     pub memory: bool,
     /// Races.
     pub races: bool,
-    /// Uses of uninitialised values.
+    /// Uses of uninitialized values.
     pub init: bool,
     /// Barriers and warp operations that not all required threads reach.
     pub sync: bool,
@@ -35,8 +35,8 @@ impl What {
         self.memory || self.races || self.init || self.sync
     }
 
-    /// Words with commas between: `memory`, `races`, `init`, `sync`, `leaks`, `api`, `unused`, `all`. `bounds` is an older word for
-    /// `memory`, and `undefined` for `all`. The error names the word that is none.
+    /// Comma-separated words: `memory`, `races`, `init`, `sync`, `leaks`, `api`, `unused`, `all`. `bounds` is an older word for
+    /// `memory`, and `undefined` for `all`. The error names the invalid word.
     pub fn parse(words: &str) -> Result<What, String> {
         let mut what = What::NONE;
         for word in words.split(',').map(str::trim) {
@@ -65,11 +65,11 @@ impl What {
 pub enum FindingKind {
     /// Two accesses without order.
     Race,
-    /// The use of an uninitialised value.
+    /// The use of an uninitialized value.
     Uninitialised,
     /// A barrier or warp operation that not all required threads reach.
     Synchronisation,
-    /// An access outside of its variable.
+    /// An access outside its variable.
     Bounds,
     /// Leaked memory.
     Leak,
@@ -123,7 +123,7 @@ pub struct Finding {
     pub parties: Vec<Party>,
     /// Values and further facts.
     pub notes: Vec<String>,
-    /// The missing synchronisation, and where to add it.
+    /// The missing synchronization, and where to add it.
     pub help: Option<String>,
     /// Number of occurrences.
     pub times: u64,

@@ -1,6 +1,6 @@
-//! Reads of uninitialised memory: shared, local, global and the device heap.
+//! Reads of uninitialized memory: shared, local, global and the device heap.
 //!
-//! An element counts as uninitialised if none of its bytes was written, since compilers copy structures with their
+//! An element counts as uninitialized if none of its bytes was written, since compilers copy structures with their
 //! padding. An element of a vector, or of several that are loaded together, may be padding as a whole. Host writes,
 //! copies and fills count as writes ([`margay_exec::mem::Writes`]), and so do initial values of variables. Each memory
 //! location is reported once.
@@ -104,7 +104,7 @@ impl Checker {
                     _ => state.marks.is_blank(*at, *bytes),
                 };
                 // An access of several elements, or one that adjoins others, may copy a structure with padding: it is
-                // initialised if any element was written. What is loaded is followed.
+                // initialized if any element was written. What is loaded is followed.
                 let missing = match home {
                     Home::Global if !e.tracked => elements.clone().find(|x| blank(x)),
                     Home::Global => {
@@ -131,7 +131,7 @@ impl Checker {
         }
     }
 
-    /// Marks what a lane stores of a value some of whose elements are undefined: these are as if nobody had written them.
+    /// Marks what a lane stores of a partly undefined value: the undefined elements count as not written.
     fn store_undefined(&self, state: &mut State, e: &MemoryEvent<'_>, lane: u32, home: Home) {
         let step = u64::from(e.element.max(1));
         for (i, lanes) in e.undefined.iter().enumerate().take((u64::from(e.size) / step) as usize) {
@@ -244,8 +244,8 @@ impl Checker {
         });
     }
 
-    /// Whether all that lies between the first and the last byte of an access of a row of lanes was written: the usual case of lanes
-    /// that are neighbours.
+    /// Whether all bytes between the first and the last byte of an access by a row of lanes were written: the usual case of lanes
+    /// that are neighbors.
     fn is_whole_row(&self, state: &mut State, e: &MemoryEvent<'_>) -> bool {
         /// Bytes at most, that this is less work than to look at each lane.
         const MOST: u64 = 8192;

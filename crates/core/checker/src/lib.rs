@@ -1,4 +1,4 @@
-//! Finds errors of a launch that do not stop it: races, uses of uninitialised values, barriers that only a part of a
+//! Finds errors of a launch that do not stop it: races, uses of uninitialized values, barriers that only a part of a
 //! CTA reaches. `docs/checker.md` says what is checked, and what is not.
 //!
 //! ```text
@@ -407,7 +407,7 @@ impl Observer for Checker {
         let within = |at: &u64| at.wrapping_sub(e.shared.0) < e.shared.1;
         state.copied.retain(|at, _| !within(at));
         state.shadow.forget(e.shared.0, e.shared.1);
-        // The part reserved by the system is initialised.
+        // The part reserved by the system is initialized.
         state.marks.mark(e.shared.0, self.image.reserved_shared.into());
         state.threads.forget(e.shared.0, e.shared.1);
         let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));

@@ -1,10 +1,10 @@
-//! Detects accesses that leave what their pointer points to and hit a neighbour, which violates no bounds: through a
+//! Detects accesses that leave what their pointer points to and hit a neighbor, which violates no bounds: through a
 //! kernel argument another allocation than its own, from one variable in shared memory the next one.
 //!
 //! The argument or variable that an address derives from is found by a data-flow analysis of the kernel's code, once per kernel:
 //! from loads of 64-bit parameters through `mov`, `cvta`, additions, subtractions and selections. Differences of two
 //! pointers, and addresses with two sources, derive from no argument. Calls of functions that are not inlined are not
-//! analysed.
+//! analyzed.
 
 use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name};
 use margay_exec::{Memory, MemoryEvent};
@@ -40,10 +40,10 @@ impl Source {
 /// The arguments and variables that the addresses of the kernel's accesses derive from, by place.
 #[derive(Default)]
 pub struct Arguments {
-    /// The analysed kernel.
+    /// The analyzed kernel.
     kernel: Option<FuncId>,
     by_place: Map<u32, Source>,
-    /// The first and last address of each argument's allocation; `None` if it is no pointer.
+    /// The first and last address of each argument's allocation; `None` if it is not a pointer.
     targets: Map<u32, Option<(u64, u64)>>,
 }
 
@@ -169,7 +169,7 @@ impl Checker {
         let inside = |address: u64| e.memory.find(address).is_some_and(|a| address + size <= a.end());
         let stray = lanes(e.actor.lanes).find(|l| {
             let address = e.addresses[*l as usize];
-            // An access outside of all allocations is a fault.
+            // An access outside every allocation is a fault.
             (address < base || address + size > end) && inside(address)
         });
         let Some(lane) = stray else { return };
@@ -197,7 +197,7 @@ impl Checker {
         });
     }
 
-    /// Looks for lanes whose address derives from a variable in shared memory and lies outside of it.
+    /// Finds lanes whose address derives from a variable in shared memory but is outside it.
     fn look_behind_variable(&self, state: &mut State, e: &MemoryEvent<'_>, id: GlobalId) {
         let variable = self.image.ir.global(id);
         let (Some((window, bytes)), Some(at)) = (e.windows.first(), self.image.addresses.get(id.0 as usize)) else {

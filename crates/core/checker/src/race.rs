@@ -291,7 +291,7 @@ impl Checker {
         });
     }
 
-    /// The synchronisation that would order two accesses, and where to add it.
+    /// The synchronization that would order two accesses, and where to add it.
     fn missing(&self, cause: Cause, distance: Distance, (first, second): (&Site, &Site)) -> String {
         let (from, to) = (self.line(first.in_kernel()), self.line(second.in_kernel()));
         let between =
@@ -368,7 +368,7 @@ impl Checker {
         });
     }
 
-    /// Operations on a barrier object are strong accesses to it; its initialisation is a plain write. Its invalidation is none:
+    /// Operations on a barrier object are strong accesses to it; its initialization is a plain write. Its invalidation is none:
     /// the last warp that uses a `cuda::pipeline` knows of the others by an atomic of one lane of each, after a
     /// `match.sync`, which orders no memory but shows that all lanes have come.
     pub(crate) fn access_object(

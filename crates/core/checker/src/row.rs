@@ -158,7 +158,7 @@ impl Row {
                 if self.quick(cell, kinds, lanes(0), ALL) {
                     return;
                 }
-                // Many readers: still alike for all words, if there is no write that they might race with.
+                // Many readers: still the same for all words, if there is no write that they might race with.
                 let cell = *cell;
                 let is_harmless = |r: &Record| !kinds[r.site() as usize].writes || self.has_seen(*r, lanes(0));
                 if !self.kind.writes && shadow.all(&cell, is_harmless) {
@@ -249,7 +249,7 @@ fn access_word(
             }
             let earlier = kinds[r.site() as usize];
             if !writes && !earlier.writes {
-                // Two reads: one of them may stand for both.
+                // Two reads: one of them may represent both.
                 let covered = || match alike {
                     true => row.has_seen(r, group),
                     false => find(&r).is_none(),
@@ -283,7 +283,7 @@ fn access_word(
     if !joined {
         list.push(Record::new((row.who(), group), row.now, row.site, mask));
         if writes {
-            // The last write stands in front: it never gives way.
+            // The last write comes first: it is never dropped.
             list.swap(0, kept);
         }
     }

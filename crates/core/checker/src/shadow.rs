@@ -188,7 +188,7 @@ impl Record {
 /// The records of a line.
 #[derive(Clone, Copy)]
 struct Line {
-    /// Those of the first word, which stand for all.
+    /// Those of the first word, which represent all words.
     cell: Cell,
     form: Form,
 }
@@ -304,7 +304,7 @@ impl Shadow {
         place
     }
 
-    /// Lets one cell stand for all words of a line, whose cells have just become alike by a row of accesses of
+    /// Lets one cell represent all words of a line, whose cells have just become equal by a row of accesses of
     /// `1 << shift` words each.
     pub fn narrow(&mut self, address: u64, shift: u8) {
         let (page, index) = self.line(address);

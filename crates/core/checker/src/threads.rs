@@ -1,4 +1,4 @@
-//! The vector clock of each thread, and how synchronisation changes it (manual, sections 8.8 and 8.9).
+//! The vector clock of each thread, and how synchronization changes it (manual, sections 8.8 and 8.9).
 //!
 //! * A barrier orders what its participants did before they arrived before what the waiting ones do afterwards:
 //!   arrivals gather a clock, which the waiting threads receive when the barrier completes.
@@ -214,7 +214,7 @@ impl CtaThreads {
         self.threads[warp as usize * LANES + lane as usize].passed
     }
 
-    /// Joins all that lanes have seen and done into a clock.
+    /// Joins everything that lanes have seen and done into a clock.
     pub fn gather(&self, who: Who, time: Time, to: &mut Clock) {
         let mut last: Option<&Arc<Clock>> = None;
         for lane in lanes(who.lanes) {
@@ -370,7 +370,7 @@ impl Threads {
         }
     }
 
-    /// Applies a synchronisation.
+    /// Applies a synchronization.
     pub fn sync(&mut self, cta: &mut CtaThreads, who: Who, kind: SyncKind) {
         if !matches!(kind, SyncKind::Exchange) {
             cta.published[who.warp as usize] = self.now;

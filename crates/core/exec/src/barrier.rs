@@ -95,7 +95,7 @@ impl Barrier {
         }
     }
 
-    /// Lanes that have arrived, by warp, and whether all threads of the CTA take part.
+    /// Lanes that have arrived, by warp, and whether all threads of the CTA participate.
     pub fn participants(&self) -> (&[u32], bool) {
         (&self.arrived, self.expected == 0)
     }

@@ -13,7 +13,7 @@ pub enum Count {
     Lanes,
     /// Accesses in which all lanes, or all lanes of each row of 4 or more, use one address.
     Uniform,
-    /// Accesses in which neighbouring lanes (of such rows) use neighbouring addresses: coalesced.
+    /// Accesses in which neighboring lanes (of such rows) use neighboring addresses: coalesced.
     Contiguous,
     /// All other accesses: gathers and scatters.
     Scattered,

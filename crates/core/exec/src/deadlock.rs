@@ -1,4 +1,4 @@
-//! The fault of threads that all wait for each other, the same whichever engine finds it and in whatever order they arrived.
+//! The deadlock fault, which is the same for all engines and orders of arrival.
 
 use crate::FaultKind;
 

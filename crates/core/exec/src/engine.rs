@@ -130,7 +130,7 @@ pub struct Grid<'a> {
     undefined: OnceLock<Box<Fault>>,
     /// The parameter block, inside device memory (`cvta.param` yields a generic address of it).
     params: Arc<Allocation>,
-    /// The workspace of cooperative groups for grid synchronisation, in cooperative launches.
+    /// The workspace of cooperative groups for grid synchronization, in cooperative launches.
     workspace: Option<Arc<Allocation>>,
     /// Host time at which the launch began.
     pub started: Instant,
@@ -268,16 +268,16 @@ pub trait Engine: Send + Sync {
     fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop>;
 }
 
-/// How much time to spend on optimising code.
+/// How much time to spend on optimizing code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Effort {
     /// Cheap passes only, for code that is needed soon.
     Light,
-    /// Full optimisation, for kernels that run for long.
+    /// Full optimization, for kernels that run for long.
     Full,
 }
 
-/// The properties of a launch that code is specialised for.
+/// The properties of a launch that code is specialized for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CodeShape {
     /// Threads of a CTA in x, y, z.
@@ -288,7 +288,7 @@ pub struct CodeShape {
     pub turns: bool,
     /// The code counts what it executes.
     pub count: bool,
-    /// The code reports accesses and synchronisation to an observer.
+    /// The code reports accesses and synchronization to an observer.
     pub observe: bool,
 }
 

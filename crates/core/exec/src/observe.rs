@@ -183,7 +183,7 @@ impl Ordering {
     }
 }
 
-/// An operation that synchronises threads.
+/// An operation that synchronizes threads.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncEvent<'a> {
     /// Who executes it, and where.
@@ -192,7 +192,7 @@ pub struct SyncEvent<'a> {
     pub kind: SyncKind,
 }
 
-/// Kinds of synchronisation.
+/// Kinds of synchronization.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SyncKind {
     /// Arrival at a `bar`/`barrier`. [`Observer::barrier`] reports its completion.
@@ -201,7 +201,7 @@ pub enum SyncKind {
         id: u32,
         /// `.aligned`: all threads of a warp must execute the same instruction.
         aligned: bool,
-        /// The instruction says how many threads take part: different instructions may meet.
+        /// The instruction gives the number of participating threads: different instructions may arrive at the same barrier.
         counted: bool,
     },
     /// `barrier.cluster.arrive`; `.relaxed` has no release semantics.
@@ -236,7 +236,7 @@ pub enum SyncKind {
     Wait {
         /// For bulk copies.
         bulk: bool,
-        /// Number of groups that may be pending; `None` for `wait_all`, which also waits for copies outside of groups.
+        /// Number of groups that may be pending; `None` for `wait_all`, which also waits for copies outside groups.
         pending: Option<u32>,
     },
     /// Threads exit.
@@ -264,7 +264,7 @@ impl SyncKind {
 /// An operation on a barrier object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObjectStep {
-    /// Initialisation.
+    /// Initialization.
     Initialise,
     /// Invalidation.
     Invalidate,
@@ -289,7 +289,7 @@ pub struct BarrierEvent<'a> {
     pub cta: [u32; 3],
     /// Barrier number.
     pub id: u32,
-    /// All threads that have not exited take part, rather than a number of them.
+    /// All threads that have not exited participate, rather than a given number.
     pub all: bool,
     /// Lanes that arrived, by warp.
     pub arrived: &'a [u32],
@@ -313,7 +313,7 @@ pub struct CtaEvent<'a> {
 /// The subject of an [`UndefinedEvent`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Concern {
-    /// The use of an uninitialised value.
+    /// The use of an uninitialized value.
     Uninitialised,
     /// Inactive lanes in the member mask of a warp operation.
     Participants,
@@ -334,9 +334,9 @@ pub struct UndefinedEvent<'a> {
     pub origin: Option<(FuncId, SourcePlace)>,
 }
 
-/// Receives accesses and synchronisation events from the engine.
+/// Receives accesses and synchronization events from the engine.
 pub trait Observer: Sync {
-    /// Whether the events of compiled code suffice for a launch of `kernel`: accesses and synchronisation, but neither the values of
+    /// Whether the events of compiled code suffice for a launch of `kernel`: accesses and synchronization, but neither the values of
     /// registers nor the ends of stack frames.
     fn is_content_with_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
         let _ = (image, kernel);
@@ -363,7 +363,7 @@ pub trait Observer: Sync {
         let _ = event;
     }
 
-    /// A synchronisation.
+    /// A synchronization.
     fn sync(&self, event: &SyncEvent<'_>) {
         let _ = event;
     }

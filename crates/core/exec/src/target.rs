@@ -39,7 +39,7 @@ pub fn alloca_beyond(size: u64, at: u64, local_size: u32) -> (FaultKind, String)
     (FaultKind::Stack(what), format!("the stack ends at {local_size:#x}; {at:#x} are in use"))
 }
 
-/// The fault of a `stackrestore` of a value outside of `bottom..=top`, the end of the frame and of the stack; and its
+/// The fault of a `stackrestore` of a value outside `bottom..=top`, the end of the frame and of the stack; and its
 /// note.
 pub fn restore_beyond(value: u64, bottom: u64, top: u64) -> (FaultKind, String) {
     let what = format!("`stackrestore` of {value:#x}, which no `stacksave` of this function returned");

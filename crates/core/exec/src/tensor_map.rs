@@ -66,7 +66,7 @@ impl ElementKind {
         }
     }
 
-    /// The bytes of the NaN that fills elements outside of the tensor.
+    /// The bytes of the NaN that fills elements outside the tensor.
     fn nan(self) -> &'static [u8] {
         match self.0 {
             6 | 10 => &[0xff, 0x7f],
@@ -92,7 +92,7 @@ pub struct TensorMap {
     pub swizzle: u8,
     /// For 128 bytes: 0 16 bytes, 1 32 bytes, 2 32 bytes with a flip of 8, 3 64 bytes.
     pub atomicity: u8,
-    /// Elements outside of the tensor read as NaN, not zero.
+    /// Elements outside the tensor read as NaN, not zero.
     pub nan_fill: bool,
     /// The parameters of im2col mode, which replace the box.
     pub im2col: Option<Im2col>,
@@ -475,7 +475,7 @@ impl TensorMap {
         Ok(())
     }
 
-    /// The fill pattern for elements outside of the tensor.
+    /// The fill pattern for elements outside the tensor.
     pub fn fill(&self, bytes: usize) -> Vec<u8> {
         let pattern: &[u8] = if self.nan_fill { self.element.nan() } else { &[0] };
         pattern.iter().copied().cycle().take(bytes).collect()
@@ -509,7 +509,7 @@ pub fn field(has: impl Fn(Mod) -> bool) -> Option<(usize, usize, u64)> {
         (Mod::BoxDim, (16, 2, 4)),
         (Mod::ElementStride, (26, 2, 4)),
         (Mod::GlobalDim, (56, 8, 4)),
-        // Maps have four strides. ptxas accepts ordinal 4 for `tcgen05`, which lies behind the map.
+        // Maps have four strides. ptxas accepts ordinal 4 for `tcgen05`, which is past the end of the map.
         (Mod::GlobalStride, (96, 8, 4)),
     ];
     fields.into_iter().find(|(m, _)| has(*m)).map(|(_, f)| f)

@@ -63,7 +63,7 @@ pub enum Builtin {
     Free,
     /// `void __assertfail(const void *message, const void *file, uint32 line, const void *function, size_t charsize)`
     AssertFail,
-    /// `uint64 __margay_parameter_bytes(void *kernel)`: size of a kernel's parameter block; all ones for what is no kernel.
+    /// `uint64 __margay_parameter_bytes(void *kernel)`: size of a kernel's parameter block; all ones if it is not a kernel.
     ParameterBytes,
     /// `uint32 __margay_launch(void *description, uint64 stream)`: queues a launch; `margay_exec::device::Launch` says how it is described.
     Launch,
@@ -170,7 +170,7 @@ pub struct Source {
     pub files: std::collections::HashMap<u32, Box<str>>,
 }
 
-/// Where an instruction stands.
+/// The location of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SourcePlace {
     /// In the PTX text.
@@ -276,7 +276,7 @@ pub struct Inst {
     pub dsts: List<Operand>,
     /// Values read, in the order of the row: vectors and groups taken apart, then the carry flag. An operand from which a part
     /// may be selected ([`margay_isa::Opnd::parts`]) or that may be negated is followed by a constant: [`margay_isa::Part::code`],
-    /// with bit 31 for `-`; that of a destination stands before all sources.
+    /// with bit 31 for `-`; that of a destination precedes all sources.
     pub srcs: List<Operand>,
     /// For memory instructions: the space, decided.
     pub space: Option<MemSpace>,

@@ -1,8 +1,8 @@
 //! Programs as text, for people: `margay ir --stage lowered|placed`.
 //!
 //! A block is a label, instructions, a terminator. An instruction is `results = mnemonic values`; the space of a memory
-//! operand stands inside its brackets, decided. Registers keep their names of the PTX; two of one name in a function get their
-//! number behind it.
+//! operand is inside its brackets, resolved. Registers keep their PTX names; two of the same name in a function get their
+//! number appended.
 
 use crate::{
     Arg, CallSite, Callee, FormalHome, FrameRole, Func, FuncId, GlobalInit, Inst, Ir, MemBase, MemSpace, Operand,
@@ -143,7 +143,7 @@ fn pieces(pieces: &[Piece], name: &dyn Fn(Reg) -> String) -> String {
         Place::Reg(r) => name(r),
         Place::Stack { offset } => format!("stack+{offset}"),
         Place::Space { offset } => format!("param+{offset}"),
-        Place::Behind(r) => format!("behind {}", name(r)),
+        Place::Behind(r) => format!("[{}]", name(r)),
     };
     pieces.iter().map(one).collect::<Vec<_>>().join(":")
 }

@@ -60,7 +60,7 @@ pub enum GlobalInit {
     Property(Box<str>, Box<str>),
 }
 
-/// What an address in an initialiser points to.
+/// What an address in an initializer points to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pointee {
     /// A variable.
@@ -113,7 +113,7 @@ pub struct Ir<S: Stage> {
     pub funcs: Vec<Arc<Func>>,
     /// Variables.
     pub globals: Vec<Arc<Global>>,
-    /// Device functions whose address the code of some function takes or some variable is initialised with, in ascending
+    /// Device functions whose address the code of some function takes or some variable is initialized with, in ascending
     /// order: what an indirect call without a list of targets may reach, in whichever kernel the address was stored.
     pub address_taken: Arc<[FuncId]>,
     /// Names of kernels and visible functions.

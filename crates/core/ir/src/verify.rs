@@ -1,11 +1,11 @@
-//! What every program must be, whoever made it. Engines rely on these without looking:
+//! The invariants of every program. Engines rely on them without checking:
 //!
 //! 1. A function with a body has blocks; block 0 is the entry; every other block has a predecessor before it (so all are
 //!    reachable, and a walk in order sees a block after one that leads to it). Targets exist.
 //! 2. Each instruction belongs to at most one block. All indices (variants, operands, places, call sites) are in range.
 //! 3. No instruction inside a block is a branch, `ret` or `exit`.
 //! 4. Destinations are registers or `_`. Registers exist; guards, branch conditions and `!p` are predicates.
-//! 5. Variables, functions and frame variables named exist; a frame variable whose address is a value says so.
+//! 5. All named variables, functions and frame variables exist; a frame variable whose address is used as a value is marked.
 //! 6. A memory operand comes with a space; `KernelParam` bases belong to kernels, frame bases to local memory.
 //! 7. A call has a call site and nothing else; arguments and results are as many as the signature has, a frame argument is a
 //!    `.param` variable of the caller that is large enough, a vector has its elements.
@@ -144,7 +144,7 @@ impl Checker<'_> {
             }
             Terminator::Ret | Terminator::Exit => Vec::new(),
         };
-        ensure(targets.iter().all(|t| *t < self.func.blocks.len()), || "a target that is no block".into())?;
+        ensure(targets.iter().all(|t| *t < self.func.blocks.len()), || "a target that is not a block".into())?;
         Ok(targets)
     }
 
@@ -165,7 +165,7 @@ impl Checker<'_> {
             match dst {
                 Operand::Reg(r) => self.reg(*r).map(|_| ())?,
                 Operand::Sink => {}
-                other => return Err(format!("{other:?} is no destination")),
+                other => return Err(format!("{other:?} is not a destination")),
             }
         }
         let srcs = f.operands(inst.srcs);
@@ -233,7 +233,7 @@ impl Checker<'_> {
             Arg::Frame(id) => {
                 self.frame(*id)?;
                 let var = &self.func.frame[id.0 as usize];
-                ensure(var.role == FrameRole::Param, || format!("`{}` is no `.param` variable", var.name))?;
+                ensure(var.role == FrameRole::Param, || format!("`{}` is not a `.param` variable", var.name))?;
                 ensure(var.size >= value.size, || format!("`{}` is too small for its formal", var.name))
             }
             Arg::Values(values) => {

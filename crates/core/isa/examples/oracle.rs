@@ -10,8 +10,8 @@
 //!
 //! Options: `--mode available|words|blanks|operands`, `--fault TEXT` only faults of operands whose description has TEXT, `--seed N`, `--limit N` mnemonics a form, `--show N` examples a difference,
 //! `--listed` how often each listed difference was seen, with examples; a whole run names those that were not seen at all.
-//! Differences that are wanted stand in `tools/oracle_isa.keep`, one `opcode<TAB>part of the verdict<TAB>part of the instruction<TAB>reason`
-//! a line; `*` is any opcode. Instead of a part of the instruction there may stand what makes its mnemonic one of the table's:
+//! Differences that are wanted are in `tools/oracle_isa.keep`, one `opcode<TAB>part of the verdict<TAB>part of the instruction<TAB>reason`
+//! a line; `*` is any opcode. Instead of a part of the instruction there may appear what makes its mnemonic one of the table's:
 //! `+word word`: one or all of these words left out; `~`: the words in another order.
 
 use margay_isa::{Opcode, Shape, Space, Target, Type, Variant, Version, Word, resolve, sample};
@@ -48,7 +48,7 @@ impl Ptxas {
     }
 
     /// ptxas stops at the first instruction that it cannot parse, and has reported by then what is wrong with those before it.
-    /// So the next run starts behind that one; those before it without an error are asked again together, since ptxas reports
+    /// So the next run starts after that one; those before it without an error are asked again together, since ptxas reports
     /// some errors only at the end of a function.
     fn judge_together(&mut self, version: Version, target: Target, list: &[String]) -> Vec<Vec<String>> {
         let mut verdicts = vec![Vec::new(); list.len()];
@@ -413,7 +413,7 @@ fn words(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas,
     }
 }
 
-/// Where a blank may stand in a mnemonic: behind what is one word to ptxas.
+/// Where a blank may appear in a mnemonic: after what is one word to ptxas.
 fn blanks(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas, out: &mut Differences) {
     for (version, target) in PLACES {
         let mut asked = Vec::new();

@@ -1,10 +1,10 @@
 //! The instruction table of PTX: which forms exist, which operands they take, and since when.
 //!
 //! Everything here is `const` data plus look-up. The crate knows nothing of text, trees or engines, and has no
-//! dependencies. Every other crate asks this table; there is no second list of opcodes anywhere.
+//! dependencies. All other crates use this table; there is no second list of opcodes.
 //!
 //! * [`Type`], [`Space`], [`Version`], [`Target`], [`Special`]: the vocabulary of chapters 4, 5, 10 and 11.
-//! * [`Mod`] and [`Class`]: modifier words that are no types, and the classes they come in (`.rn .rz .rm .rp`).
+//! * [`Mod`] and [`Class`]: modifier words that are not types, and their classes (`.rn .rz .rm .rp`).
 //! * [`Op`], [`Form`], [`Slot`], [`Opnd`]: a row of the table. A *form* is one line of the manual's grammar.
 //! * [`resolve()`]: from an opcode and modifier words to a [`Variant`], or what was expected instead.
 //! * [`table`]: the rows, one file per manual section.

@@ -52,7 +52,7 @@ impl Class {
 }
 
 impl Mod {
-    /// Whether ptxas lets the word stand twice; it refuses all others ("Duplicate modifier").
+    /// Whether ptxas allows the word twice; it rejects all others ("Duplicate modifier").
     pub fn repeatable(self) -> bool {
         use Mod::*;
         matches!(self, Approx | Cc | Relu | Sat | Satfinite | Shiftamt | Sync | Uni | PropagateNan)
@@ -88,7 +88,7 @@ impl Mod {
         )
     }
 
-    /// Modifiers of one series keep their order among themselves, wherever they stand: destination and source space, the
+    /// Modifiers of one series keep their relative order, wherever they are: destination and source space, the
     /// layouts of two matrices, the two words of a reduction of single bits, destination and source format.
     pub fn series(self) -> Option<u8> {
         match self {

@@ -3,7 +3,7 @@
 use crate::{Count, Form, Op, Opnd, Role, Slot, Type, Word};
 
 impl Op {
-    /// One of its forms in the manual's notation: `{.a|.b}` may be left out, of `<.a|.b>` one stands there.
+    /// One of its forms in the manual's notation: `{.a|.b}` is optional, and one of `<.a|.b>` is required.
     pub fn notation(&self, form: &Form) -> String {
         let modifiers: String = form.slots.iter().map(slot).collect();
         let operands: Vec<String> = form.operands.iter().map(operand).collect();

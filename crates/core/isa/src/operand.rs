@@ -1,4 +1,4 @@
-//! The operands of a form: their roles, types and numbers of registers, and what else may stand there (manual, chapter 6).
+//! The operands of a form: their roles, types and numbers of registers, and what else is allowed there (manual, chapter 6).
 
 use crate::{Mod, Parts, Type, Var};
 
@@ -81,15 +81,15 @@ pub struct Opnd {
     pub ty: Ty,
     /// How many registers.
     pub count: Count,
-    /// Type of the partner after `|` (`p|q`, `d|p`), if one may stand there.
+    /// Type of the partner after `|` (`p|q`, `d|p`), if one is allowed.
     pub pair: Option<Ty>,
     /// The partner may not be left out.
     pub paired: bool,
-    /// May be left out (together with everything behind it).
+    /// May be omitted (together with everything after it).
     pub optional: bool,
-    /// `_` may stand here.
+    /// `_` is allowed here.
     pub sink: bool,
-    /// `!` may stand before it.
+    /// `!` is allowed before it.
     pub not: bool,
     /// A register wider than the type is allowed (section 9.4.1).
     pub wider: bool,
@@ -99,11 +99,11 @@ pub struct Opnd {
     pub when: &'static [Mod],
     /// The only constants allowed; empty for no such limit.
     pub values: &'static [i64],
-    /// For addresses: in this space, whatever the instruction's own space is.
+    /// For addresses: in this state space, regardless of the instruction's own.
     pub space: Option<Mod>,
     /// A part of the register may be selected (video instructions).
     pub parts: Option<Parts>,
-    /// `-` may stand before the register (`vmad`).
+    /// `-` is allowed before the register (`vmad`).
     pub neg: bool,
     /// Type of the first element of a vector, where it is another than that of the rest: the layer before coordinates.
     pub lead: Option<Ty>,
@@ -162,7 +162,7 @@ impl Opnd {
         self
     }
 
-    /// `_` may stand here.
+    /// `_` is allowed here.
     pub const fn sink(mut self) -> Opnd {
         self.sink = true;
         self
@@ -271,7 +271,7 @@ impl Opnd {
         self
     }
 
-    /// `!` may stand before it.
+    /// `!` is allowed before it.
     pub const fn not(mut self) -> Opnd {
         self.not = true;
         self

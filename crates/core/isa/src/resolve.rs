@@ -7,7 +7,7 @@ use crate::{
 
 /// An instruction's opcode, form and chosen modifiers: what every stage after `check` carries.
 ///
-/// Words stand in the manual's order whatever order the text had, so [`Variant`]'s `Display` is the canonical mnemonic.
+/// Words are in the manual's order, regardless of the order in the text, so [`Variant`]'s `Display` is the canonical mnemonic.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Variant {
     /// The opcode.
@@ -20,7 +20,7 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// The form's variant with these words, which stand in its order.
+    /// The form's variant with these words, which are in the form's order.
     pub fn new(op: Opcode, form: u16, words: &[Word]) -> Option<Variant> {
         let (words, types) = match_in_order(op.row().forms.get(usize::from(form))?, words)?;
         Some(Variant { op, form, words, types })
@@ -74,7 +74,7 @@ impl Variant {
         let generic =
             self.space() == Space::Generic && row.operands.iter().any(|o| o.role == Role::Addr && o.space.is_none());
         let address = generic.then_some((Asked::GenericAddress, Since::new(2, 0, 20)));
-        // What a row says of a word stands in place of what is true elsewhere.
+        // A row's requirement for a word replaces the general one.
         let common = COMMON.iter().filter(|c| row.needs.iter().all(|n| (n.word, n.with) != (c.word, c.with)));
         let words = row.needs.iter().chain(common).filter(|n| n.applies(&self.words));
         [(Asked::Form, row.since)].into_iter().chain(address).chain(words.map(|n| (Asked::Word(n), n.since)))
@@ -118,7 +118,7 @@ impl Variant {
         })
     }
 
-    /// How many of the words ptxas reads as one with the opcode: no blank may stand before them.
+    /// How many of the words ptxas reads as one with the opcode: they cannot be preceded by a space.
     pub fn glued(&self) -> usize {
         let row = self.row();
         row.slots
@@ -182,7 +182,7 @@ pub struct Resolved {
 pub struct Mismatch {
     /// Index of the first word that fits no form that the words before it allow; `words.len()` if one is missing at the end.
     pub at: usize,
-    /// What could stand there instead.
+    /// The words that are allowed there instead.
     pub expected: Vec<Word>,
 }
 
@@ -269,8 +269,8 @@ fn match_in_order(form: &Form, words: &[Word]) -> Option<Chosen> {
     rest.is_empty().then(|| (words.into(), types))
 }
 
-/// As ptxas reads: words that belong to the opcode stand first; types, and the modifiers of each [series](Mod::series),
-/// keep their order among themselves; the other modifiers may stand anywhere.
+/// Like ptxas: words that belong to the opcode come first; types, and the modifiers of each [series](Mod::series),
+/// keep their relative order; the other modifiers may be anywhere.
 fn match_any_order(form: &Form, words: &[Word]) -> Option<Chosen> {
     let mut types = [None; VARS];
     let mut used = vec![false; words.len()];

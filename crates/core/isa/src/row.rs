@@ -77,9 +77,9 @@ pub enum Accuracy {
 pub struct Form {
     /// Modifiers in the manual's order.
     pub slots: &'static [Slot],
-    /// How many of the first slots ptxas reads as part of the opcode: they stand first, in this order (`mul.lo`, `cvta.to`).
+    /// How many of the first slots ptxas reads as part of the opcode: they come first, in this order (`mul.lo`, `cvta.to`).
     pub fixed: u8,
-    /// How many of those slots ptxas reads as one word with the opcode: no blank stands between them.
+    /// How many of those slots ptxas reads as one word with the opcode, without spaces between them.
     pub glued: u8,
     /// Operands in order.
     pub operands: &'static [Opnd],
@@ -151,7 +151,7 @@ impl Form {
         self
     }
 
-    /// Blanks may stand behind the first `slots` of the slots that belong to the opcode.
+    /// Spaces are allowed after the first `slots` of the slots that belong to the opcode.
     pub const fn glued(mut self, slots: u8) -> Form {
         self.glued = slots;
         self
@@ -234,7 +234,7 @@ pub const fn flatten<const N: usize>(sections: &[Rows]) -> [Form; N] {
     all
 }
 
-/// `joined!("add", Pure, "`d = a + b`", integer::ADD, float::ADD)`: an opcode whose forms stand in several sections.
+/// `joined!("add", Pure, "`d = a + b`", integer::ADD, float::ADD)`: an opcode whose forms are in several sections.
 macro_rules! joined {
     ($name:literal, $effect:expr, $doc:literal, $($rows:expr),+ $(,)?) => {{
         static ROWS: &[$crate::Rows] = &[$($rows),+];

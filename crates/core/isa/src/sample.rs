@@ -101,7 +101,7 @@ pub fn operand(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
     Some(match opnd.role {
         Role::Dst | Role::Src => match (opnd.count, variant.count(opnd)) {
             (Count::Exactly(_) | Count::Table(_), Some(n)) | (_, Some(n @ 2..)) => {
-                // All elements are declared alike, as ptxas wants them.
+                // All elements are declared alike, as ptxas requires.
                 let Shape::Reg(t, _) = register(variant, opnd, 0, rng)? else { return None };
                 let mut elements: Vec<Shape> = (0..n).map(|i| Shape::Reg(t, (i % 8) as u8)).collect();
                 if let (Some(ty), Some(first)) = (opnd.lead, elements.first_mut()) {
@@ -198,7 +198,7 @@ pub fn text(mnemonic: &str, shapes: &[Shape]) -> String {
     out
 }
 
-/// The mnemonic of words as they stand.
+/// The mnemonic of words in their given order.
 pub fn mnemonic(op: Opcode, words: &[Word]) -> String {
     let mut out = op.row().name.to_owned();
     for w in words {

@@ -44,7 +44,7 @@ pub enum Shape {
 }
 
 impl Type {
-    /// Whether a register declared with type `reg` may stand for an operand of this instruction type. `wider` relaxes the
+    /// Whether a register declared with type `reg` can be an operand of this instruction type. `wider` relaxes the
     /// width, as `ld`, `st` and `cvt` do (section 9.4.1). Settled by asking ptxas for every pair: `.f16x2` registers count as
     /// 32 untyped bits except where a single float is wanted; the alternate formats travel in registers of bits.
     pub fn takes(self, reg: Type, wider: bool) -> bool {
@@ -73,7 +73,7 @@ impl Type {
         self.is_register() && self.bits() <= 64 && (self.is_int() || self.kind() == Kind::Bits || self == Type::F16x2)
     }
 
-    /// Whether an integer constant may stand for an operand of this type.
+    /// Whether an integer constant can be an operand of this type.
     pub fn takes_int(self) -> bool {
         matches!(self.kind(), Kind::Bits | Kind::Signed | Kind::Unsigned | Kind::Pred)
     }
@@ -129,7 +129,7 @@ impl Variant {
         }
     }
 
-    /// Whether a register declared with type `reg` may stand for this operand, or a part of it (element, partner, what a
+    /// Whether a register declared with type `reg` can be this operand, or a part of it (element, partner, what a
     /// bracketed address starts from) that has the type `ty`.
     pub fn takes_register(&self, opnd: &Opnd, ty: Ty, reg: Type) -> bool {
         let wide = |t: Type| t.bits() >= 32 && t != Type::F16x2;
@@ -250,7 +250,7 @@ impl Variant {
         match base {
             Shape::Reg(t, _) => self.takes_register(opnd, opnd.ty, *t),
             Shape::Symbol(_) if opnd.ty != Ty::Pointer => false,
-            // Constant memory has generic addresses, but nobody may access a name there without saying the space.
+            // Constant memory has generic addresses, but variables in it must be accessed with an explicit state space.
             Shape::Symbol(s) if space == Space::Generic => match self.row().rules.contains(&Rule::SharedVariable) {
                 true => *s == Space::Shared,
                 false if self.op == Opcode::Prefetchu => *s == Space::Global,
@@ -298,7 +298,7 @@ impl Opnd {
             && self.range.is_none_or(|(low, high)| (low..=high).contains(&value))
     }
 
-    /// Whether the operand stands in braces even if it is a single register.
+    /// Whether the operand is in braces even if it is a single register.
     pub const fn braces(&self) -> bool {
         matches!(self.count, Count::Exactly(_) | Count::Table(_))
     }

@@ -30,7 +30,7 @@ pub struct Until {
 pub struct Need {
     /// The word that needs it.
     pub word: Word,
-    /// Words that must stand there too for the need to arise.
+    /// Other words that must be present for the requirement to apply.
     pub with: &'static [Word],
     /// What it needs.
     pub since: Since,
@@ -63,7 +63,7 @@ pub enum Missing {
 /// The family of `sm_107`.
 static RUBIN: &[Target] = &[Target::family(107)];
 
-/// What these words need wherever they stand.
+/// What these words require on every instruction.
 #[rustfmt::skip]
 pub static COMMON: &[Need] = &[
     m(Mod::Ftz, 1, 4, 0), m(Mod::Satfinite, 6, 0, 70), m(Mod::Cluster, 7, 8, 90), m(Mod::L2CacheHint, 7, 4, 80),
@@ -145,7 +145,7 @@ pub const fn need_on(word: Word, ptx: (u16, u16), only: &'static [Target]) -> Ne
 }
 
 impl Need {
-    /// The need arises only beside these other words.
+    /// The requirement applies only together with these other words.
     pub const fn with(mut self, words: &'static [Word]) -> Need {
         self.with = words;
         self

@@ -78,7 +78,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Every target that ptxas 13.5 takes, with the first PTX ISA version that has it. `sm_21` and `sm_82` stand in no
+    /// Every target that ptxas 13.5 takes, with the first PTX ISA version that has it. `sm_21` and `sm_82` are in no
     /// manual; `sm_101` became `sm_110` but is still taken.
     #[rustfmt::skip]
     pub const ALL: &'static [(Target, Version)] = {

@@ -220,7 +220,7 @@ fn compare(
             .map(|e| run(context, e, &text, (cta, plan.threads), &input, dsts));
         let (want, got) = match (want, got) {
             (Ok(want), Ok(got)) => (want, got),
-            // A sample that the check refuses takes its neighbours with it: one by one then.
+            // A sample that the check refuses takes its neighbors with it: one by one then.
             (Err(_), _) if samples.len() > 1 => return single_step(context, plan, place, samples, wrong),
             (Err(_), _) => return,
             (Ok(_), Err(_)) if samples.len() > 1 => return single_step(context, plan, place, samples, wrong),

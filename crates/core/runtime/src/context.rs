@@ -29,7 +29,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// The limits of a current data-centre GPU, with a larger stack (64 KiB), since pages that are never touched cost
+    /// The limits of a current data-center GPU, with a larger stack (64 KiB), since pages that are never touched cost
     /// nothing.
     fn default() -> Limits {
         Limits {

@@ -32,7 +32,7 @@ pub enum Error {
     Lower(Box<LowerError>),
     /// The ABI has no plan for a signature of the module.
     NoPlan(NoPlan),
-    /// There is no such engine, ABI, kernel or variable.
+    /// The engine, ABI, kernel or variable does not exist.
     NoSuch {
         /// `engine`, `ABI`, `kernel`, `variable`.
         what: &'static str,
@@ -59,7 +59,7 @@ pub enum Error {
     },
     /// The execution stopped early.
     Stopped(Box<StopReport>),
-    /// The launch was cancelled.
+    /// The launch was canceled.
     Cancelled,
 }
 

@@ -125,10 +125,17 @@ pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8])
     let threads = block.iter().map(|n| u64::from(*n)).product::<u64>();
     if threads > u64::from(limits.threads_per_block) || block[0] > 1024 || block[1] > 1024 || block[2] > 64 {
         let most = limits.threads_per_block;
-        return Err(format!("a CTA of {} has {threads} threads; the limit is {most}, in at most 1024 x 1024 x 64", by(block)));
+        return Err(format!(
+            "a CTA of {} has {threads} threads; the limit is {most}, in at most 1024 x 1024 x 64",
+            by(block)
+        ));
     }
     if let Some(required) = func.reqntid.filter(|r| *r != block) {
-        return Err(format!("the kernel requires `.reqntid {}`, but the launch has CTAs of {}", by(required), by(block)));
+        return Err(format!(
+            "the kernel requires `.reqntid {}`, but the launch has CTAs of {}",
+            by(required),
+            by(block)
+        ));
     }
     let most = func.maxntid.map(|m| m.iter().map(|n| u64::from(*n)).product::<u64>());
     if let Some(most) = most.filter(|most| threads > *most) {
@@ -136,13 +143,19 @@ pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8])
     }
     let cluster = config.shape.cluster.or(func.reqnctapercluster).unwrap_or([1; 3]);
     if cluster.contains(&0) || cluster.iter().product::<u32>() > 16 || (0..3).any(|i| grid[i] % cluster[i] != 0) {
-        return Err(format!("clusters of {} CTAs do not divide a grid of {}, or exceed 16 CTAs", by(cluster), by(grid)));
+        return Err(format!(
+            "clusters of {} CTAs do not divide a grid of {}, or exceed 16 CTAs",
+            by(cluster),
+            by(grid)
+        ));
     }
     let fixed = kernel.image.static_shared - kernel.image.reserved_shared;
     let shared = u64::from(fixed) + u64::from(dynamic);
     if shared > u64::from(limits.shared_per_block) {
         let most = limits.shared_per_block;
-        return Err(format!("{fixed} static and {dynamic} dynamic bytes of shared memory exceed the limit of {most} per CTA"));
+        return Err(format!(
+            "{fixed} static and {dynamic} dynamic bytes of shared memory exceed the limit of {most} per CTA"
+        ));
     }
     let size = kernel.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize;
     if params.len() < size {

@@ -6,7 +6,7 @@
 //!       ├ Module ── checked files linked together; variables in memory; kernels lowered when first asked for
 //!       │   └ Kernel ── parameters by offset, limits; launch(config, params)
 //!       ├ Buffer ── an allocation, freed when dropped
-//!       └ Stream, Event ── work in order, beside the caller
+//!       └ Stream, Event ── ordered work, concurrent with the caller
 //! ```
 //!
 //! There are no globals: two devices in one process know nothing of each other. Nothing here is `unsafe`, and nothing here

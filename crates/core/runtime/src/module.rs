@@ -276,7 +276,7 @@ struct Entry {
 }
 
 impl Variables {
-    /// Addresses of all variables, allocated on first use; 0 for variables outside of memory.
+    /// Addresses of all variables, allocated on first use; 0 for variables outside memory.
     pub(crate) fn addresses<S: Stage>(&self, ir: &Ir<S>) -> Result<Vec<u64>, Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let address = |(global, key): (&Arc<Global>, Key)| match global.space {
@@ -365,7 +365,7 @@ impl Drop for Variables {
                 memory.objects().remove(entry.address + 8 * i);
             }
             if entry.handles == 0 {
-                // Cannot fail: nobody else frees variables.
+                // Cannot fail: only this code frees variables.
                 let _ = memory.free(entry.address);
             }
         }

@@ -63,7 +63,7 @@ impl Cancel {
         self.0.store(true, Relaxed);
     }
 
-    /// Whether it was cancelled.
+    /// Whether it was canceled.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Relaxed)
     }

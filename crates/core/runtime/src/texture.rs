@@ -87,9 +87,9 @@ impl Array {
 pub struct TextureOptions {
     /// Addressing and filtering.
     pub sampler: Sampler,
-    /// Coordinates are normalised to [0, 1].
+    /// Coordinates are normalized to [0, 1].
     pub normalized: bool,
-    /// 8- and 16-bit integers are read as normalised values.
+    /// 8- and 16-bit integers are read as normalized values.
     pub normalized_read: bool,
 }
 
@@ -221,7 +221,7 @@ impl Module {
     }
 }
 
-/// The object of an unbound reference variable; a sampler has the properties of its initialiser (section 5.3).
+/// The object of an unbound reference variable; a sampler has the properties of its initializer (section 5.3).
 pub(crate) fn initial(kind: Kind, properties: &[(&str, &str)]) -> Object {
     if kind != Kind::Sampler {
         return Object::Unbound(kind);

@@ -1,7 +1,7 @@
 //! Values of constant expressions (sections 4.5.4 to 4.5.6).
 //!
 //! Integers have 64 bits and are signed or unsigned; floating-point values are doubles. The rules are the manual's, which are C's with
-//! all cases defined. Where ptxas 13.5 computes differently, this says so at the operator.
+//! all cases defined. Differences of ptxas 13.5 are noted at the operator.
 
 use crate::tree::{BinaryOp, Expr, Kind, Operand, UnaryOp};
 use crate::{Span, Tree};
@@ -46,11 +46,11 @@ pub enum EvalError {
     DivisionByZero(Span),
     /// An integer and a floating-point value meet; the place is the expression's.
     Mixed(Span),
-    /// `1.5 << 2`, `~1.0`, `1.0 ? 2 : 3`: the operator wants integers; the place is the operand's.
+    /// `1.5 << 2`, `~1.0`, `1.0 ? 2 : 3`: the operator requires integers; the span is the operand's.
     WantsInteger(Span),
-    /// `1 ? 1.5 : 2.5`: by the manual a double, but ptxas 13.5 wants integers; the place is the expression's.
+    /// `1 ? 1.5 : 2.5`: a double according to the manual, but ptxas 13.5 requires integers; the span is the expression's.
     SelectOfDoubles(Span),
-    /// A name or an address is no constant.
+    /// A name or an address, which is not a constant.
     NotConstant(Span),
     /// The parser has complained already.
     Unreadable(Span),

@@ -22,7 +22,7 @@ impl std::fmt::Display for Origin<'_> {
 }
 
 impl Tree {
-    /// The source place of what stands at an offset, and the chain of places it was inlined at, innermost first. Empty outside
+    /// The source location of an offset, and the chain of locations it was inlined at, innermost first. Empty outside
     /// of bodies and before the first `.loc` of one.
     pub fn origins(&self, offset: u32) -> Vec<Origin<'_>> {
         let body =

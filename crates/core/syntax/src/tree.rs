@@ -1,6 +1,6 @@
 //! The tree: flat pools of nodes, names as spans. Nothing here is resolved; `ld`, `.s32` and `%r1` are all just text.
 //!
-//! Statements of a body are a flat sequence in which `{` and `}` are statements of their own; whoever needs scopes keeps a
+//! Statements of a body are a flat sequence in which `{` and `}` are statements of their own; code that needs scopes keeps a
 //! stack. Lists ([`List`]) are ranges of a pool.
 
 use crate::Span;
@@ -67,7 +67,7 @@ pub struct Tree {
     pub stmts: Vec<Stmt>,
     /// Instructions of all bodies.
     pub instrs: Vec<Instr>,
-    /// Operands of all instructions, directives and initialisers.
+    /// Operands of all instructions, directives and initializers.
     pub operands: Vec<Operand>,
     /// Inner nodes of constant expressions.
     pub exprs: Vec<Expr>,
@@ -83,7 +83,7 @@ pub struct Tree {
     pub comments: Vec<Span>,
 }
 
-/// A statement at module level. Declarations of functions and aliases inside of bodies, which ptxas takes, are here, too.
+/// A statement at module scope. Declarations of functions and aliases in bodies, which ptxas accepts, are here, too.
 #[derive(Clone, Copy, Debug)]
 pub enum Item {
     /// `.global .u32 x = 3;` Index into [`Tree::vars`].
@@ -136,7 +136,7 @@ pub struct Guard {
     pub negated: bool,
 }
 
-/// An operand and where it stands.
+/// An operand and its location.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand {
     /// What it is.
@@ -161,7 +161,7 @@ impl Word {
     }
 }
 
-/// The shapes of operands, arguments of directives and initialisers.
+/// The shapes of operands, arguments of directives and initializers.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// `%r1`, `foo`, `$L`, `_`, `%tid.x`, `v.xy`: a name with all its dotted suffixes; the operand's span is the name.
@@ -182,7 +182,7 @@ pub enum Kind {
     },
     /// A constant expression that is more than a literal or a name. Index into [`Tree::exprs`].
     Expr(u32),
-    /// `name+expr`: an address with an offset (`name+-4` has an offset that is an `Expr`). In initialisers `generic(x)+4` too.
+    /// `name+expr`: an address with an offset (`name+-4` has an offset that is an `Expr`). In initializers `generic(x)+4` too.
     Sum {
         /// Index of the base operand, a name (or a [`Kind::Apply`]).
         base: u32,
@@ -198,17 +198,17 @@ pub enum Kind {
         /// Index of the index operand.
         index: u32,
     },
-    /// `addr_mode_0 = wrap` in the initialiser of a sampler or texture. Index of the name's operand, of the value's operand.
+    /// `addr_mode_0 = wrap` in the initializer of a sampler or texture. Index of the name's operand, of the value's operand.
     Field(u32, u32),
     /// `!p`. Index of the name's operand. A negated name, `-a`, is an [`Expr::Unary`] over it.
     Not(u32),
     /// `p|q`. Index of `p` (a name, or `{a, b}`); the name `q` is the operand after it.
     Pair(u32),
-    /// `{a, b}`: vectors, nested initialisers.
+    /// `{a, b}`: vectors, nested initializers.
     Braces(List<Operand>),
     /// `[a]`, `[a+4]`, `[tex, {x, y}]`.
     Brackets(List<Operand>),
-    /// `(a, b)`: the lists of a call; `generic(x)` and masks (`0xFF(x)`) in initialisers are [`Kind::Apply`].
+    /// `(a, b)`: the lists of a call; `generic(x)` and masks (`0xFF(x)`) in initializers are [`Kind::Apply`].
     Paren(List<Operand>),
     /// `generic(x)`, `0xFF00(x)`, `.unified(1, 2)`: something before a parenthesis; `L<3>` in `.branchtargets` too.
     Apply {
@@ -279,7 +279,7 @@ pub struct Var {
     pub linkage: List<Directive>,
     /// `.reg`, `.global`, ...; with bank suffix (`.const[2]`) included. Empty if the text has none (`.u32 x;`).
     pub space: Span,
-    /// `.align N`: the operand. Everything between space and name may stand in odd order: the parser takes any order that
+    /// `.align N`: the operand. The parts between space and name may be in any order: the parser accepts every order that
     /// ptxas takes and says so otherwise.
     pub align: Option<u32>,
     /// `.v2`, `.v4`.
@@ -318,7 +318,7 @@ pub struct Declarator {
     pub dims: List<Operand>,
     /// Operand after `=`.
     pub init: Option<u32>,
-    /// Name, dimensions and initialiser.
+    /// Name, dimensions and initializer.
     pub span: Span,
 }
 

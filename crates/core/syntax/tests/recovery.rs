@@ -1,10 +1,10 @@
-//! Faults are said once, at their place, with their repair, and hide nothing behind them.
+//! Faults are said once, at their place, with their repair, and hide nothing after them.
 
 use margay_syntax::{LineIndex, Parsed, Severity, format, parse};
 
 const HEAD: &str = ".version 8.7\n.target sm_80\n.address_size 64\n";
 
-/// `LINE:COLUMN CODE` of every finding; lines count behind the head.
+/// `LINE:COLUMN CODE` of every finding; lines count after the head.
 fn places(text: &str) -> (Vec<String>, Parsed) {
     let text = format!("{HEAD}{text}");
     let parsed = parse(&text);

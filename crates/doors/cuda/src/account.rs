@@ -74,7 +74,7 @@ crate::api::function! {
 crate::api::function! {
     /// What was launched since [`margayCountKernels`], as text: a line for each kernel, with its launches, the nanoseconds that they
     /// took, those that compiling it took, the engine and the demangled name, separated by tabs. Null for `text` asks for the text's
-    /// length with the zero behind it only.
+    /// length only including the terminating zero.
     margayKernels(text: Out<c_char>, len: usize, needed: Out<usize>) {
         let lines = account().lines();
         needed.offer(lines.len() + 1);

@@ -135,7 +135,7 @@ pub fn check_environment() -> Result<(), String> {
     let engines = margay::engines();
     if !engine.is_empty() && engines.iter().all(|e| e.name() != engine) {
         let names: Vec<&str> = engines.iter().map(|e| e.name()).collect();
-        return Err(format!("MARGAY_ENGINE: there is no `{engine}`; there is {}", names.join(", ")));
+        return Err(format!("MARGAY_ENGINE: unknown engine `{engine}`; expected one of {}", names.join(", ")));
     }
     Profile::from_environment().map(drop).map_err(|e| e.to_string())
 }
@@ -159,7 +159,7 @@ pub fn report_as(kind: &str, message: &str) {
     }
 }
 
-/// Tells people what is no error.
+/// Prints a message that is not an error.
 pub fn say(message: &str) {
     if !asked("MARGAY_LOG", "quiet") {
         eprintln!("{message}");

@@ -1,6 +1,6 @@
 //! Contexts (CUDA Driver API, "Context Management" and "Primary Context Management").
 //!
-//! Work is queued in streams and done beside the caller. What it fails with stands in its context: a fault for ever, anything else until
+//! Work is queued in streams and executed concurrently with the caller. Its errors are kept in its context: a fault forever, anything else until
 //! the next call that waits. What kernels print is written then too, in the program's own standard output.
 
 use crate::{
@@ -81,7 +81,7 @@ pub struct Context {
     /// only.
     peers: Mutex<BTreeSet<u64>>,
     failed: Mutex<Option<Code>>,
-    /// An error of work that nobody has heard of yet.
+    /// An error of work that has not been reported yet.
     late: Mutex<Option<Code>>,
     /// The queues of its other streams.
     queues: Mutex<Vec<Queued>>,
@@ -118,10 +118,10 @@ struct Queued {
     over: bool,
 }
 
-/// What kernels have printed and nobody has written yet.
+/// Output of kernels that has not been written yet.
 struct Printer(Arc<Mutex<Vec<u8>>>);
 
-/// How long a kernel may poll for what nobody does, and a stream wait before that is said.
+/// How long a kernel may poll in vain, and how long a stream waits before this is reported.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes that are kept at the most (`CU_LIMIT_PRINTF_FIFO_SIZE`).
@@ -151,7 +151,7 @@ impl Context {
         }
         let (runtime, printed) = (device.context(), Arc::default());
         runtime.set_output(Box::new(Printer(Arc::clone(&printed))));
-        // What a kernel polls for may come from the program, which is at work beside it.
+        // What a kernel polls for may come from the program, which runs concurrently.
         runtime.set_limits(Limits { stall: PATIENCE, ..runtime.limits() });
         let default_stream = Stream::new(handle, runtime.stream(), 0, 0);
         Context {
@@ -289,7 +289,7 @@ impl Context {
         // Without the lock, since freeing may wait for launches.
         let all = std::mem::take(&mut *self.memory());
         for address in all.into_keys() {
-            let _ = self.device_memory().free(address); // somebody else may have done so
+            let _ = self.device_memory().free(address); // it may already be freed
         }
     }
 }
@@ -388,7 +388,7 @@ api! {
                 context.runtime.set_limits(limits);
             }
             limit::HEAP => context.device_memory().set_heap_limit(value as u64),
-            // What is printed is kept in one size, and there are no queues whose length could be set.
+            // The print buffer has a fixed size, and there are no queues whose length could be set.
             limit::PRINTF | limit::SYNC_DEPTH | limit::PENDING | limit::L2_FETCH | limit::L2_PERSISTING => {
                 context.limits.lock().unwrap_or_else(PoisonError::into_inner).insert(limit, value);
             }

@@ -293,7 +293,7 @@ pub fn submit(stream: StreamHandle, copy: Copy) -> Outcome {
     stream.submit(Work::Copy(copy))
 }
 
-/// Copies between contexts: after all work of both, and before whatever comes (CUDA Runtime API, `cudaMemcpyPeer`).
+/// Copies between contexts: after all earlier and before all later work of both (CUDA Runtime API, `cudaMemcpyPeer`).
 fn between(contexts: [Handle<Context>; 2], copy: Copy) -> Outcome {
     for handle in contexts {
         driver()?.contexts.get(handle).map_err(|_| Code::INVALID_CONTEXT)?.settle();
@@ -301,7 +301,7 @@ fn between(contexts: [Handle<Context>; 2], copy: Copy) -> Outcome {
     StreamHandle::NULL.submit_and_wait(Work::Copy(copy))
 }
 
-/// Copies as a call does that is not asynchronous: it waits, unless nothing but the device takes part.
+/// Copies like a synchronous call, which waits unless only device memory is involved.
 fn now(copy: Copy) -> Outcome {
     let waits = copy.touches_host(StreamHandle::NULL.get()?.context());
     match waits {

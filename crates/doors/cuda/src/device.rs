@@ -96,7 +96,7 @@ pub fn attribute(number: u32, device: i32) -> Option<i32> {
         12 | 82 => 65536,             // registers per block, per multiprocessor
         13 | 36 => 1_000_000,         // clock rates, kHz
         14 | 30 => 512,               // alignment of textures and surfaces
-        15 => 1,                      // copies beside kernels
+        15 => 1,                      // copies concurrent with kernels
         16 => multiprocessors(),      // multiprocessors: one a thread of the host
         18 => 1,                      // integrated: the memory is the host's
         19 | 41 | 83 => 1,            // mapped memory, unified addressing, managed memory
@@ -299,7 +299,7 @@ api! {
     }
     11030 fn cuFlushGPUDirectRDMAWrites(_target: u32, _scope: u32) { Err(Code::NOT_SUPPORTED) }
 
-    /// The tables behind this are not documented. Programs that can do without them continue; NVIDIA's own runtime
+    /// These tables are not documented. Programs that can do without them continue; NVIDIA's own runtime
     /// cannot, and if one is linked into the program, that is reported once.
     3000 fn cuGetExportTable(table: Out<usize>, _id: In<Uuid>) {
         crate::image::foreign_runtimes().iter().for_each(|words| crate::api::report_error(words));

@@ -38,7 +38,7 @@ pub struct Driver {
     pub modules: Table<Module>,
     /// Libraries: modules without a context.
     pub libraries: Table<Library>,
-    /// Functions and kernels, which the API lets stand for each other.
+    /// Functions and kernels, whose handles the API accepts interchangeably.
     pub functions: Table<Function>,
     /// Created streams.
     pub streams: Table<Stream>,

@@ -64,7 +64,7 @@ impl Event {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).captured.clone()
     }
 
-    /// Whether its last record, by whatever process, has happened.
+    /// Whether its last record, by any process, has happened.
     fn is_reached_anywhere(&self) -> bool {
         self.shared.as_ref().is_none_or(|shared| shared.is_reached(shared.recorded()))
     }
@@ -139,7 +139,7 @@ pub fn export(event: Handle<Event>) -> Result<Arc<SharedEvent>, Code> {
     driver()?.events.get(event)?.shared.clone().ok_or(Code::INVALID_VALUE)
 }
 
-/// Records an event behind all work of a context.
+/// Records an event after all work of a context.
 pub fn record_all(event: Handle<Event>, context: &Context) -> Outcome {
     let event = driver()?.events.get(event)?;
     let clock = order::context_clock(context);

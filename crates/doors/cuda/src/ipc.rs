@@ -36,7 +36,7 @@ pub struct Shareable([u64; 8]);
 /// Marks what was made here.
 const MARK: u64 = u64::from_le_bytes(*b"margay1\0");
 
-/// What a handle stands for.
+/// The object of a handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     Memory = 1,
@@ -201,7 +201,7 @@ impl SharedEvent {
         self.0.word(1).load(Acquire) >= number
     }
 
-    /// Waits until a record has happened, or `over` says that nobody needs to any more.
+    /// Waits until a record has happened, or `over` reports that this is no longer needed.
     pub fn wait(&self, number: u64, over: impl Fn() -> bool) {
         let start = Instant::now();
         while !self.is_reached(number) && !over() {

@@ -6,7 +6,7 @@
 //!        raw: the pointers of C            handle: numbers, never followed
 //! ```
 //!
-//! Three rules hold everywhere. A handle is a key into a table. Work is queued in streams and runs beside the
+//! Three rules hold everywhere. A handle is a key into a table. Work is queued in streams and runs concurrently with the
 //! caller ([`stream`], [`work`]); calls that wait for it do it themselves where no other thread has begun. A kernel's fault is
 //! reported in full on standard error, and to the program as a sticky error of its context.
 //!

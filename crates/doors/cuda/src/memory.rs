@@ -413,7 +413,7 @@ pub fn within(context: &Context, address: DevicePtr, count: usize) -> Outcome {
     Err(Code::INVALID_VALUE)
 }
 
-/// The allocation that an address lies in, for whoever must know whether it is the device's.
+/// The allocation that contains an address, to decide whether it is device memory.
 pub fn is_device(context: &Context, address: u64) -> bool {
     context.device_memory().find(address).is_some()
 }

@@ -17,7 +17,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// The bytes of the file that stands for a pool.
+/// The size of the file that represents a pool.
 const MARK: [u8; 16] = *b"margay's pool 1\0";
 
 /// The memory of a pool. There is one default pool of each.
@@ -110,7 +110,7 @@ impl Pool {
         Ok(Pool { source, token, ..Pool::default() })
     }
 
-    /// The pool of another process that a file stands for.
+    /// The pool of another process that a file represents.
     pub fn imported(token: Backing) -> Result<Pool, Code> {
         let mut mark = MARK;
         let read = rustix::io::pread(token.file(), &mut mark, 0);
@@ -142,7 +142,7 @@ pub fn took(pool: Handle<Pool>, address: DevicePtr, bytes: usize) -> Outcome {
     Ok(())
 }
 
-/// Records that memory was freed, from whatever pool.
+/// Records that memory of any pool was freed.
 pub fn gave_back(address: DevicePtr) {
     let Ok(driver) = driver() else { return };
     let found = driver.pooled.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);

@@ -344,9 +344,9 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Writes to the program's standard output, behind what the program has written there by C's functions.
+/// Writes to the program's standard output, after what the program has written there through C's functions.
 pub fn print(bytes: &[u8]) {
-    // SAFETY: the stream is C's own, and there are as many bytes. That nobody listens is no reason to stop.
+    // SAFETY: the stream is C's own, and there are as many bytes. A closed output is not a reason to stop.
     unsafe {
         fwrite(bytes.as_ptr().cast(), 1, bytes.len(), stdout);
         fflush(stdout);

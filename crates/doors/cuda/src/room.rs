@@ -70,7 +70,7 @@ pub fn explain(memory: &Memory, bytes: u64) {
     ));
 }
 
-/// Bytes of the host's memory that nobody has and nobody was promised; `None` where the host does not say.
+/// Free host memory in bytes that is not reserved; `None` if the host does not report it.
 fn left(memory: &Memory) -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     let field = |name: &str| {

@@ -15,7 +15,7 @@ fn stacks() -> MutexGuard<'static, BTreeMap<u64, Backtrace>> {
     STACKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Remembers who allocates at an address now, if somebody wants to know.
+/// Records the call that allocates at an address, if a check needs it.
 pub fn allocated(address: u64) {
     if crate::watch::wanted().is_some_and(|what| what.leaks || what.unused) {
         stacks().insert(address, Backtrace::force_capture());
@@ -44,7 +44,7 @@ pub fn named(frame: &str) -> String {
     }
 }
 
-/// What belongs to the program in a stack as the standard library writes it: lines `3: name`, with `at file:line` behind some.
+/// What belongs to the program in a stack as the standard library writes it: lines `3: name`, some followed by `at file:line`.
 pub fn program(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut inside = false;
@@ -52,7 +52,7 @@ pub fn program(text: &str) -> Vec<String> {
         let function = line.split_once(": ").filter(|(number, _)| number.parse::<u32>().is_ok());
         if let Some((_, name)) = function {
             let own = ["cuda::", "cudart::", "margay", "std::", "core::", "__rust", "<", "cu", "__cudart"];
-            // Of the library's own functions the last one is the program's call: what stands behind it is the program.
+            // The last of the library's own functions is the program's call: the frames after it belong to the program.
             inside = !own.iter().any(|prefix| name.starts_with(prefix)) && name != "<unknown>";
             if ["__libc_start", "_start"].iter().any(|prefix| name.starts_with(prefix)) || all.len() >= MOST {
                 break;

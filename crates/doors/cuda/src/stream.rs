@@ -227,13 +227,13 @@ impl StreamRef {
         told.recv().unwrap_or(Err(Code::UNKNOWN))
     }
 
-    /// A mark behind all its work, and behind that of the streams that it takes turns with if it is the default stream.
+    /// A marker after all its work, and, if it is the default stream, after the work of the streams that it synchronizes with.
     pub fn mark(&self) -> Mark {
         let turn = if let StreamRef::Default(context) = self { context.others(false) } else { Vec::new() };
         self.queue().mark_after(turn)
     }
 
-    /// Does something on the driver's own account behind a mark of this stream, also after a fault.
+    /// Executes internal work of the driver after a marker of this stream, even after a fault.
     pub fn after(&self, mark: Mark, work: impl FnOnce() + Send + 'static) {
         self.queue().push(vec![mark], work);
     }
@@ -374,7 +374,7 @@ api! {
         used.queue().push(used.turn(), move || at_work(|| {
             order::seen(&clock);
             let status = context.failure().unwrap_or(Code::SUCCESS);
-            let _ = callback.call(number, status, data); // null calls nobody
+            let _ = callback.call(number, status, data); // null calls nothing
         }));
         Ok(())
     }

@@ -130,7 +130,7 @@ pub fn checker(kernel: &Kernel, shape: LaunchShape, params: &[u8]) -> Option<Che
     )
 }
 
-/// Says from time to time how far a watched launch is: it takes much longer than one that nobody watches.
+/// Reports the progress of a checked launch from time to time: it takes much longer than an unchecked one.
 pub struct Clock<'k> {
     kernel: &'k Kernel,
     started: Instant,

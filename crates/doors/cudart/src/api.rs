@@ -1,4 +1,4 @@
-//! The macros by which functions are exported to C, and the wrapper around every call, which initialises the driver and
+//! The macros by which functions are exported to C, and the wrapper around every call, which initializes the driver and
 //! records errors.
 
 use crate::{
@@ -107,7 +107,7 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
     }
 }
 
-/// Initialises the driver, and makes the primary context current in a thread without a context.
+/// Initializes the driver, and makes the primary context current in a thread without a context.
 pub fn ready() -> Outcome {
     static READY: OnceLock<Outcome> = OnceLock::new();
     (*READY.get_or_init(|| driver::cuInit(0)))?;

@@ -91,7 +91,7 @@ impl Copy3d {
         Stream::DEFAULT.wait()
     }
 
-    /// Converts `cudaMemcpy3DParms`: if an array takes part, widths and offsets are in its elements.
+    /// Converts `cudaMemcpy3DParms`: if an array is involved, widths and offsets are in its elements.
     pub fn from_params(params: Ptr) -> Result<Copy3d, Code> {
         Copy3d::between(params, [0, 64, 128])
     }

@@ -23,7 +23,7 @@ const RTLD_GLOBAL: c_int = 0x100;
 fn find(name: &CStr) -> usize {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
     let library = *LIBRARY.get_or_init(|| {
-        // SAFETY: the name is NUL-terminated; the library's initialisers depend on nothing of ours.
+        // SAFETY: the name is NUL-terminated; the library's initializers depend on nothing of ours.
         unsafe { dlopen(c"libcuda.so.1".as_ptr(), RTLD_NOW | RTLD_GLOBAL) }.expose_provenance()
     });
     if library == 0 {

@@ -34,7 +34,7 @@ pub fn copy(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: Stream) ->
     }
 }
 
-/// Copies as a call does that is not asynchronous: it waits, unless nothing but the device takes part.
+/// Copies like a synchronous call, which waits unless only device memory is involved.
 fn copy_now(to: Ptr, from: Ptr, bytes: usize, direction: u32) -> Outcome {
     copy(to, from, bytes, direction, Stream::DEFAULT)?;
     match direction {
@@ -190,7 +190,7 @@ api! {
         copy(to, from, bytes, direction, stream)
     }
     fn cudaMemcpyPeer(to: Ptr, to_device: i32, from: Ptr, from_device: i32, bytes: usize) {
-        // The work of both devices comes before it, and what they do afterwards behind it: the driver has to know them.
+        // The work of both devices precedes it, and their later work follows it: the driver has to know them.
         let (to_context, from_context) = (peer(to_device)?, peer(from_device)?);
         driver::cuMemcpyPeer(to.number(), to_context, from.number(), from_context, bytes)
     }

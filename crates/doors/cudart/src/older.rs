@@ -8,7 +8,7 @@ use crate::{
     stream::Stream,
 };
 
-// Newer forms that CUDA 12 has beside the older ones.
+// Newer forms that CUDA 12 has in addition to the older ones.
 #[cfg(cuda12)]
 same! {
     cudaEventElapsedTime_v2(ms: Ptr, start: usize, end: usize) = cuEventElapsedTime;

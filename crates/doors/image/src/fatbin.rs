@@ -75,7 +75,7 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from(word(bytes, at)?) | u64::from(word(bytes, at + 4)?) << 32)
 }
 
-/// Offset and size of the entries of a fat binary, from its first [`HEADER`] bytes; `None` if they are no header.
+/// Offset and size of the entries of a fat binary, from its first [`HEADER`] bytes; `None` if they are not a header.
 pub fn extent(header: &[u8]) -> Option<(usize, usize)> {
     let (start, size) = (word(header, 4)? >> 16, long(header, 8)?);
     let sound = word(header, 0)? == MAGIC && start as usize >= HEADER && size <= MOST;

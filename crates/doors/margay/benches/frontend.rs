@@ -59,7 +59,7 @@ fn row(name: &str, bytes: usize, time: Duration) {
     println!("{name:16} {:9.1} MB/s {:9.1} ms", bytes as f64 / 1e6 / time.as_secs_f64(), time.as_secs_f64() * 1e3);
 }
 
-/// The best of several runs; the results are dropped outside of the measured time.
+/// The best of several runs; the results are dropped outside the measured time.
 fn best<T>(run: impl Fn() -> T) -> Duration {
     (0..7)
         .map(|_| {

@@ -7,7 +7,7 @@
 //! memory.bin     the contents of memory, one after the other
 //! ```
 //!
-//! Memory is what the launch can reach: variables of the module, allocations whose addresses stand in parameters, and so on through what
+//! The memory is what the launch can reach: variables of the module, allocations whose addresses are in parameters, and so on through what
 //! is found there. Words of 8 bytes that hold an address inside reachable memory count as pointers. Memory lies elsewhere in a replay, so
 //! pointers are relocated; what the program makes of addresses in other ways (parts of them, or differences) is not seen.
 
@@ -98,7 +98,7 @@ impl std::fmt::Display for Region {
     }
 }
 
-/// The words of 8 bytes of memory that starts at an address, with their offsets: where pointers stand.
+/// The 8-byte words of memory that starts at an address, with their offsets: possible pointers.
 fn words(address: u64, bytes: &[u8]) -> impl Iterator<Item = (usize, u64)> + '_ {
     let first = (address.wrapping_neg() % 8) as usize;
     let words = bytes.get(first..).unwrap_or_default().chunks_exact(8).enumerate();
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(again, capture);
         fs::remove_dir_all(&folder).unwrap();
 
-        // In another context, beside the memory that was captured.
+        // In another context, in addition to the captured memory.
         let fresh = crate::device().unwrap().context();
         let module = crate::Module::parse(&again.modules[0].1).unwrap().check().unwrap().load(&fresh).unwrap();
         let kernel = module.kernel(&again.kernel).unwrap();

@@ -50,7 +50,7 @@ impl Failure {
     }
 }
 
-/// Writes a line to standard error. That nobody listens (`margay ... 2>&1 | head`) is no failure.
+/// Writes a line to standard error. A closed pipe (`margay ... 2>&1 | head`) is not a failure.
 pub fn complain(line: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

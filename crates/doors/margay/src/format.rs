@@ -11,7 +11,7 @@ pub struct Formatter {
 }
 
 impl Formatter {
-    /// The canonical form of a text. The error says why it has none: the text is no PTX.
+    /// The canonical form of a text. Fails if the text is not PTX.
     pub fn format(&self, text: &str) -> Result<String, String> {
         let mnemonic = |written: &str| {
             let entry = self.known.borrow().get(written).cloned();
@@ -26,7 +26,7 @@ impl Formatter {
     }
 }
 
-/// Opcode and modifiers in the manual's order, if they stand in another.
+/// Opcode and modifiers in the manual's order, if they are in a different one.
 fn canonical(written: &str) -> Option<String> {
     let (opcode, modifiers) = written.split_once('.')?;
     let words: Vec<Word> = modifiers.split('.').map(Word::from_name).collect::<Option<_>>()?;

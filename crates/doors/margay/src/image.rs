@@ -6,7 +6,7 @@
 //! layers, cube    the first extent counts layers, or faces (six a cube)
 //! samples         the last extent (before channels) counts samples
 //! size=8x4x2      extents of texels; then the array's own shape does not matter. layers=N, levels=N and samples=N add to
-//!                 it; levels lie one behind the other, the finest first
+//!                 it; levels are consecutive, the finest first
 //! unorm, snorm    integers are fractions of their largest value
 //! linear          linear memory and no array (textures of one level only)
 //! ```
@@ -76,7 +76,7 @@ const COMPARES: &[(&str, Compare)] = &[
     ("always", Compare::Always),
 ];
 
-/// A word about sampling; false if it is none.
+/// Parses a sampling option; false if it is not one.
 fn sampling(s: &mut Sampler, word: &str, value: &str) -> Result<bool, String> {
     match word {
         "filter" => s.filter = choice(word, value, FILTERS)?,
@@ -116,7 +116,7 @@ pub fn sampler<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Sampler, 
 }
 
 impl ImageSpec {
-    /// Reads the words behind `tex` or `surf`.
+    /// Reads the options after `tex` or `surf`.
     pub fn parse<'a>(role: Role, words: impl IntoIterator<Item = &'a str>) -> Result<ImageSpec, String> {
         let mut spec = ImageSpec {
             role,
@@ -283,7 +283,7 @@ impl Image {
         })
     }
 
-    /// Puts it behind a `.texref` or `.surfref` variable: `name`, or `name[3]`.
+    /// Binds it to a `.texref` or `.surfref` variable: `name`, or `name[3]`.
     pub fn bind(&self, module: &Module, name: &str) -> Result<(), Error> {
         let (name, index) = reference(name);
         match (&self.store, self.spec.role) {

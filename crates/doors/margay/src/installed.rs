@@ -1,4 +1,4 @@
-//! What was installed with this program, and where: libraries beside the command, in `../lib`, or in the Python package whose wheel
+//! What was installed with this program, and where: libraries next to the command, in `../lib`, or in the Python package whose wheel
 //! brought the command.
 
 use std::{
@@ -10,7 +10,7 @@ use std::{
 /// The name of the library that has only as much of LLVM as the SIMD engine uses; wheels bring it.
 pub const LLVM: &str = "libmargay_llvm.so";
 
-/// The file that this code was loaded from: the command, or a library in whatever process.
+/// The file that this code was loaded from: the command, or a library in any process.
 pub fn own_file() -> Option<&'static Path> {
     static OWN: OnceLock<Option<PathBuf>> = OnceLock::new();
     OWN.get_or_init(|| {

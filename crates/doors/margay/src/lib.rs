@@ -35,7 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A module that is not right says so, with the place:
+//! An invalid module yields diagnostics with their locations:
 //!
 //! ```
 //! let error = margay::Module::parse(".version 7.0\n.target sm_50\n.entry k() { frobnicate; }")?.check().unwrap_err();
@@ -153,7 +153,7 @@ pub struct Findings {
 }
 
 impl Module {
-    /// Reads a text. Fails where the text is no PTX; [`Unchecked::check`] says whether it makes sense.
+    /// Parses a text. Fails on syntax errors; [`Unchecked::check`] finds all others.
     pub fn parse(text: &str) -> Result<Unchecked, Findings> {
         Module::parse_named("module.ptx", text)
     }

@@ -58,7 +58,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Completions(args) => cmd::completions(args),
     };
     let outcome = ended(result);
-    // A closed pipe (`margay ... | head`) is no failure.
+    // A closed pipe (`margay ... | head`) is not a failure.
     let _ = std::io::stdout().flush();
     outcome
 }

@@ -1,6 +1,6 @@
 //! numpy's `.npy` files, read and written as raw bytes with an element type and a shape.
 //!
-//! Own code, since margay moves bytes: a reader crate would want a Rust type for every element type and give none for bytes.
+//! Own code, since margay moves bytes: a reader crate would require a Rust type for every element type and offer none for bytes.
 
 use crate::element::Element;
 use std::{fmt, path::Path};
@@ -21,7 +21,7 @@ pub struct Array {
 pub enum NpyError {
     /// The operating system says no.
     Io(std::io::Error),
-    /// The file is no array that margay reads; why.
+    /// The file is not an array that margay supports, and why.
     Format(String),
 }
 
@@ -134,7 +134,7 @@ pub fn describe(element: Element, shape: &[u64]) -> String {
     format!("{element}[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(","))
 }
 
-/// The value behind `'key':` in the header, a Python dictionary of strings, booleans and tuples.
+/// The value of `'key':` in the header, a Python dictionary of strings, booleans and tuples.
 fn field<'a>(header: &'a str, key: &str) -> Option<&'a str> {
     let after = header.split_once(&format!("'{key}'")).or_else(|| header.split_once(&format!("\"{key}\"")))?.1;
     let value = after.trim_start().strip_prefix(':')?.trim_start();

@@ -3,7 +3,7 @@
 use crate::{element::Element, npy::Array};
 use margay_isa::Type;
 
-/// Width, height and RGB bytes of a `u8` array of shape `[h,w]` (grey) or `[h,w,3]`.
+/// Width, height and RGB bytes of a `u8` array of shape `[h,w]` (gray) or `[h,w,3]`.
 fn pixels(array: &Array) -> Result<(u32, u32, Vec<u8>), String> {
     let extent = |n: u64| u32::try_from(n).ok().filter(|n| *n > 0);
     let shape = match array.shape[..] {

@@ -9,7 +9,7 @@
 //! hex:0011aabb                           the bytes of a by-value parameter
 //! tensormap:box=64x32,swizzle=128:SPEC   a tensor map of a buffer, or of argument N: `@N` (see [`crate::tensormap`])
 //! {u8=3, f64=2.5, f32[16]=iota}          a struct by value, laid out as C does; buffers become pointers
-//! tex:x.npy,filter=linear,normalized     a texture object; what stands behind `tex:` is a buffer, then words of [`crate::image`]
+//! tex:x.npy,filter=linear,normalized     a texture object; `tex:` is followed by a buffer, then options of [`crate::image`]
 //! surf:f32[4,8]=zeros:out.npy            a surface object
 //! ```
 //!
@@ -37,7 +37,7 @@ pub enum Spec {
     Struct(Vec<Spec>),
     /// A texture or a surface.
     Image(BufferSpec, Box<ImageSpec>),
-    /// A tensor map of a buffer: by value, or behind a pointer.
+    /// A tensor map of a buffer, by value or by pointer.
     TensorMap(MapOptions, MapOf),
 }
 
@@ -214,7 +214,7 @@ fn is_scalar(text: &str) -> bool {
         || bits("0D")
 }
 
-/// Splits at commas outside of brackets and braces.
+/// Splits at commas outside brackets and braces.
 pub fn split_fields(text: &str) -> Vec<&str> {
     let (mut fields, mut depth, mut start) = (Vec::new(), 0u32, 0);
     for (i, c) in text.char_indices() {

@@ -1,10 +1,10 @@
 //! Tensor maps as people write them: options such as `box=64x32,swizzle=128`, and the array that they describe.
 //!
 //! ```text
-//! box=64x32          elements of a box, in the order of the array's shape (the last one along neighbours in memory)
+//! box=64x32          elements of a box, in the order of the array's shape (the last one along neighbors in memory)
 //! swizzle=128        32, 64, 128, 96, or 128/32, 128/32+8, 128/64 (bytes that stay together)
 //! steps=1x2          traversal strides, in the same order
-//! fill=nan           what lies outside of the tensor is NaN
+//! fill=nan           elements outside the tensor are NaN
 //! type=tf32          the type of elements, where the array's own is not meant: tf32, f32.ftz, b4x16 and so on
 //! channels=8,pixels=64,lower=-1x-1,upper=-1x-1    an im2col map instead of a box; corners without the outermost and the last
 //!                    dimension

@@ -9,7 +9,7 @@ use std::{
 /// Longest name of a kernel that is shown whole: names of C++ templates can be very long.
 const LONGEST: usize = 40;
 
-/// Writes the line to standard error and takes it away again; none where that is no terminal.
+/// Writes the line to standard error and removes it again; does nothing if that is not a terminal.
 pub fn on_terminal() -> Option<Waiting> {
     if !std::io::stderr().is_terminal() {
         return None;

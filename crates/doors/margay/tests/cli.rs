@@ -232,8 +232,8 @@ fn a_launch_that_no_gpu_takes_is_refused() {
     assert!(refused(&["--block", "1,2,3,4"]).contains("at most three"));
 }
 
-/// Neighbours 32 threads apart exchange words of shared memory, with a barrier in between or without one; a shuffle reads a
-/// lane that does not take part.
+/// Neighbors 32 threads apart exchange words of shared memory, with a barrier in between or without one; a shuffle reads a
+/// lane that does not participate.
 fn exchange(between: &str, source: u32) -> String {
     format!(
         ".version 8.0\n.target sm_80\n.address_size 64\n.shared .align 4 .b32 x[64];\n.visible .entry k()\n{{\n\

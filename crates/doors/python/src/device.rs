@@ -79,7 +79,7 @@ impl Device {
         self.profile.multiprocessors.unwrap_or(self.threads() as u32)
     }
 
-    /// Bytes of memory, where the description says so.
+    /// Memory size in bytes, if the description gives it.
     #[getter]
     fn memory(&self) -> Option<u64> {
         self.profile.memory

@@ -68,7 +68,7 @@ pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -
     let mut files = margay::findings::Files::default();
     let found = checker.map(|c| c.findings()).unwrap_or_default();
     let found: Value = found.iter().map(|f| errors::finding(kernel.image(), f, &mut files)).collect();
-    // A checker of synchronisation has told of it.
+    // A checker of synchronization has told of it.
     let undefined = stats.undefined.filter(|_| !what.is_some_and(|what| what.sync));
     let undefined = undefined.map(|report| margay::render::undefined(&report, false).trim_end().to_owned());
     Ok((stats.compile.as_secs_f64(), stats.time.as_secs_f64(), found.to_string(), undefined))

@@ -4,7 +4,7 @@
 //! touch, and a range that another launch has already is shared where it lies within; where it does not, the launch waits for the other
 //! one's end. All ranges of a launch are taken at once, so no two launches wait for each other.
 //!
-//! Memory is given back without waiting for the launches beside it: they find it no more, and the objects stay alive until those have
+//! Memory is returned without waiting for concurrent launches: they no longer find it, and the objects stay alive until these have
 //! ended that ran at the time, since an access may be under way.
 
 use crate::{errors, launch::LOOK, raw};
@@ -106,7 +106,7 @@ impl Loans {
         state.launches += 1;
         let launch = state.launches;
         state.running.insert(launch);
-        // From here on its end tidies up, whatever happens.
+        // From here on, dropping it cleans up in every case.
         let mut lent = Lent { loans: self.clone(), device: device.clone(), launch, addresses: Vec::new() };
         for range in ranges {
             let address = range.address;
@@ -130,7 +130,7 @@ impl Loans {
 }
 
 impl Drop for Lent {
-    /// Does not wait for the launches beside it.
+    /// Does not wait for concurrent launches.
     fn drop(&mut self) {
         let mut state = self.loans.lock();
         state.running.remove(&self.launch);
@@ -211,7 +211,7 @@ fn reachable(range: &Range) -> PyResult<()> {
             "{}: the {} bytes at {:#x} are not accessible memory of this process",
             range.name, range.len, range.address
         ))),
-        // Without the file nobody can tell.
+        // Without the file, this is unknown.
         Ok(true) | Err(_) => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 //! driver loads.
 //!
 //! * PTX is passed through ([`margay_image::linked`]); the driver links it.
-//! * Intermediate code for link-time optimisation (LTO-IR) is linked by the real library, with the option `-ptx`.
+//! * Intermediate code for link-time optimization (LTO-IR) is linked by the real library, with the option `-ptx`.
 //! * Machine code cannot be converted: an error that names the input.
 
 use margay_image::{
@@ -32,7 +32,7 @@ pub mod result {
 /// A link, in progress or complete.
 #[derive(Debug, Default)]
 pub struct Link {
-    /// The real library's handle, if link-time optimisation was requested.
+    /// The real library's handle, if link-time optimization was requested.
     pub real: Option<usize>,
     /// Whether an input was passed to the real library.
     pub given: bool,
@@ -53,7 +53,7 @@ pub enum Taken {
 }
 
 impl Link {
-    /// Creates a link, with the real library's handle if that takes part.
+    /// Creates a link, with the real library's handle if it participates.
     pub fn new(real: Option<usize>) -> Link {
         Link { real, ..Link::default() }
     }
@@ -73,7 +73,7 @@ impl Link {
             _ => Vec::new(),
         };
         if texts.is_empty() {
-            // Unknown data is passed to the real library, if that takes part.
+            // Unknown data is passed to the real library, if it participates.
             return match (kind, self.real) {
                 (input::ANY, Some(_)) => self.hand_over(),
                 _ => {

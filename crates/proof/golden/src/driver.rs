@@ -85,7 +85,7 @@ impl Gpu {
     /// Opens the driver library and its first device. The error says what is missing.
     pub fn open(library: &str) -> Result<Gpu, String> {
         let file = CString::new(library).map_err(|e| e.to_string())?;
-        // SAFETY: the name is NUL-terminated; the library's initialisers depend on nothing of ours.
+        // SAFETY: the name is NUL-terminated; the library's initializers depend on nothing of ours.
         let opened = unsafe { dlopen(file.as_ptr(), RTLD_NOW) };
         if opened.is_null() {
             return Err(format!("there is no CUDA driver: {library} cannot be loaded"));

@@ -171,7 +171,7 @@ impl Case {
                 "undefined" => case.last(number)?.undefined = Some(value.trim_matches('"').into()),
                 "prints" => {
                     let text = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
-                    let text = text.ok_or_else(|| fail("the text stands in quotes".into()))?;
+                    let text = text.ok_or_else(|| fail("the text must be in quotes".into()))?;
                     let text = text.replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\"");
                     case.last(number)?.prints.get_or_insert_default().push_str(&text);
                 }
@@ -214,7 +214,7 @@ impl Case {
 fn launch(line: usize, text: &str) -> Result<Launch, String> {
     let (kernel, rest) = text.split_once("<<<").ok_or("expected `kernel<<<grid, block>>>(arguments)`")?;
     let (config, rest) = rest.split_once(">>>").ok_or("`<<<` without `>>>`")?;
-    let rest = rest.trim().strip_prefix('(').ok_or("`(` expected behind `>>>`")?;
+    let rest = rest.trim().strip_prefix('(').ok_or("expected `(` after `>>>`")?;
     let close = closing(rest).ok_or("`(` without `)`")?;
     let (args, options) = (&rest[..close], rest[close + 1..].trim());
     let config = split(config);
@@ -293,7 +293,7 @@ fn arg(text: &str) -> Result<Arg, String> {
         Some((ty, shape)) => (ty, Some(parse_shape(shape.trim_end_matches(']'))?)),
         None => (ty.trim(), None),
     };
-    let element = Element::from_name(ty.trim()).ok_or_else(|| format!("`{ty}` is no element type"))?;
+    let element = Element::from_name(ty.trim()).ok_or_else(|| format!("`{ty}` is not an element type"))?;
     let value = match (shape, init) {
         (None, Some(init)) if role.is_empty() => {
             element.parse(init)?;
@@ -323,7 +323,7 @@ fn buffer_init(element: Element, text: &str) -> Result<BufferInit, String> {
             element.parse(value)?;
             BufferInit::Fill(Fill::Value(value.into()))
         }
-        "rand" => BufferInit::Fill(Fill::Random(value.parse().map_err(|_| format!("`{value}` is no seed"))?)),
+        "rand" => BufferInit::Fill(Fill::Random(value.parse().map_err(|_| format!("`{value}` is not a seed"))?)),
         _ => BufferInit::Formula(Expr::parse(text).map_err(|e| e.to_string())?),
     })
 }
@@ -337,10 +337,10 @@ fn expects(line: usize, text: &str) -> Result<Vec<Expect>, String> {
 fn expect(line: usize, text: &str) -> Result<Expect, String> {
     let wrong = || format!("`{text}`: expected `buffer[index] == value`");
     let error = |e: crate::expr::ExprError| format!("`{text}`: {e}");
-    // The first `==` outside of brackets separates the expectation; others belong to expressions.
+    // The first `==` outside brackets separates the expectation; others belong to expressions.
     let (left, right) = text.split_once("==").ok_or_else(wrong)?;
     let (right, tolerance) = right.split_once("+-").map_or((right, Ok(0.0)), |(r, t)| (r, t.trim().parse()));
-    let tolerance = tolerance.map_err(|_| format!("`{text}`: the tolerance is no number"))?;
+    let tolerance = tolerance.map_err(|_| format!("`{text}`: the tolerance is not a number"))?;
     let (buffer, at) = match left.trim().split_once('[') {
         None => (left.trim(), At::All),
         Some((buffer, index)) => {
@@ -388,7 +388,7 @@ fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// Splits at commas outside of all brackets.
+/// Splits at commas outside all brackets.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0i32, 0);
     for (i, c) in text.char_indices() {

@@ -22,7 +22,7 @@ pub fn fail(path: &Path) -> Result<(), String> {
             let number = index as u32 + 1;
             let (code, wanted) = marker.trim().split_once(' ').unwrap_or((marker.trim(), ""));
             if Code::find(code).is_none() {
-                return Err(format!("line {number}: there is no code `{code}`"));
+                return Err(format!("line {number}: unknown code `{code}`"));
             }
             match found.iter().position(|(l, c, m)| *l == number && c == code && m.contains(wanted.trim())) {
                 Some(at) => drop(found.remove(at)),

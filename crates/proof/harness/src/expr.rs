@@ -64,7 +64,7 @@ impl Expr {
         let expr = parser.select()?;
         match parser.rest.trim() {
             "" => Ok(expr),
-            rest => Err(ExprError(format!("`{rest}` behind an expression"))),
+            rest => Err(ExprError(format!("`{rest}` after an expression"))),
         }
     }
 
@@ -77,7 +77,7 @@ impl Expr {
             Expr::Name(name) => scope.name(name).ok_or_else(|| ExprError(format!("nothing is called `{name}`")))?,
             Expr::Element(buffer, index) => {
                 let Number::Int(at) = index.eval(scope)? else { return Err(error("an index is an integer")) };
-                scope.element(buffer, at).ok_or_else(|| ExprError(format!("there is no `{buffer}[{at}]`")))?
+                scope.element(buffer, at).ok_or_else(|| ExprError(format!("`{buffer}[{at}]` does not exist")))?
             }
             Expr::Unary(op, a) => match (op, a.eval(scope)?) {
                 ('-', Number::Int(a)) => Number::Int(a.wrapping_neg()),
@@ -263,7 +263,7 @@ impl<'a> Parser<'a> {
         if let Some(bits) = word.strip_prefix("0f").or(word.strip_prefix("0d")).filter(|h| matches!(h.len(), 8 | 16)) {
             return u64::from_str_radix(bits, 16)
                 .map(Expr::Bits)
-                .map_err(|_| ExprError(format!("`{word}` is no literal")));
+                .map_err(|_| ExprError(format!("`{word}` is not a literal")));
         }
         if let Some(value) = parse_int(word) {
             return Ok(Expr::Number(Number::Int(value)));

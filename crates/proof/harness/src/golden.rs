@@ -122,7 +122,7 @@ fn arguments(launch: &Launch, buffers: &mut Buffers, machine: &mut dyn Machine) 
                 Some(Store::Elsewhere(address)) => address.to_le_bytes().to_vec(),
                 _ => return Err(format!("no earlier launch has `{}`", arg.name)),
             },
-            Value::Sampler(_) | Value::TensorMap(..) => return Err(format!("`{}` is no plain argument", arg.name)),
+            Value::Sampler(_) | Value::TensorMap(..) => return Err(format!("`{}` is not a plain argument", arg.name)),
         });
     }
     Ok(all)

@@ -265,7 +265,7 @@ impl Buffers {
             Value::Scalar(element, text) => element.parse(text).map(Given::Bytes),
             Value::Bytes(bytes) => Ok(Given::Bytes(bytes.clone())),
             Value::TensorMap(of, options) => {
-                let named = self.by_name.get(of).ok_or("the buffer stands before its map")?;
+                let named = self.by_name.get(of).ok_or("the buffer must come before its map")?;
                 let Store::Buffer(buffer) = &named.device else {
                     return Err("an image is not a buffer in linear memory".into());
                 };

@@ -1,7 +1,7 @@
-//! The labelled programs of `tests/checker`: CUDA beside the PTX that nvcc made of it.
+//! The labeled programs of `tests/checker`: CUDA, and the PTX that nvcc made of it.
 //!
 //! A kernel is a line that begins with `K NAME(`. It is wrong if lines of it end in `//~ KIND`: then findings of that kind must come,
-//! at seed 0, whose threads stand on those lines. In functions that a kernel calls `//~ KIND KERNEL` says whose it is. A kernel without marks is
+//! at seed 0, whose threads are at those lines. In functions that a kernel calls, `//~ KIND KERNEL` names the kernel. A kernel without marks is
 //! right, and nothing may be found under any seed. The kind `fault` is a fault, which ends the launch. `//@ WORDS` on the line before says how to launch it: `grid=4`, `block=32`,
 //! `cluster=2`, `shared=512`, `coop`; `zero` for buffers of zeros (else elements are 0 to 7 in turn), `uninit=0` for an
 //! argument that the host does not write; `findings=1` how many there are. Numbers are 4.

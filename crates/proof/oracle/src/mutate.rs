@@ -28,7 +28,7 @@ pub enum Fault {
     Drop,
     /// A token is duplicated.
     Double,
-    /// Two neighbouring tokens are exchanged.
+    /// Two neighboring tokens are exchanged.
     Exchange,
     /// A token is replaced by another one of its kind in the module.
     Replace,

@@ -26,7 +26,7 @@ impl<'a> Walker<'a, '_> {
                 }
                 _ => self.wrong_kind(want, op, "one address"),
             },
-            // `variable[3]` is an address as it stands.
+            // `variable[3]` is already an address.
             Kind::Index { base, index } if takes_elements(c) => self.indexed(c, want, op, base, index),
             Kind::Error => Operand::Error,
             _ => self.missing_brackets(want, op),
@@ -55,7 +55,7 @@ impl<'a> Walker<'a, '_> {
         self.report.push(Diagnostic::new(Code::OperandForm, place, message).here("not here").note(why));
     }
 
-    /// What stands in the brackets.
+    /// The operand in brackets.
     fn inside(&mut self, c: &Candidate, want: &Want, inner: &'a tree::Operand) -> Operand {
         let tree = self.tree;
         match inner.kind {
@@ -97,7 +97,7 @@ impl<'a> Walker<'a, '_> {
         self.based(c, want, name.span, offset, op.span)
     }
 
-    /// Whether a name may be indexed; complains if it stands for something else than an array.
+    /// Whether a name may be indexed; reports names that are not arrays.
     pub(super) fn is_array(&mut self, name: Span) -> bool {
         let (what, declared) = match self.named(name) {
             Named::Reg(_, decl) => ("a register", Some(self.body.regs[decl as usize].name)),
@@ -178,7 +178,7 @@ impl<'a> Walker<'a, '_> {
         let wanted = want_space(c, want);
         let fits = match wanted {
             None if c.variant.op == Opcode::Prefetchu => found == Space::Global,
-            // Constant memory has generic addresses (since 3.1), but nobody may access a name there without saying the space.
+            // Constant memory has generic addresses (since 3.1), but variables in it must be accessed with an explicit state space.
             None => !matches!(found, Space::Param | Space::Reg | Space::Const),
             Some(space) => space == found,
         };

@@ -116,7 +116,7 @@ impl<'a> Walker<'a, '_> {
         } else {
             self.names.declare(name, span, Binding::Faulty)
         };
-        // The name may be declared already; then it is known, which is all that is wanted.
+        // The name may already be declared; then it is known, which suffices.
         let _ = declared;
     }
 }

@@ -67,7 +67,7 @@ impl<'a> Walker<'a, '_> {
         let tree = self.tree;
         let sink = |o: &tree::Operand| matches!(o.kind, Kind::Name) && tree.str(o.span) == "_";
         if want.pair == 0 {
-            // ptxas lets a second result that nobody has be discarded.
+            // ptxas allows discarding a second result that does not exist.
             if let (Some(d), Some(q)) = (tree.operands.get(first as usize), tree.operands.get(first as usize + 1))
                 && sink(q)
                 && matches!(d.kind, Kind::Name)

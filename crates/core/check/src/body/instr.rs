@@ -129,7 +129,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// The type of a variable or parameter that stands for a texture, sampler or surface.
+    /// The type of a variable or parameter that denotes a texture, sampler or surface.
     fn opaque(&self, o: &tree::Operand, found: Option<(Binding, u32)>) -> Option<Type> {
         let ty = match found {
             Some((Binding::Param(i), _)) => self.func.params.get(i as usize)?.ty,
@@ -174,7 +174,7 @@ impl<'a> Walker<'a, '_> {
         list
     }
 
-    /// The register that an operand names, where it fits as it stands: so it is nearly always, and this is quick to see. Nothing
+    /// The register that an operand names, if it already fits: this is nearly always so, and quick to check. Nothing
     /// where there is more to be looked at.
     #[inline]
     pub(super) fn plain_register(&mut self, access: Access, want: &Want, op: &tree::Operand) -> Option<Operand> {
@@ -255,7 +255,7 @@ impl<'a> Walker<'a, '_> {
         self.report.push(d.note(form));
     }
 
-    /// `bra %p1, L`: the predicate of a branch stands before it. Whether it was that.
+    /// `bra %p1, L`: the predicate of a branch precedes it. Whether this was the error.
     fn guard_as_operand(&mut self, c: &Candidate, instr: &Instr, ops: &[tree::Operand]) -> bool {
         let [p, target] = ops else { return false };
         let (name, negated) = match p.kind {
@@ -285,7 +285,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// Whether the operands of `selp` begin with the predicate, behind the destination.
+    /// Whether the predicate of `selp` directly follows the destination.
     fn predicate_second(&self, ops: &[tree::Operand]) -> bool {
         let [_, p, _, last] = ops else { return false };
         matches!(p.kind, Kind::Name) && self.is_predicate(p.span) && !self.is_predicate(last.span)

@@ -35,7 +35,7 @@ pub(crate) struct Want {
     pub(crate) pair: Types,
     /// What a bracketed list holds, see [`Candidate::inside`].
     pub(crate) inner: List<Want>,
-    /// What is done with a register that stands here by itself, if a register of a right type is all that may be said of it.
+    /// What is done with a register alone in this place, if only its type needs to be right.
     pub(crate) plain: Option<Access>,
 }
 
@@ -46,11 +46,11 @@ pub(crate) struct Candidate {
     pub(crate) variant: Variant,
     /// False if the modifiers stood in another order than the manual's.
     pub(crate) in_order: bool,
-    /// True if a blank stands inside what is one word to ptxas (`mul .lo`).
+    /// True if a space splits what is one word for ptxas (`mul .lo`).
     pub(crate) parted: bool,
     /// Operands.
     pub(crate) wants: Box<[Want]>,
-    /// What stands in the bracketed lists among them.
+    /// The contents of their bracketed lists.
     inside: Box<[Want]>,
     /// Fewest operands.
     pub(crate) min: usize,
@@ -62,7 +62,7 @@ pub(crate) struct Candidate {
     pub(crate) call: bool,
     /// True for `cvta.const` and `cvta.to.const`.
     pub(crate) cvta_const: bool,
-    /// Bytes that one access moves, for the alignment lint; 0 if it is no plain access.
+    /// Bytes that one access moves, for the alignment lint; 0 if it is not a plain access.
     pub(crate) access: u32,
     /// Cross-instruction rules.
     pub(crate) rules: &'static [Rule],

@@ -54,7 +54,7 @@ pub struct Body {
     pub insts: Vec<Inst>,
     /// Operands of all instructions.
     pub operands: Vec<Operand>,
-    /// Labels: the index of the instruction that each stands before, and its name.
+    /// Labels: the index of the instruction that each precedes, and its name.
     pub labels: Vec<(u32, Span)>,
     /// `.branchtargets`, `.calltargets`, `.callprototype`.
     pub tables: Vec<TargetTable>,
@@ -162,7 +162,7 @@ pub enum Operand {
     Vector(List<Operand>),
     /// A parenthesised list of a call.
     List(List<Operand>),
-    /// `p|q`: both stand at this index of the pool and the next.
+    /// `p|q`: at this index of the pool and the next.
     Pair(u32),
     /// `!p`
     Not(RegId),

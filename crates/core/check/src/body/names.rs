@@ -219,7 +219,7 @@ impl<'a> Names<'a> {
         self.plain.entry(name).or_insert(Slot { binding: Binding::Faulty, depth: 0, span });
     }
 
-    /// Makes all names with that stem and a number faulty, if there is no such family: one complaint is enough.
+    /// Marks all names with this stem and a number as faulty if none are declared: one error is enough.
     pub(crate) fn fault_family(&mut self, stem: &'a str, span: Span) {
         let family = Family { binding: Binding::Faulty, count: u32::MAX, depth: 0, span };
         let stem = Stem::of(stem);

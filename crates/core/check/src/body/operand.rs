@@ -1,4 +1,4 @@
-//! Operands by their roles, and what names stand for (manual, chapter 6). What is written is in `destination`, what is read in
+//! Operands by their roles, and what names stand for (manual, chapter 6). Destination operands are in `destination`, source operands in
 //! `source`, addresses in `address`; labels, tables and handles are here.
 
 use super::names::Binding;
@@ -72,7 +72,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// What a name stands for that the body does not declare: a special register, a part of a register, something of the module.
+    /// What a name stands for that is not declared in the body: a special register, a part of a register, something of the module.
     fn other_name(&mut self, span: Span) -> Named {
         let name = self.tree.str(span);
         if name.as_bytes().first() == Some(&b'%') {
@@ -147,7 +147,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// A register of module scope (PTX before 3.0): it gets a declaration behind those of the body.
+    /// A register of module scope (PTX before 3.0): its declaration follows those of the body.
     pub(super) fn module_register(&mut self, span: Span) -> Option<Operand> {
         let Some(Symbol::Global(id)) = self.module.symbol(self.tree.str(span)) else { return None };
         let global = self.module.global(id);

@@ -107,7 +107,7 @@ impl<'a> Walker<'a, '_> {
     }
 
     /// The address of a variable or function as a value. `mov` takes it; ptxas takes functions nearly wherever a constant may
-    /// stand, and variables with an offset where an integer may.
+    /// appear, and variables with an offset where an integer may.
     pub(super) fn symbol_value(
         &mut self,
         c: &Candidate,
@@ -138,7 +138,7 @@ impl<'a> Walker<'a, '_> {
         Operand::Symbol(symbol, offset.unwrap_or(0))
     }
 
-    /// Whether ptxas takes a function's name for a source operand: where a constant may stand whose type is that of the
+    /// Whether ptxas accepts a function's name as a source operand: where a constant is allowed whose type is that of the
     /// instruction, but not for counts, masks and positions, whose types are fixed. What it makes a call of takes names where the
     /// call passes 32 bits or a number of floating point.
     fn takes_function(&self, c: &Candidate, want: &Want) -> bool {
@@ -248,7 +248,7 @@ impl<'a> Walker<'a, '_> {
         Some(Operand::Computed)
     }
 
-    /// The value of an offset; complains if it is no integer constant.
+    /// The value of an offset; reports an offset that is not an integer constant.
     pub(super) fn offset(&mut self, index: u32, minus: bool) -> Option<i64> {
         match consts::eval_index(self.tree, index) {
             Ok(Const::Int { value, .. }) => Some(if minus { value.wrapping_neg() } else { value }),

@@ -1,11 +1,11 @@
 //! Names that end in digits: `%r12` is the number 12 of the family with the stem `%r`.
 //!
 //! Nearly every operand is such a name of a few characters, so these are not looked at one by one: up to eight bytes make one word,
-//! which is split and read as a whole, whatever their number.
+//! which is split and read as a whole, for any number.
 
 use margay_syntax::Span;
 
-/// What stands before the digits, as a key.
+/// The text before the digits, as a key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Stem<'a> {
     /// Up to eight bytes, the first one in the lowest place. Names hold no NUL, so the bytes say how many they are.
@@ -23,7 +23,7 @@ impl<'a> Stem<'a> {
     /// How many slots there are.
     pub(super) const SLOTS: usize = 32;
 
-    /// A number below [`Stem::SLOTS`] that tells most stems of a body apart; one for all that are long.
+    /// A number below [`Stem::SLOTS`] that distinguishes most stems of a body; all long stems share one.
     #[inline(always)]
     pub(super) fn slot(self) -> usize {
         match self {
@@ -53,14 +53,14 @@ pub(super) fn split(text: &str, name: Span) -> Option<(Stem<'static>, u32)> {
     // The last byte of the name is the highest one, and bytes that are none of the name's are gone.
     let word = word << (8 * (WORD - len));
     let values = word ^ ZEROS;
-    // The high bit of each byte that is no digit: adding 0x76 carries a value above 9 into it.
+    // The high bit of each byte that is not a digit: adding 0x76 carries a value above 9 into it.
     let others = (values | ((values & 0x7f7f_7f7f_7f7f_7f7f) + 0x7676_7676_7676_7676)) & 0x8080_8080_8080_8080;
     let digits = others.leading_zeros() / 8;
     if digits == 0 || digits >= len {
         return None;
     }
     let stem = word << (8 * digits) >> (8 * (digits + WORD - len));
-    // Neighbours are joined to numbers of two, four and eight digits; the bytes below are zeros before the number.
+    // Neighbors are joined to numbers of two, four and eight digits; the bytes below are zeros before the number.
     let below = 8 * (WORD - digits);
     let ones = values >> below << below;
     let twos = (ones & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(10 << 8 | 1) >> 8;

@@ -92,7 +92,7 @@ impl Walker<'_, '_> {
         self.label_named(o.span)
     }
 
-    /// ptxas lets a table name its own label, as the place where the table stands.
+    /// ptxas lets a table name its own label, which is the position of the table.
     #[cold]
     fn own_label(&mut self, span: Span) -> LabelId {
         let message = format!("`{}` is the table itself, not the label of an instruction", self.tree.str(span));
@@ -101,7 +101,7 @@ impl Walker<'_, '_> {
         LabelId(self.body.labels.len() as u32 - 1)
     }
 
-    /// The label of that name; complains if there is none.
+    /// The label of this name; reports an error if there is none.
     pub(super) fn label_named(&mut self, span: Span) -> Option<LabelId> {
         let name = self.tree.str(span);
         match self.names.get(name) {

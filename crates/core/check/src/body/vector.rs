@@ -82,7 +82,7 @@ impl<'a> Walker<'a, '_> {
             }
             _ => Want { count: Some(1), element: true, pair: 0, ..*want },
         };
-        // One element is no vector.
+        // One element is not a vector.
         let loose =
             if items.len() > 1 { Want { regs: Types::MAX, constants: Constants::Any, ..strict } } else { strict };
         let leading = usize::from(want.opnd.lead.is_some()).min(items.len());
@@ -212,7 +212,7 @@ struct Join {
     bits: Option<Type>,
     int: bool,
     float: bool,
-    /// `.f16x2`, which goes with nothing but itself and bits.
+    /// `.f16x2`, which is compatible only with itself and bit-size types.
     pair: bool,
     pred: bool,
     signed: bool,
@@ -271,7 +271,7 @@ pub(super) fn ignores_rest(c: &Candidate, want: &Want) -> bool {
     matches!(c.variant.op, Opcode::Suld | Opcode::Sust) && want.opnd.count == Count::ByVec && want.count == Some(1)
 }
 
-/// Whether a single register may stand in braces: where vectors are possible, on loads, stores (of surfaces, too) and `mov`; where they are
+/// Whether a single register may be in braces: where vectors are possible, on loads, stores (of surfaces, too) and `mov`; where they are
 /// counted by the shape of a fragment or the coordinates of a texel.
 fn braces_allowed(c: &Candidate, want: &Want) -> bool {
     match want.opnd.count {

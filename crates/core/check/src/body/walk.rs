@@ -127,7 +127,7 @@ pub(crate) struct Walker<'a, 'm> {
     pub(super) alignments: Vec<(u32, u32)>,
     labels_seen: u32,
     pub(super) tables_seen: u32,
-    /// Whether a label stands directly before the statement.
+    /// Whether a label directly precedes the statement.
     labelled: bool,
     /// The instruction and the operand that are being looked at, for messages.
     pub(super) current: Place,
@@ -136,7 +136,7 @@ pub(crate) struct Walker<'a, 'm> {
     /// First label of each block, in order of the blocks.
     blocks: Vec<u32>,
     blocks_seen: usize,
-    /// What stands for registers of module scope in this body.
+    /// What represents registers of module scope in this body.
     pub(super) module_registers: FxHashMap<GlobalId, RegId>,
 }
 
@@ -304,7 +304,7 @@ impl<'a, 'm> Walker<'a, 'm> {
         }
     }
 
-    /// Declares the labels of the block that begins here. Tables become known where they stand.
+    /// Declares the labels of the block that begins here. Tables become visible at their position.
     fn bind_labels(&mut self) {
         let mut at = self.blocks.get(self.blocks_seen).copied().unwrap_or(NONE);
         self.blocks_seen += 1;
@@ -384,7 +384,7 @@ impl<'a, 'm> Walker<'a, 'm> {
         }
     }
 
-    /// Fills the table whose label stands before. Without one it is of no use, and the parser has said so.
+    /// Fills the table of the preceding label. A table without a label is useless, and the parser has reported it.
     fn table(&mut self, table: TargetTable) {
         if !self.labelled {
             return;

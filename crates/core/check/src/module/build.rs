@@ -130,7 +130,7 @@ impl Builder<'_> {
             "@@DWARF" => debug::old(&self.module, d.span, self.report),
             ".alias" => rules::alias::declare(tree, &mut self.module, d, self.report),
             ".pragma" => rules::pragma::check(tree, &self.module, d, Place::Module, self.report),
-            // The head is read already; debugging information concerns nobody here.
+            // The header is already processed; debugging information is not needed here.
             _ => {}
         }
     }
@@ -225,7 +225,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Makes a name known for its own initialiser. False if it is known already.
+    /// Makes a name known for its own initializer. False if it is known already.
     fn probe(&mut self, name: &str, space: Space, span: Span) -> bool {
         if self.module.names.contains_key(name) {
             return false;

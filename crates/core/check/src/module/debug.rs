@@ -85,7 +85,7 @@ fn labels(tree: &Tree) -> impl Iterator<Item = Span> {
     })
 }
 
-/// Modifiers that ptxas knows behind their instruction only, and takes for names elsewhere. So it does with most that have
+/// Modifiers that ptxas knows only after their instruction, and treats as names elsewhere. This includes most that have
 /// `::` in them.
 #[rustfmt::skip]
 const FREE: &[&str] = &[

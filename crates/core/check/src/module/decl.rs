@@ -10,7 +10,7 @@ use margay_syntax::{
     tree::{self, Declarator, Kind},
 };
 
-/// Where a declaration stands.
+/// The context of a declaration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ShapeAt {
     /// At module level.
@@ -185,14 +185,14 @@ fn vector(tree: &Tree, span: Option<Span>, ty: Type, ty_at: Span, report: &mut R
     };
     if ty == Type::Pred {
         report.push(
-            Diagnostic::new(Code::VectorDeclaration, span, "there are no vectors of predicates")
+            Diagnostic::new(Code::VectorDeclaration, span, "predicates cannot form vectors")
                 .label(ty_at, "of this type"),
         );
         return 1;
     }
     if ty.kind() == TypeKind::Opaque {
         report.push(
-            Diagnostic::new(Code::VectorDeclaration, span, format!("there are no vectors of `{ty}`"))
+            Diagnostic::new(Code::VectorDeclaration, span, format!("`{ty}` cannot form vectors"))
                 .label(ty_at, "of this type"),
         );
         return 1;

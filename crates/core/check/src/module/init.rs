@@ -74,7 +74,7 @@ struct Filler<'a> {
     name: Span,
     out: Vec<Init>,
     report: &'a mut Report,
-    /// One complaint per initialiser is enough.
+    /// One complaint per initializer is enough.
     failed: bool,
 }
 

@@ -80,7 +80,7 @@ pub struct Module {
     pub texmode_independent: bool,
     /// `.target ..., debug`
     pub debug: bool,
-    /// Where it says so.
+    /// The span of the directive.
     pub(crate) debug_at: Option<Span>,
     /// Stack-based or not.
     pub abi: Abi,
@@ -90,7 +90,7 @@ pub struct Module {
     pub funcs: Vec<Function>,
     /// `.alias alias, aliasee;`
     pub aliases: Vec<Alias>,
-    /// Functions whose address some body takes, in ascending order. Initialisers of variables name further ones.
+    /// Functions whose address some body takes, in ascending order. Initializers of variables name further ones.
     pub address_taken: Vec<FuncId>,
     /// Names to symbols.
     pub names: HashMap<Box<str>, Symbol>,
@@ -103,7 +103,7 @@ pub struct Module {
 pub struct Alias {
     /// The new name.
     pub name: Box<str>,
-    /// The function that it stands for.
+    /// The aliased function.
     pub of: FuncId,
     /// The directive.
     pub span: Span,

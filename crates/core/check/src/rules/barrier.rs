@@ -1,9 +1,9 @@
 //! A lint that ptxas does not have: barriers that only some threads reach (manual, section 9.7.13.1: all threads of the CTA
-//! that take part must arrive).
+//! that participate must arrive).
 //!
 //! Which registers differ between the threads of a CTA is found by following `%tid` and its like through the body, without
 //! regard to order. Two shapes are certain enough to speak of: a barrier with a guard that differs, and one between a
-//! branch with such a guard and the label right behind the barrier.
+//! branch with such a guard and the label directly after the barrier.
 
 use crate::FxHashMap;
 use crate::body::{Body, Inst, Operand, RegId, Walker};
@@ -61,7 +61,7 @@ fn around(body: &Body, barrier: usize) -> Option<usize> {
         let effect = body.variants[body.insts[i].variant.0 as usize].op.row().effect;
         !matches!(effect, Effect::Control)
     };
-    // Labels stand in the order of the text.
+    // Labels are in text order.
     let labelled = |i: usize| body.labels.binary_search_by_key(&(i as u32), |l| l.0).is_ok();
     let mut branch = barrier;
     loop {

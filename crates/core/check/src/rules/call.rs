@@ -357,7 +357,7 @@ fn matches(w: &mut Walker<'_, '_>, span: Span, a: &Actual, formal: &Formal, f: &
     if a.align != formal.align {
         return wrong_alignment(w, span, a, formal, f, way);
     }
-    // The text wants equal types, bits aside; ptxas wants equal sizes.
+    // The manual requires equal types, except for bit-size types; ptxas requires equal sizes.
     let bits = a.ty.kind() == Kind::Bits || formal.ty.kind() == Kind::Bits;
     let strict = match arrays {
         (true, true) => a.ty == formal.ty,

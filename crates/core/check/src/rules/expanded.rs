@@ -34,7 +34,7 @@ fn expanded(v: &Variant, sm: u16) -> Option<Arguments> {
     }
 }
 
-/// After an instruction for matrices: special registers among the results are no arguments.
+/// After a matrix instruction: special registers among the results are not arguments.
 pub(crate) fn results(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     let Some(Operand::Vector(list)) = w.body.operands(inst.operands).first().copied() else { return };
     if !w.body.operands(list).iter().any(|o| matches!(o, Operand::Special(..))) {

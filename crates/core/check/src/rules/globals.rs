@@ -11,7 +11,7 @@ use margay_syntax::{
     tree::Declarator,
 };
 
-/// Whether a variable of that space may stand at module level.
+/// Whether a variable of this state space is allowed at module scope.
 pub(crate) fn space(module: &mut Module, at: Span, space: Space, linkage: Linkage, report: &mut Report) {
     match space {
         Space::Reg | Space::Local if module.version < Version::new(3, 0) && module.version_at.is_some() => {

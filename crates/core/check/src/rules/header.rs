@@ -13,10 +13,10 @@ use margay_syntax::{
 const PRESERVED: u32 = 239;
 /// Control registers (predicates and barriers) that a function may preserve.
 const PRESERVED_CONTROL: u32 = 11;
-/// Beyond this the number is no register at all; ptxas says so for declarations too.
+/// Larger numbers are not registers; ptxas reports this for declarations too.
 const REGISTERS: u32 = 255;
 
-/// A directive behind the formals of a function.
+/// A directive after the parameters of a function.
 pub(crate) fn directive(
     tree: &Tree,
     module: &Module,

@@ -58,7 +58,7 @@ pub(crate) fn kernel_parameters(module: &Module, f: &Function, report: &mut Repo
     report.push(d);
 }
 
-/// Up to sm_89, parameters lie in a bank of 64 KiB, behind what the driver keeps there: an alignment of as much leaves no room for
+/// Up to sm_89, parameters are in a bank of 64 KiB, after data of the driver: an alignment of this size leaves no room for
 /// them.
 fn alignment(f: &Function, end: u64, report: &mut Report) {
     const BANK: u64 = 64 << 10;

@@ -12,10 +12,10 @@ use margay_syntax::{
     tree::{Directive, Kind},
 };
 
-/// Where a `.pragma` stands.
+/// The context of a `.pragma`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// Outside of all functions.
+    /// Outside all functions.
     Module,
     /// Between a kernel's parameters and its body.
     Header,
@@ -34,11 +34,11 @@ impl Place {
 struct Pragma {
     name: &'static str,
     since: Since,
-    /// What stands behind the name, if something must.
+    /// The required argument after the name, if any.
     argument: Option<&'static str>,
-    /// Whether it may stand outside of bodies.
+    /// Whether it is allowed outside bodies.
     anywhere: bool,
-    /// Whether it may stand in device functions.
+    /// Whether it is allowed in device functions.
     functions: bool,
 }
 

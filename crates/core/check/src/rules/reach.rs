@@ -207,7 +207,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Arrays of open size that nobody defines: without `-c` ptxas wants their size. Other extern variables it defines itself.
+    /// Unsized arrays that are never defined: without `-c`, ptxas requires their size. It defines other extern variables itself.
     fn open_arrays(&self, report: &mut Report) {
         let open =
             |g: &&Global| g.linkage == Linkage::Extern && g.extent == Extent::Unsized && g.space != Space::Shared;
@@ -267,7 +267,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Cycles of calls where there is no stack.
+    /// Cycles of calls without a stack.
     fn recursion(&self, report: &mut Report) {
         let off = self.module.abi == Abi::Off;
         if !off && stack_in_text(self.module) {
@@ -364,7 +364,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// `cvta.const` beside kernels that take pointers to constant memory (section 5.1.6.1).
+    /// `cvta.const` in a module whose kernels take pointers to constant memory (section 5.1.6.1).
     fn constant_pointers(&self, report: &mut Report) {
         let pointer = self.module.funcs.iter().filter(|f| f.kind == FuncKind::Kernel && f.defined).find_map(|f| {
             let constant = |p: &&Formal| p.ptr.is_some_and(|ptr| ptr.space == Some(Space::Const));

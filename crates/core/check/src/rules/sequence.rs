@@ -1,5 +1,5 @@
 //! The call sequence (manual, section 7.1): stores of arguments immediately before the call, loads of results immediately
-//! after it. ptxas wants only that some call has made the result that is loaded.
+//! after it. ptxas only requires that some call has produced the result that is loaded.
 
 use crate::Verdict;
 use crate::body::{Operand, SymRef, Walker};
@@ -38,12 +38,12 @@ pub(crate) struct Run {
     start: u32,
     end: u32,
     store: bool,
-    /// A label stands before this instruction.
+    /// Whether a label precedes this instruction.
     label: Option<u32>,
 }
 
 impl Run {
-    /// A label stands before the instruction of that index.
+    /// Whether a label precedes the instruction of this index.
     pub(crate) fn label(&mut self, here: u32) {
         self.label = Some(here);
     }
@@ -113,7 +113,7 @@ pub(crate) fn call(w: &mut Walker<'_, '_>, rets: Operand, args: Operand) {
     w.run = Run { start: here + 1, end: here + 1, store: false, ..w.run };
 }
 
-/// Says that an access is apart from its call. Compilers put plain instructions between, which the text forbids and nobody
+/// Reports an access that is not adjacent to its call. Compilers put plain instructions in between, which the manual forbids and no tool
 /// minds; so without control flow between, only those hear of it who ask for the text.
 fn apart(w: &mut Walker<'_, '_>, between: Range<u32>, d: Diagnostic) {
     let flow = |i: u32| {

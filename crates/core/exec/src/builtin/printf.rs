@@ -225,7 +225,7 @@ fn sign(spec: &Spec, negative: bool) -> &'static str {
     }
 }
 
-/// Pads a number with zeros (behind sign and prefix) or blanks.
+/// Pads a number with zeros (after sign and prefix) or spaces.
 fn number(out: &mut Vec<u8>, spec: &Spec, head: &str, digits: &str, zeros_allowed: bool) {
     let len = head.len() + digits.len();
     if spec.zero && !spec.left && zeros_allowed {
@@ -259,7 +259,7 @@ fn float(out: &mut Vec<u8>, spec: &Spec, conversion: u8, v: f64) {
         _ => (finite(spec, conversion.to_ascii_lowercase(), magnitude), true),
     };
     let body = if upper { body.to_ascii_uppercase() } else { body };
-    // With `%a`, zeros go behind the prefix.
+    // With `%a`, zeros go after the prefix.
     match body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
         Some(rest) => number(out, spec, &format!("{head}{}", &body[..2]), rest, zeros),
         None => number(out, spec, head, &body, zeros),

@@ -1,6 +1,6 @@
 //! Dense `mma` and `wmma.mma` of fixed shapes: the same results as [`super::product`], without branches in the loops.
 //!
-//! A register of a fragment of `mma` is a block of eight rows of A (columns of B) and `4 e` neighbours along k, where `e` elements
+//! A register of a fragment of `mma` is a block of eight rows of A (columns of B) and `4 e` neighbors along k, where `e` elements
 //! share a register: its words in the order of the lanes are that block row by row (see [`super::fragment`]). A fragment of `wmma` is the
 //! matrix itself, cut into lanes.
 
@@ -155,7 +155,7 @@ impl Format<i32> for Unsigned {
 }
 
 /// Conversion between fragments and matrices. Loops run over the 32 words of a register where possible, so that they
-/// are vectorised.
+/// are vectorized.
 trait Layout {
     /// The registers of a fragment of A or B with `elements` elements.
     #[inline(always)]

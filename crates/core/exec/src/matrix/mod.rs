@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Sources and destinations are as for [`crate::sem::PureFn`]: one slice of rows per register, in the order of the
-//! instruction, with fragments split into registers. All 32 lanes take part, as `.aligned` demands.
+//! instruction, with fragments split into registers. All 32 lanes participate, as `.aligned` requires.
 //!
 //! **Precision.** The manual leaves the order of accumulation and the precision of intermediate sums open. Here floating-point
 //! products are exact, sums run over k upwards from C in double precision, and the result is rounded once, to nearest even

@@ -284,7 +284,7 @@ impl Job {
         Ok(whole)
     }
 
-    /// Packed elements of less than a byte are centred in a byte, as in tensor memory.
+    /// Packed elements of less than a byte are centered in a byte, as in tensor memory.
     fn widen(&self, which: usize, matrix: &mut Matrix<u32>) {
         if [self.a.ty, self.b.ty][which] == Type::E2m1 && self.packed[which].1 == 16 {
             matrix.map(|x| x << 2);

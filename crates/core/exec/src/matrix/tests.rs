@@ -88,7 +88,7 @@ fn counts(v: &Variant) -> Vec<usize> {
     v.operands().map(|o| v.count(o).unwrap() as usize).collect()
 }
 
-/// Runs a product on registers; `extra` are the operands behind C.
+/// Runs a product on registers; `extra` are the operands after C.
 fn run(v: &Variant, fragments: [&[Row]; 3], extra: &[Row]) -> Vec<Row> {
     let src: Vec<&[Row]> = fragments.iter().flat_map(|f| f.chunks(1)).chain(extra.chunks(1)).collect();
     let mut dst = vec![Row::ZERO; counts(v)[0]];
@@ -159,7 +159,7 @@ fn sparse_products_equal_plain_loops() {
         // Where pairs of threads hold the metadata, ptxas takes 2 and 3 too; the manual knows 0 and 1.
         let pairs = ea.bits >= 16 && k * ea.bits as usize > 256;
         let selector = rng.below(if pairs { 2 } else { selectors as usize + 1 });
-        // A is made chunk by chunk: of four neighbours (or pairs of neighbours) two are kept, of two `.tf32` one.
+        // A is made chunk by chunk: of four neighbors (or pairs of neighbors) two are kept, of two `.tf32` one.
         let mut a = vec![0.0; m * k];
         let mut stored = vec![0; m * k / 2];
         let mut meta = Row::ZERO;

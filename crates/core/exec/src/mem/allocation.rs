@@ -65,7 +65,7 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// An allocation outside of any [`super::Memory`], such as a window.
+    /// An allocation outside any [`super::Memory`], such as a window.
     pub fn new(reach: Reach, size: u64, align: u32, kind: Kind, name: &str) -> Result<Arc<Allocation>, Exhausted> {
         Ok(Arc::new(Allocation::of(new_block(reach, size, align)?, kind, name)))
     }
@@ -74,7 +74,7 @@ impl Allocation {
         Allocation { block, kind, name: name.into(), remembered: AtomicBool::new(false) }
     }
 
-    /// Address behind the last byte.
+    /// Address after the last byte.
     pub fn end(&self) -> u64 {
         self.block.base() + self.block.len() as u64
     }

@@ -35,7 +35,7 @@ use std::{
     },
 };
 
-/// Distance in bytes behind an allocation within which an access is probably an overrun.
+/// Distance in bytes past an allocation within which an access is probably an overrun.
 const JUST_BEHIND: u64 = 512;
 
 /// Why an access or `free` by the host was refused.
@@ -159,7 +159,7 @@ impl Memory {
         }
     }
 
-    /// Registers memory that somebody else owns, until [`Memory::free`] or [`Memory::exchange`]; it does not count
+    /// Registers memory with another owner, until [`Memory::free`] or [`Memory::exchange`]; it does not count
     /// towards the limit. The error is an allocation that it would overlap.
     pub fn adopt(&self, block: Block, kind: Kind) -> Result<(), Arc<Allocation>> {
         self.adopt_as(block, kind, "")
@@ -246,7 +246,7 @@ impl Memory {
         if gone.kind == Kind::Heap {
             self.heap_used.fetch_sub(size, Relaxed);
         }
-        // Parameter blocks come and go with every launch; nobody has addresses of old ones.
+        // Parameter blocks are recreated for every launch; no addresses of old ones remain.
         if gone.kind != Kind::Param || gone.remembered.load(Relaxed) {
             self.history.add(&gone, by);
         }
@@ -305,7 +305,7 @@ impl Memory {
         }
         match self.remove(address, by, |a| a.kind == Kind::Heap) {
             Ok(gone) => {
-                // Beyond a bound the memory is reused, so nobody need wait.
+                // Beyond a bound, the memory is reused without waiting.
                 let _ = self.keep(gone);
                 Ok(())
             }
@@ -362,7 +362,7 @@ impl Memory {
         if !a.block.contains(address, 1) {
             return None;
         }
-        // Under the lock: whoever frees it must unregister it first.
+        // Under the lock: it must be unregistered before it is freed.
         if !std::ptr::eq(&**a, own) && !a.remembered.load(Relaxed) {
             a.remembered.store(true, Relaxed);
         }
@@ -413,7 +413,7 @@ impl Memory {
     /// The same, also considering windows.
     pub fn describe_among(&self, address: u64, windows: &[Arc<Allocation>]) -> String {
         let blocks = self.read_lock();
-        // Nobody means to point at a parameter block or an array: they are neighbours by chance.
+        // Nobody means to point at a parameter block or an array: they are neighbors by chance.
         let likely =
             |a: &&Arc<Allocation>| a.block.contains(address, 1) || !matches!(a.kind, Kind::Param | Kind::Array);
         let below = blocks.range(..=address).rev().map(|(_, a)| a).find(likely);

@@ -4,7 +4,7 @@ use super::RED_ZONE;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A table of ranges. Generated code of one thread reads it (by plain 64-bit loads, which are atomic on every host);
-/// that thread updates it between accesses, and whoever frees memory empties the ranges in it.
+/// that thread updates it between accesses, and freeing memory empties its ranges.
 ///
 /// An entry is the lowest address at which an access may start, and the number of such addresses. Other threads only
 /// ever set that number to zero, so no mixture of two entries is ever valid.

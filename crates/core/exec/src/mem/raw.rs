@@ -2,7 +2,7 @@
 //!
 //! A [`Block`] owns zeroed host memory, or borrows memory on loan. It hands out references to std *atomics* inside its
 //! memory only, after a check of bounds and alignment; all other code is safe. A device program that races with itself
-//! (two CTAs on two host threads) then reads some mixture of values, as on hardware, without undefined behaviour of the
+//! (two CTAs on two host threads) then reads some mixture of values, as on hardware, without undefined behavior of the
 //! host.
 //!
 //! Two cases lie outside Rust's memory model. Racing accesses of *different size* to the same bytes: x86 and AArch64
@@ -238,10 +238,10 @@ impl Block {
         }
     }
 
-    /// Borrows memory that somebody else owns, starting at `base`; `None` if that is null.
+    /// Borrows memory with another owner, starting at `base`; `None` if that is null.
     ///
     /// # Safety
-    /// The `len` bytes must be readable, writable and initialised until [`Block::end_loan`] was called and no
+    /// The `len` bytes must be readable, writable and initialized until [`Block::end_loan`] was called and no
     /// access is in progress, or until the block is dropped; and other users of the memory must tolerate concurrent
     /// writes by device programs.
     pub unsafe fn on_loan(base: u64, len: usize) -> Option<Block> {
@@ -279,7 +279,7 @@ impl Block {
         let (at, len) = (self.pointer(self.base).cast_mut().cast(), self.room.next_multiple_of(PAGE));
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
         self.shared.store(true, Relaxed);
-        // SAFETY: whole pages of which every byte belongs to this block; they stay readable, writable and initialised.
+        // SAFETY: whole pages of which every byte belongs to this block; they stay readable, writable and initialized.
         unsafe { mmap(at, len, access, flags, file, 0) }.ok().map(drop)
     }
 
@@ -328,7 +328,7 @@ impl Block {
         if !self.contains(address, size) || !address.is_multiple_of(size as u64) {
             return None;
         }
-        // SAFETY: in bounds and aligned by the check above; the memory is initialised (zeroed, or by its lender) and
+        // SAFETY: in bounds and aligned by the check above; the memory is initialized (zeroed, or by its lender) and
         // lives as long as `self`; Rust code accesses it through atomics only.
         Some(unsafe { &*self.pointer(address).cast::<C>() })
     }
@@ -418,7 +418,7 @@ mod low {
     /// Gives pages back.
     ///
     /// # Safety
-    /// They are from [`map`], of that size, and nobody uses them.
+    /// They are from [`map`], of this size, and unused.
     pub unsafe fn unmap(start: NonNull<u8>, size: usize) {
         // SAFETY: as above. It fails for no pages that are mapped.
         let _ = unsafe { munmap(start.as_ptr().cast(), size) };

@@ -172,7 +172,7 @@ impl<'a> Cluster<'a> {
             let Some(group) = pick(warp, &mut self.random) else {
                 let within = |(_, why): &(Group, Wait)| matches!(why, Wait::Lanes { .. } | Wait::Warp);
                 match incomplete(code, state, warp) {
-                    // The warp's lanes wait for each other: nobody else can make the rest come.
+                    // The warp's lanes wait for each other: no other thread can release them.
                     Some(stop) if warp.blocked.iter().all(within) => return Err(stop),
                     _ => break,
                 }
@@ -338,7 +338,7 @@ impl<'a> Cluster<'a> {
         }
         let (kind, notes, first) = deadlock(waiters);
         let Some(Waiter { lanes, source: (m, w, g), .. }) = first else {
-            return Stop::Bug(crate::Bug("nobody runs and nobody waits".into()));
+            return Stop::Bug(crate::Bug("no lane runs and no lane waits".into()));
         };
         let lane = lanes.trailing_zeros() as usize;
         Stop::Fault(Box::new(make_fault(code, &m.state, w, (g.frame, g.pc), lane, kind, notes)))
@@ -441,7 +441,7 @@ pub fn new_warp() -> Warp {
     }
 }
 
-/// Initialises a warp at the kernel's entry.
+/// Initializes a warp at the kernel's entry.
 fn begin(warp: &mut Warp, index: u32, block: [u32; 3], code: &Code, base: u32, top: u32) {
     let threads = block.iter().product::<u32>();
     let left = threads - index * LANES as u32;

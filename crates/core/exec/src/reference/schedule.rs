@@ -3,7 +3,7 @@
 //! The group deepest in calls goes first, and among those the one earliest in the layout: loops are contiguous in the
 //! layout, so groups that have left a loop wait for those inside, and lanes reconverge where their paths join. That
 //! order alone could starve a lane for which another one of its warp polls a lock, so a group that has waited long, or
-//! whose warp keeps polling, is favoured for a while.
+//! whose warp keeps polling, is favored for a while.
 
 use super::state::{Group, Warp};
 
@@ -11,7 +11,7 @@ use super::state::{Group, Warp};
 pub const SPINS: u32 = 48;
 /// Picks after which a waiting group is overdue.
 const PATIENCE: u64 = 1 << 14;
-/// Picks for which an overdue group is favoured.
+/// Picks for which an overdue group is favored.
 const FAVOUR: u32 = 256;
 
 /// A small random generator (SplitMix64), so that a seed reproduces an interleaving.

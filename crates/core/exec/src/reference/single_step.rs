@@ -73,7 +73,7 @@ pub struct Machine {
     pub(super) rendezvous: Vec<Option<Rendezvous>>,
 }
 
-/// A warp outside of any function.
+/// A warp outside any function.
 pub(super) fn standing(code: &Code, block: [u32; 3], index: u32) -> Warp {
     let mut warp = new_warp();
     warp.index = index;

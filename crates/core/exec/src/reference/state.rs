@@ -140,7 +140,7 @@ pub struct Warp {
     pub spins: u32,
     /// A group executes `nanosleep`: other groups and warps run next.
     pub slept: bool,
-    /// The favoured lanes, and the number of picks that they remain so.
+    /// The favored lanes, and the number of picks that they remain so.
     pub favoured: (u32, u32),
     /// Local windows of the lanes, [`super::cta::Windows::stride`] apart.
     pub local: Option<Arc<Allocation>>,

@@ -45,12 +45,12 @@ impl TensorMemory {
         inside.then_some(lane * COLUMNS + column)
     }
 
-    /// Loads a word; `None` outside of allocations.
+    /// Loads a word; `None` outside allocations.
     pub fn load(&self, lane: usize, column: usize) -> Option<u32> {
         self.cells.get(self.index(lane, column)?).copied()
     }
 
-    /// Stores a word; `None` outside of allocations.
+    /// Stores a word; `None` outside allocations.
     pub fn store(&mut self, lane: usize, column: usize, value: u32) -> Option<()> {
         let at = self.index(lane, column)?;
         self.cells.get_mut(at).map(|c| *c = value)

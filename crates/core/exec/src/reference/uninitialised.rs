@@ -1,11 +1,11 @@
-//! Tracks uninitialised registers, in observed launches.
+//! Tracks uninitialized registers, in observed launches.
 //!
 //! As in MemorySanitizer, undefinedness propagates: a result is undefined if an operand is, and only uses that matter
 //! are reported: as a guard or branch condition, as an address, as a value that reaches other threads or memory other
-//! than the thread's own. Compilers move and combine bits that nobody uses later, so a combination of bits counts as
+//! than the thread's own. Compilers move and combine bits that are never used, so a combination of bits counts as
 //! defined if one operand is.
 //!
-//! Loads of memory that nobody wrote yield undefined values too ([`note_loaded`]): algorithms read behind the end of their
+//! Loads of uninitialized memory yield undefined values too ([`note_loaded`]): algorithms read past the end of their
 //! tiles and drop what they got, and `-G` keeps variables in local memory. From the first such load on, a frame is
 //! tracked. Copies of structures copy their padding, word by word ([`partial`]).
 
@@ -50,14 +50,14 @@ pub struct Sites {
     list: Vec<Site>,
     /// Whether some path reads a register before any write.
     partial: bool,
-    /// Whether loaded values are followed. Not where matrix instructions are: rows of their operands that nobody uses
+    /// Whether loaded values are tracked. Not in functions with matrix instructions: unused rows of their operands
     /// may be undefined, and a whole row of lanes would be so after them.
     follows: bool,
     /// Runs of stores.
     runs: HashMap<u32, Adjacent>,
 }
 
-/// Whether the uses of uninitialised values that the group loads are reported.
+/// Whether the uses of uninitialized values that the group loads are reported.
 pub fn follows(ctx: &Ctx<'_>) -> bool {
     let code = ctx.func;
     code.sites.get_or_init(|| sites(code)).follows
@@ -280,7 +280,7 @@ fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [O
             }
         });
     }
-    // The predicate of `shfl` says whether the source lane exists, whatever its value is.
+    // The predicate of `shfl` tells whether the source lane exists, regardless of its value.
     let truth = func.operands(inst.dsts).get(1).filter(|_| variant.op == Opcode::Shfl);
     inst_writes(func, inst, &mut |r| {
         let undefined = if truth == Some(&Operand::Reg(r)) { 0 } else { undefined };

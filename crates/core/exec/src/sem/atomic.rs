@@ -97,7 +97,7 @@ impl Rmw {
     }
 
     /// Whether subnormal operands and results are flushed to zeros of their sign: for single-precision sums everywhere
-    /// but in shared memory, whatever the state space of the address in the instruction (manual, section 9.7.13.5).
+    /// but in shared memory, regardless of the state space of the address in the instruction (manual, section 9.7.13.5).
     pub fn flushes(self, shared: bool) -> bool {
         self.number() == Number::Single && !shared
     }

@@ -320,7 +320,7 @@ impl Convert {
         self.modify(to.pack(n, self.rnd, self.finite), n.negative(), to)
     }
 
-    /// Applies the modifiers to a rounded result that is no NaN.
+    /// Applies the modifiers to a rounded result that is not a NaN.
     fn modify(self, code: u64, negative: bool, to: Format) -> u64 {
         let code = if self.ftz && to == F32 { flush(code) } else { code };
         let one = to.pack(Num::from_int(1), Rnd::Nearest, false);

@@ -1,4 +1,4 @@
-//! Lifts scalar functions to lane functions: the encoding of values in rows, and loops that rustc vectorises.
+//! Lifts scalar functions to lane functions: the encoding of values in rows, and loops that rustc vectorizes.
 //!
 //! A lane function is a plain `fn`, so nothing is decoded when it runs. The macro [`lift!`] makes one from an
 //! expression over typed scalars; [`lift_mode!`] makes one that reads its mode from the variant once per warp.

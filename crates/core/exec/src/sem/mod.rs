@@ -38,7 +38,7 @@ use margay_isa::{Effect, Mod, Opcode, Type, Variant};
 /// `src[i]` holds the rows of source operand `i` (sources in the order of [`margay_ir::Inst::srcs`]; immediates are
 /// splatted; inverted predicates are inverted already). `dst` holds the rows of all destinations in sequence (in the
 /// order of [`margay_ir::Inst::dsts`]), each with as many rows as [`crate::lanes::rows`] says; a sink has as many as
-/// the register in whose place it stands. A predicate is one row whose word 0 is the mask of lanes. The contents of
+/// the register that it replaces. A predicate is one row whose word 0 is the mask of lanes. The contents of
 /// lanes outside `active` are unspecified afterwards. The function is total and never panics. `variant` must be the
 /// variant that was passed to [`pure`].
 pub type PureFn = fn(variant: &Variant, active: u32, src: &[&[Row]], dst: &mut [Row]);

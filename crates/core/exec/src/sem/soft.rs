@@ -277,7 +277,7 @@ impl Format {
             }
             ..=0 => ((x.sig << -shift) as u64, 0, 1),
             1..=127 => ((x.sig >> shift) as u64, x.sig & ((1 << shift) - 1), 1 << (shift - 1)),
-            // Below half a unit, whatever it is.
+            // Always below half a unit.
             _ => (0, 1, 2),
         };
         let code = if exp < min { kept } else { (((exp - min) as u64) << self.man) + kept };

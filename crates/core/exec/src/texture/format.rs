@@ -12,9 +12,9 @@ pub enum Scalar {
     Signed,
     /// Floats of 16 or 32 bits.
     Float,
-    /// Unsigned normalised integers in [0, 1].
+    /// Unsigned normalized integers in [0, 1].
     Unorm,
-    /// Signed normalised integers in [-1, 1]; the smallest two values are -1.
+    /// Signed normalized integers in [-1, 1]; the smallest two values are -1.
     Snorm,
 }
 
@@ -51,7 +51,7 @@ impl Texel {
 }
 
 impl Format {
-    /// Whether the format is valid: 8, 16 or 32 bits (floats 16 or 32, normalised 8 or 16) and 1, 2 or 4 channels.
+    /// Whether the format is valid: 8, 16 or 32 bits (floats 16 or 32, normalized 8 or 16) and 1, 2 or 4 channels.
     pub fn exists(&self) -> bool {
         let widths: &[u8] = match self.scalar {
             Scalar::Unsigned | Scalar::Signed => &[8, 16, 32],
@@ -66,7 +66,7 @@ impl Format {
         self.bits as u32 / 8 * self.channels as u32
     }
 
-    /// The same bits read as normalised integers, for integers of at most 16 bits.
+    /// The same bits read as normalized integers, for integers of at most 16 bits.
     pub fn normalized(self) -> Format {
         let scalar = match self.scalar {
             Scalar::Unsigned if self.bits <= 16 => Scalar::Unorm,
@@ -109,7 +109,7 @@ impl Format {
         }
     }
 
-    /// Encodes a texel as `sust.p` does: the values are floats for [`Scalar::Float`] and normalised channels, else
+    /// Encodes a texel as `sust.p` does: the values are floats for [`Scalar::Float`] and normalized channels, else
     /// integers, which saturate to the channel's width. Missing values are zero.
     pub fn encode(&self, values: &[u32]) -> [u8; 16] {
         let mut bytes = [0; 16];

@@ -21,14 +21,14 @@ use std::{
 /// The address mode: how coordinates outside the image are treated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Address {
-    /// Repeats the image. With normalised coordinates only, else as [`Address::Clamp`].
+    /// Repeats the image. With normalized coordinates only, else as [`Address::Clamp`].
     Wrap,
-    /// Repeats the image, mirrored every second time. With normalised coordinates only, else as [`Address::Clamp`].
+    /// Repeats the image, mirrored every second time. With normalized coordinates only, else as [`Address::Clamp`].
     Mirror,
     /// Clamps to the edge.
     #[default]
     Clamp,
-    /// Reads the border colour.
+    /// Reads the border color.
     Border,
 }
 
@@ -55,11 +55,11 @@ pub struct Sampler {
     pub bias: f32,
     /// Lowest and highest level of detail.
     pub levels: (f32, f32),
-    /// Colour outside of the image with [`Address::Border`].
+    /// Color outside the image with [`Address::Border`].
     pub border: [f32; 4],
     /// Comparison of depths: `reference OP texel`.
     pub compare: Compare,
-    /// Coordinates are unnormalised, whatever the texture says (`.samplerref` only).
+    /// Coordinates are unnormalized, regardless of the texture (`.samplerref` only).
     pub force_unnormalized: bool,
 }
 
@@ -240,9 +240,9 @@ impl Texels {
 pub struct Texture {
     /// The image.
     pub texels: Arc<Texels>,
-    /// 8- and 16-bit integers are read as normalised values.
+    /// 8- and 16-bit integers are read as normalized values.
     pub normalized_read: bool,
-    /// Coordinates are normalised to [0, 1].
+    /// Coordinates are normalized to [0, 1].
     pub normalized: bool,
     /// The sampler used where the instruction names none.
     pub sampler: Sampler,

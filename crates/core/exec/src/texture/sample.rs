@@ -3,7 +3,7 @@
 //!
 //! Weights are fixed-point numbers with 8 fractional bits, as the guide says; for them, a coordinate is rounded to the
 //! nearest 1/256 of a texel. Means are computed in double precision and rounded once. Integer coordinates address
-//! texels: no filtering, and reads outside of the image return zero. Where the manual is silent: the depth comparison
+//! texels: no filtering, and reads outside the image return zero. Where the manual is silent: the depth comparison
 //! is `reference <= texel` unless the sampler says otherwise; a point between levels rounds to the nearest; layer and
 //! face indices are clamped.
 
@@ -99,7 +99,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The texel with these indices; outside of the image, the border colour if the address mode says so, else zero.
+    /// The texel with these indices; outside the image, the border color with address mode `border`, else zero.
     fn texel(&self, level: &Level, index: [Option<u32>; 3]) -> Texel {
         let texel = match index {
             [Some(x), Some(y), Some(z)] => {
@@ -126,7 +126,7 @@ impl View<'_> {
     }
 }
 
-/// Coordinates in texels of a level, wrapped or mirrored, with what is needed to find neighbours outside.
+/// Coordinates in texels of a level, wrapped or mirrored, with what is needed to find neighbors outside.
 struct SamplePosition {
     at: [f64; 3],
     modes: [Address; 3],
@@ -171,7 +171,7 @@ impl SamplePosition {
         match self.modes[d] {
             _ if i >= 0.0 && i < n => Some(i as u32),
             Address::Border => None,
-            // Only neighbours of a wrapped coordinate get here, one step outside.
+            // Only neighbors of a wrapped coordinate get here, one step outside.
             Address::Wrap => Some(if i < 0.0 { self.size[d] - 1 } else { 0 }),
             Address::Mirror | Address::Clamp => Some(if i < 0.0 { 0 } else { self.size[d] - 1 }),
         }
@@ -179,7 +179,7 @@ impl SamplePosition {
 
     /// The lower of the two nearest texels, and the weight of the upper one in 1/256.
     fn between(&self, d: usize) -> (f64, f64) {
-        // Far outside of any image, a rounded coordinate will do.
+        // Far outside any image, a rounded coordinate will do.
         let x = (self.at[d] - 0.5).clamp(-1e9, 1e9);
         let fixed = fp::rint64(x * 256.0);
         let low = floor(fixed / 256.0);
@@ -249,7 +249,7 @@ fn face([x, y, z]: [f32; 3]) -> (u32, [f64; 3]) {
     (face, [unit(s), unit(t), 0.0])
 }
 
-/// Resolves the parameters of a read: the view, the coordinates, and whether they are normalised.
+/// Resolves the parameters of a read: the view, the coordinates, and whether they are normalized.
 fn view<'a>(texture: &'a Texture, sampler: &'a Sampler, q: &Query) -> (View<'a>, [f64; 3], bool) {
     let texels = &*texture.texels;
     let format = if texture.normalized_read { texels.format.normalized() } else { texels.format };

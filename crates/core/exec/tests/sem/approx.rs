@@ -113,7 +113,7 @@ fn errors_stay_inside_the_bounds() {
     check("tanh.approx.f32", f64::tanh, relative(-11.0));
 }
 
-/// Far outside of the specified range results stay between -1 and 1.
+/// Far outside the specified range results stay between -1 and 1.
 #[test]
 fn circular_functions_of_huge_angles_are_bounded() {
     for text in ["sin.approx.f32", "cos.approx.f32"] {

@@ -172,7 +172,7 @@ fn saturated<D: Float>(y: D) -> u128 {
     }
 }
 
-/// A float-to-float conversion with the modifiers that stand in the mnemonic.
+/// A float-to-float conversion with the modifiers that are in the mnemonic.
 fn float_to_float<S: Float + FloatConvert<D>, D: Float>(d: &str, s: &str, rounds: &[(&str, Round)], suffixes: &[&str]) {
     let inputs: Vec<Vec<u128>> = numbers::<S>().into_iter().map(|x| vec![x]).collect();
     let mut rows = 0;

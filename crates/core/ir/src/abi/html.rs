@@ -20,7 +20,7 @@ svg text{fill:var(--ink)}svg .soft{fill:var(--soft)}svg .on{fill:#fff}\
 .empty{fill:var(--empty);stroke:var(--line)}.frame{fill:none;stroke:var(--line)}\
 .c{display:inline-block;width:.75em;height:.75em;border-radius:2px;margin-right:.5em}";
 
-/// Colours of formals, told apart by most people.
+/// Colors of formals, told apart by most people.
 const COLOURS: [&str; 8] = ["#2c6fb0", "#b5542a", "#2f7f57", "#7d4ba0", "#9a3b63", "#52701c", "#1f7a86", "#8a6a12"];
 /// Height of a register or of a stack word in the picture.
 const CELL: u32 = 24;
@@ -74,7 +74,7 @@ fn section(f: &FuncReport, abi: &dyn Abi) -> String {
     out + "</section>\n"
 }
 
-/// Returns, then formals, with the number that decides their colour.
+/// Returns, then formals, with the number that decides their color.
 fn values(f: &FuncReport) -> Vec<(usize, &'static str, &Row)> {
     let rets = f.rets.iter().map(|r| ("result", r));
     rets.chain(f.params.iter().map(|r| ("argument", r))).enumerate().map(|(i, (role, r))| (i, role, r)).collect()
@@ -105,7 +105,7 @@ fn table(f: &FuncReport) -> String {
     out + "</table>\n"
 }
 
-/// What is in a register: colour, name, bytes used.
+/// What is in a register: color, name, bytes used.
 type Held<'a> = Option<(usize, &'a Row, &'a PieceReport)>;
 
 /// Width of a character of the pictures' typeface, in tenths.
@@ -191,7 +191,7 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
         );
         for p in &row.pieces {
             let target = match p.place {
-                // The return's registers stand at the right, where a line would cross the call's: their colour tells.
+                // The registers of the return value are on the right, where a line would cross those of the call: their color identifies them.
                 Place::Reg(_) if *role == "result" => None,
                 Place::Reg(r) | Place::Behind(r) => layout.register_y(r),
                 Place::Stack { offset } | Place::Space { offset } => layout.word_y(offset),
@@ -289,7 +289,7 @@ fn cell(svg: &mut String, x: u32, y: u32, held: Held<'_>, bytes: u32) {
         _ => format!("{}+{}", row.name, p.bytes.start),
     };
     let width = REGISTER * used / bytes.max(1);
-    // A name that a part of a register has no room for stands beside that part.
+    // A name that does not fit in a part of a register is written next to it.
     let inside = text_width(&label) + 8 <= width || width == REGISTER;
     let (class, at, room) = if inside { ("on", x + 4, width) } else { ("", x + width + 4, REGISTER - width) };
     let _ = write!(
@@ -305,7 +305,7 @@ fn cell(svg: &mut String, x: u32, y: u32, held: Held<'_>, bytes: u32) {
     );
 }
 
-/// The outgoing area in words of eight bytes that hold anything: offset, and (colour, from, to, name) in it.
+/// The outgoing area in words of eight bytes that hold anything: offset, and (color, from, to, name) in it.
 type Words = Vec<(u32, Vec<(usize, u32, u32, String)>)>;
 
 fn memory_words(f: &FuncReport) -> Words {

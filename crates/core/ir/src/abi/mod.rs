@@ -1,6 +1,6 @@
 //! Calling conventions: pure functions from a [`Signature`] to a [`Plan`] that says where every byte travels.
 //!
-//! PTX hides the convention (manual, chapter 7), so several can stand behind one text. An ABI only says *where*; everything
+//! PTX hides the convention (manual, chapter 7), so the same text can have several. An ABI only says *where*; everything
 //! that moves bytes (call sequences, prologues, `margay abi`) is written once against the plan, and [`verify`] checks any
 //! plan: every byte once, aligned, nothing overlapping.
 
@@ -121,7 +121,7 @@ pub enum Place {
 pub struct Piece {
     /// Which bytes of the value.
     pub bytes: Range<u32>,
-    /// Where they are. For [`Place::Behind`], at offset `bytes.start` behind the pointer.
+    /// Where they are. For [`Place::Behind`], at offset `bytes.start` from the pointer.
     pub at: Place,
 }
 
@@ -246,7 +246,7 @@ pub struct FuncPlaces {
     pub sequences: Vec<std::sync::Arc<Sequence>>,
 }
 
-/// Room in a caller's frame for a value that a plan puts behind a pointer.
+/// Space in a caller's frame for a value that a plan passes by pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Buffer {
     /// The register that carries the pointer.

@@ -124,7 +124,7 @@ fn agree(
     }
 }
 
-/// Kernel parameters lie in the block that cuLaunchKernel is given, whatever the ABI.
+/// Kernel parameters are in the block passed to cuLaunchKernel, under every ABI.
 pub fn kernel_plan(sig: &Signature) -> Plan {
     let layout = kernel_layout(sig);
     let piece = |(value, offset): (&super::Value, &u32)| {
@@ -220,7 +220,7 @@ fn frame(func: &Func, plan: Plan, calls: Vec<Plan>) -> Result<(FuncPlaces, Vec<V
     Ok((places, buffers))
 }
 
-/// Room in the caller's frame for the values of a call that lie behind pointers. Call sites share it.
+/// Space in the caller's frame for the values of a call that are passed by pointer. Call sites share it.
 fn hidden_buffers(plan: &Plan, variables: u32) -> Option<Vec<Buffer>> {
     let mut buffers: Vec<Buffer> = Vec::new();
     for piece in plan.args.iter().chain(&plan.rets).flatten() {

@@ -9,7 +9,7 @@ use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ptx;
 
-/// The next offset of a block that a value can have, and the end behind it.
+/// The next offset in a block for a value, and the end of the value.
 pub(super) fn place_next(end: &mut u32, value: &Value) -> Result<u32, NoPlan> {
     let too_large = || NoPlan::new("the parameters are larger than 4 GiB");
     let at = end.checked_next_multiple_of(value.align.max(1)).ok_or_else(too_large)?;

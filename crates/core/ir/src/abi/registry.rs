@@ -11,7 +11,7 @@ pub static REGISTRY: &[&dyn Abi] = &[
     &Legacy, // registers only
 ];
 
-/// The ABI under which programs run if nobody asks for another: what is fastest on the SIMD engine. Both engines keep it, so that
+/// The default ABI: the fastest one on the SIMD engine. Both engines implement it, so that
 /// frames have the same sizes on both.
 pub const DEFAULT: &str = "simd";
 

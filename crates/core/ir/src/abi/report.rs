@@ -67,7 +67,7 @@ pub struct Row {
     pub bytes: u32,
     /// Alignment in bytes.
     pub align: u32,
-    /// Unused bytes before it in memory, or behind it in its last register.
+    /// Unused bytes before it in memory, or after it in its last register.
     pub padding: u32,
     /// The body takes its address, so it gets a copy in the frame.
     pub address_taken: bool,
@@ -184,11 +184,11 @@ fn sorted_ends(values: &[Vec<Piece>]) -> Vec<u32> {
     ends
 }
 
-/// Unused bytes before a value in memory, or behind it in its register. `ends` are those of the inputs and of the returns.
+/// Unused bytes before a value in memory, or after it in its register. `ends` are those of the inputs and of the return values.
 fn padding(pieces: &[Piece], ends: &[Vec<u32>; 2], returns: bool) -> u32 {
     if let Some((start, _)) = memory(pieces) {
         let shared = pieces.iter().any(|p| matches!(p.at, Place::Space { .. }));
-        // In PTX's parameter block inputs and returns stand together.
+        // PTX's parameter block contains both inputs and return values.
         let beside = |of_returns: bool| shared || of_returns == returns;
         let ends = ends.iter().zip([false, true]).filter(|(_, of_returns)| beside(*of_returns));
         let before = ends.filter_map(|(ends, _)| ends[..ends.partition_point(|end| *end <= start)].last()).max();

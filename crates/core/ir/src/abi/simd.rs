@@ -3,8 +3,8 @@
 //! A uniform value travels once, in a scalar register (class `S`, 8 bytes). A varying one travels in vector registers (class
 //! `V`, up to 8 bytes a lane). A vector takes one register an element. An array of up to sixteen words (or eight fields of one
 //! or two bytes, if it is aligned to no more) is split into them; larger ones lie on the stack, in a block of lanes. A large
-//! return lies in such a block too, behind a pointer in a scalar register.
-//! The mask of lanes and the stack pointer travel beside the plan.
+//! return value is in such a block too, passed by a pointer in a scalar register.
+//! The lane mask and the stack pointer are passed in addition to the plan.
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
 use std::{ops::Range, sync::LazyLock};

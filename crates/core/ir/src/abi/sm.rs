@@ -4,14 +4,14 @@
 //!
 //! * R4 to R15 carry inputs: each formal as a whole takes the lowest free run of registers that is aligned to its alignment
 //!   (in words, at most 4); holes are filled by later formals. What finds no room goes to the next aligned place on the
-//!   stack (at R1), in whole words. Unsized arrays always go there, behind everything else.
+//!   stack (at R1), in whole words. Unsized arrays always go there, after everything else.
 //! * A return of up to 48 bytes comes back from R4 on. For a larger one the caller passes the 32-bit local address of a buffer
 //!   in R4, before all formals.
 //! * R20:R21 hold the return address. Kept for the caller are R2, R16 to R31 but for that pair, and from R36 on every second
 //!   group of four.
 //! * `.abi_preserve N` keeps R2 and N registers from R16 on; the last pair of these is the return address. Formals that laid
-//!   out one behind the other take more than 48 bytes, and returns of more than 48 bytes, are then passed in a window of
-//!   other registers, whose start follows no rule that we know: there is no plan for these.
+//!   out consecutively take more than 48 bytes, and return values of more than 48 bytes, are then passed in a window of
+//!   other registers, whose start follows no known rule: there is no plan for these.
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
 use std::{ops::Range, sync::LazyLock};
@@ -52,7 +52,7 @@ fn run(taken: u32, value: &Value) -> Option<Range<u32>> {
         .map(|first| first..first + len)
 }
 
-/// Words that the formals take one behind the other, each at its full alignment.
+/// Words that the parameters take consecutively, each at its full alignment.
 fn in_order(values: &[Value]) -> u32 {
     let sized = values.iter().filter(|v| !v.is_unsized);
     sized.fold(0u32, |end, v| {

@@ -4,7 +4,7 @@
 //! A scalar is INTEGER or SSE by its type; `.b128` is an `__int128`; a predicate is a `bool`. A vector is a structure of its
 //! elements. PTX does not say what a byte array holds, so its eightbytes are INTEGER, as those of a C structure of integers
 //! are; a C structure of floats of up to 16 bytes would travel in other registers. Arrays of floating elements are SSE.
-//! Values over 16 bytes are MEMORY: inputs on the stack, a return behind a hidden pointer in `rdi`.
+//! Values over 16 bytes are MEMORY: inputs on the stack, a return value through a hidden pointer in `rdi`.
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
 use std::sync::LazyLock;

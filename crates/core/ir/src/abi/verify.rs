@@ -22,10 +22,10 @@ const MAX_ALIGN: u32 = 16;
 ///
 /// 1. it has one entry for every input and every return;
 /// 2. every byte of every value travels exactly once, and an unsized array has one place where it starts;
-/// 3. a register carries no more bytes than it has, and one piece at most; pointers behind which values lie count as inputs;
+/// 3. a register carries no more bytes than it has, and at most one piece; pointers to values count as inputs;
 /// 4. memory places lie inside the outgoing area, are aligned (to at most 16 bytes), and no two overlap;
 /// 5. no register is both an input's (or a pointer) and out of the callee's hands: carriers are clobbered;
-/// 6. no register stands twice among the clobbered ones.
+/// 6. no register is listed twice as clobbered.
 pub fn verify(plan: &Plan, sig: &Signature) -> Result<(), PlanError> {
     let lists = [("args", &plan.args, &sig.params), ("rets", &plan.rets, &sig.rets)];
     for (what, places, values) in lists {
@@ -82,7 +82,7 @@ fn fits(piece: &Piece, value: &Value, plan: &Plan) -> Result<(), String> {
         }
         Place::Stack { offset } | Place::Space { offset } => {
             let align = value.align.clamp(1, MAX_ALIGN);
-            // The value's start decides; a later piece of it stands as far behind as in the value.
+            // The value's start decides; a later piece has the same distance from it as in the value.
             if offset.wrapping_sub(piece.bytes.start) % align != 0 {
                 return Err(format!("offset {offset} for bytes {}.. is not aligned to {align}", piece.bytes.start));
             }
@@ -125,7 +125,7 @@ fn registers(plan: &Plan) -> Result<(), PlanError> {
 }
 
 fn memory(plan: &Plan) -> Result<(), PlanError> {
-    // Inputs and returns share the parameter block; on a stack only what stands there together must not overlap.
+    // Inputs and return values share the parameter block; on a stack, only values that are there at the same time must not overlap.
     let mut ranges = Vec::new();
     for (at_call, piece) in
         plan.args.iter().flatten().map(|p| (true, p)).chain(plan.rets.iter().flatten().map(|p| (false, p)))

@@ -5,12 +5,12 @@ use crate::{FormalHome, FrameId, FrameRole, Func, GlobalId, Ir, MemBase, Operand
 /// What an engine must do about an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Nothing: it lies at a constant place inside of an object, as aligned as it must be.
+    /// None: it is at a constant offset inside an object, with sufficient alignment.
     Proven(Object),
-    /// It lies at a constant place inside of a `.param` variable whose address nobody takes, but is not aligned. On the GPU such
-    /// variables are registers, so it is no fault: its bytes are moved one by one.
+    /// It is at a constant offset inside a `.param` variable whose address is never taken, but misaligned. On the GPU, such
+    /// variables are registers, so this is not a fault: its bytes are moved one by one.
     Straddling,
-    /// It goes by name through a formal without size: inside of what was passed, which the callee is told, and inside of the
+    /// It accesses an unsized parameter by name: inside what was passed, whose size the callee receives, and inside the
     /// thread's window.
     Passed(FrameId),
     /// Every address must be checked.

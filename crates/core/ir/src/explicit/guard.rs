@@ -46,7 +46,7 @@ pub enum Target {
     Function(FuncId),
     /// A function of the device library.
     Builtin(Builtin),
-    /// A function that nobody defines: the call is a fault.
+    /// A function without a definition: the call is a fault.
     Undefined(FuncId),
     /// Through a register: one of these, in ascending order; any other is a fault.
     Admitted(Arc<[FuncId]>),

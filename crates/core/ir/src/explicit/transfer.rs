@@ -77,7 +77,7 @@ pub struct Sequence {
     pub rets: Vec<Transfer>,
     /// What goes through a formal without size, if the callee has one.
     pub passed: Option<Passed>,
-    /// Room in the frame for values behind pointers.
+    /// Space in the frame for values passed by pointer.
     pub buffers: Vec<Buffer>,
     /// What crosses.
     pub carriers: Carriers,

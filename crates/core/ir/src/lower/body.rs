@@ -1,7 +1,7 @@
 //! One function: from the flat list of resolved instructions to a control-flow graph (manual, sections 9.3 and 9.7.13).
 //!
 //! Blocks begin at labels that something jumps to and after `bra`, `brx.idx`, `ret` and `exit`. Guards on these become
-//! branches. Falling off the end of a body returns. Unreachable blocks are dropped; the rest stands in reverse post-order,
+//! branches. Falling off the end of a body returns. Unreachable blocks are dropped; the rest are in reverse post-order,
 //! with the block that follows in the text first where there is a choice.
 
 use super::{
@@ -376,7 +376,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The instruction that a label stands before.
+    /// The instruction after a label.
     fn label_at(&self, label: LabelId) -> u32 {
         self.body.labels.get(label.0 as usize).map_or(0, |l| l.0)
     }
@@ -485,7 +485,7 @@ fn reverse_post_order(raws: &[Raw]) -> Vec<usize> {
         stack.push((0, first.next.targets().into_iter()));
     }
     while let Some((block, targets)) = stack.last_mut() {
-        // Taken targets are visited first, so that the fall-through finishes last and stands right behind.
+        // Taken targets are visited first, so that the fall-through finishes last and directly follows.
         match targets.next() {
             Some(next) if seen[next] => {}
             Some(next) => {

@@ -1,8 +1,8 @@
 //! Linking: every function and variable of every module gets its id; names are resolved across modules (section 11.6).
 //!
 //! `.visible` symbols are strong: one definition in all modules. `.weak` ones give way to a strong one, else the first module's
-//! counts. `.common` variables of one name are one variable of the largest size. A name that is declared only stands for
-//! whatever definition the modules have; without one it stays an undefined function or an external variable. Symbols without
+//! counts. `.common` variables of one name are one variable of the largest size. A name that is only declared refers to
+//! the definition in any module; without one it stays an undefined function or an external variable. Symbols without
 //! a word belong to their module.
 
 use super::{LowerError, thread::ThreadBlock};
@@ -111,7 +111,7 @@ struct Candidate {
     defined: bool,
 }
 
-/// The definition that a name stands for: a strong one, else the first weak one, else the largest common one.
+/// The definition that a name refers to: a strong one, else the first weak one, else the largest common one.
 fn choose(
     modules: &[(Arc<Source>, Checked)],
     name: &str,
@@ -176,7 +176,7 @@ fn address_taken(program: &Program) -> Arc<[FuncId]> {
 
 fn link_funcs(program: &mut Program, modules: &[(Arc<Source>, Checked)]) -> Result<(), LowerError> {
     let funcs = |m: usize| &modules[m].1.module.funcs;
-    // Aliases are declared as functions without a body; they stand for the function that they name.
+    // Aliases are declared as functions without a body; they denote the function that they name.
     let aliases: Vec<HashMap<&str, check::FuncId>> =
         modules.iter().map(|(_, c)| c.module.aliases.iter().map(|a| (&*a.name, a.of)).collect()).collect();
     let aliasee = |m: usize, f: &Function| if f.defined { None } else { aliases[m].get(&*f.name).copied() };
@@ -201,7 +201,7 @@ fn link_funcs(program: &mut Program, modules: &[(Arc<Source>, Checked)]) -> Resu
             agree(modules, (found.module, found.index), (c.module, c.index))?;
         }
     }
-    // Which function of which module each name stands for; then ids in order of the text.
+    // Which function of which module each name refers to; then ids in text order.
     let stands_for = |m: usize, index: u32| -> (usize, u32) {
         let f = &funcs(m)[index as usize];
         let external = f.linkage != Linkage::Internal || (!f.defined && aliasee(m, f).is_none());
@@ -232,7 +232,7 @@ fn link_funcs(program: &mut Program, modules: &[(Arc<Source>, Checked)]) -> Resu
     Ok(())
 }
 
-/// A declaration and the definition that it stands for must have the same interface (section 11.2.2).
+/// A declaration and its definition must have the same signature (section 11.2.2).
 fn agree(modules: &[(Arc<Source>, Checked)], a: (usize, u32), b: (usize, u32)) -> Result<(), LowerError> {
     let (f, g) = (&modules[a.0].1.module.funcs[a.1 as usize], &modules[b.0].1.module.funcs[b.1 as usize]);
     let same = |x: &[Formal], y: &[Formal]| {
@@ -371,7 +371,7 @@ fn link_globals(program: &mut Program, modules: &[(Arc<Source>, Checked)]) -> Re
         global_ids.push(of_module);
     }
     (program.global_ids, program.global_names) = (global_ids.into(), names.into());
-    // Initialisers name symbols, so they come when all have their ids. Of `.common` variables, whoever has one brings it.
+    // Initializers name symbols, so they follow when all symbols have ids. Of `.common` variables, any module may provide one.
     for (&(m, index), home) in &ids {
         let Home::Global(id) = *home else { continue };
         let def = &globals(m)[index as usize];
@@ -405,7 +405,7 @@ fn add_global(
         })?;
         return Ok(Home::Thread(offset));
     }
-    // `.tex` variables of old versions are textures, whatever their type (section 5.1.8).
+    // `.tex` variables of old versions are textures, regardless of their type (section 5.1.8).
     let reference = match () {
         _ if g.ty.kind() == Kind::Opaque => Some(g.ty),
         _ if g.space == Space::Tex => Some(Type::TexRef),

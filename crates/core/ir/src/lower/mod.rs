@@ -62,10 +62,10 @@ impl std::error::Error for LowerError {}
 /// What to lower.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LowerOptions<'a> {
-    /// Only this kernel and what it reaches (by calls, by addresses taken, by initialisers) gets a body; everything else
+    /// Only this kernel and what it reaches (by calls, by addresses taken, by initializers) gets a body; everything else
     /// stays a name.
     pub kernel: Option<&'a str>,
-    /// References to externals that no module defines are no error, as in an object file that is linked later.
+    /// References to externals that no module defines are allowed, as in an object file that is linked later.
     pub relocatable: bool,
 }
 
@@ -133,7 +133,7 @@ fn lower_linked(mut program: link::Program, options: &LowerOptions<'_>) -> Resul
         if !options.relocatable {
             refs.check_defined(&program, &func)?;
         }
-        // The address of a kernel is for launching it: its code is none of this kernel's.
+        // The address of a kernel is only used to launch it: its code is not part of this kernel.
         queue.extend(refs.funcs.iter().map(|r| r.0).filter(|f| !program.funcs[f.0 as usize].is_kernel()));
         if func.calls.iter().any(|call| matches!(call.callee, Callee::Indirect(_, None))) {
             queue.extend(&*program.address_taken);

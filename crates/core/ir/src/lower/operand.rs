@@ -36,7 +36,7 @@ impl Parts {
 }
 
 impl Builder<'_> {
-    /// Lowers one instruction that is no terminator.
+    /// Lowers one instruction that is not a terminator.
     pub(super) fn inst(&mut self, index: u32, at: Place) -> Result<(), LowerError> {
         let inst = self.body.insts[index as usize];
         let infos = self.infos.clone();

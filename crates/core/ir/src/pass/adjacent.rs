@@ -1,5 +1,5 @@
 //! Loads and stores of elements that adjoin, as compilers make them of a copy of a structure: its padding is copied with the rest.
-//! Only arithmetic stands between them.
+//! Only arithmetic may be in between.
 
 use crate::{FrameId, Func, GlobalId, Inst, MemBase, Operand, VReg};
 use margay_isa::{Effect, Opcode};

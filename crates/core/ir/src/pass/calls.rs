@@ -13,7 +13,7 @@ pub fn pointee(o: &Operand) -> Option<Pointee> {
 }
 
 /// What a kernel can reach: by calls, through addresses that its code or its variables hold, and, where it calls through a
-/// register without naming the targets, whatever has its address taken somewhere in the program ([`Ir::address_taken`]).
+/// register without a list of targets, all functions whose address is taken in the program ([`Ir::address_taken`]).
 #[derive(Debug)]
 pub struct Reached {
     /// The kernel first. Functions without a body are among them.
@@ -70,7 +70,7 @@ pub fn reachable<S: Stage>(ir: &Ir<S>, kernel: FuncId) -> Vec<FuncId> {
 
 /// A function that reaches itself by direct calls.
 pub fn recursive<S: Stage>(ir: &Ir<S>, among: &[FuncId]) -> Option<FuncId> {
-    // What is left when functions that call nobody are taken away again and again.
+    // What remains after repeatedly removing functions without calls.
     let n = ir.funcs.len();
     let (mut callers, mut open) = (vec![Vec::new(); n], vec![0usize; n]);
     let direct = |f: FuncId| {

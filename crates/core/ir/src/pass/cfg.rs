@@ -2,7 +2,7 @@
 
 use crate::{BlockId, Func, Terminator};
 
-/// A loop in layout order: the blocks at positions `first..=last`. Its header stands first; a natural loop is entered there only.
+/// A loop in layout order: the blocks at positions `first..=last`. Its header comes first; a natural loop is entered only there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loop {
     /// Layout position of the header.
@@ -47,7 +47,7 @@ pub fn successors(term: &Terminator) -> Vec<BlockId> {
 
 impl Cfg {
     /// Analyses a function; `skip(from, to)` leaves an edge out (an engine that ends lanes at once where they branch to an
-    /// empty returning block does not want that edge).
+    /// empty returning block must not have this edge).
     pub fn new(func: &Func, skip: impl Fn(BlockId, BlockId) -> bool) -> Cfg {
         let n = func.blocks.len();
         let succs: Vec<Vec<BlockId>> = (0..n)

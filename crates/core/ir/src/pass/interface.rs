@@ -23,7 +23,7 @@ use std::{collections::HashSet, sync::Arc};
 struct Interface {
     formals: Vec<bool>,
     returns: Vec<bool>,
-    /// The signature that says so.
+    /// The signature with this information.
     sig: Arc<Signature>,
 }
 
@@ -185,7 +185,7 @@ impl Body {
 }
 
 /// Whether lanes that call a function together get one value from it: they return together, and what all of them have stored is
-/// uniform. `func` is the function as it was analysed.
+/// uniform. `func` is the function as it was analyzed.
 pub fn returns_uniform(func: &Func, cfg: &Cfg, known: &Uniformity, ret: usize) -> bool {
     let together = |b: &crate::BlockId| !known.divergent[b.0 as usize];
     let returns = |b: &crate::BlockId| func.blocks[b.0 as usize].term == Terminator::Ret;
@@ -207,7 +207,7 @@ pub fn returns_uniform(func: &Func, cfg: &Cfg, known: &Uniformity, ret: usize) -
         })
 }
 
-/// Whether all that is stored in a variable is uniform, and stored by all lanes of the function.
+/// Whether all values stored in a variable are uniform, and stored by all lanes of the function.
 fn keeps_uniform(func: &Func, cfg: &Cfg, known: &Uniformity, id: FrameId) -> bool {
     if func.frame[id.0 as usize].address_taken {
         return false;
@@ -245,7 +245,7 @@ pub fn passes_uniform(func: &Func, known: &Uniformity, call: u32, formal: usize)
     }
 }
 
-/// Whether a variable holds one value for all lanes of a call: all that is stored in it is uniform, and stored in the block of the
+/// Whether a variable holds one value for all lanes of a call: all values stored in it are uniform, and stored in the block of the
 /// call by all lanes that execute it.
 fn holds_uniform(func: &Func, known: &Uniformity, call: u32, id: FrameId) -> bool {
     let var = &func.frame[id.0 as usize];
@@ -287,11 +287,11 @@ fn holds_uniform(func: &Func, known: &Uniformity, call: u32, id: FrameId) -> boo
             }
         }
     }
-    // All stores stand in the block of the call, before it.
+    // All stores are in the block of the call, before it.
     home.is_some_and(|(_, before)| before == stores)
 }
 
-/// Frame variables that hold a formal which is the same in all lanes, and that nobody writes.
+/// Frame variables that hold a parameter which is the same in all lanes, and that are never written.
 pub(super) fn uniform_variables(func: &Func) -> Vec<bool> {
     let formal = |role: FrameRole| match role {
         FrameRole::Formal(f) => !func.sig.params[f as usize].varying,
@@ -327,7 +327,7 @@ pub(super) struct ResultVariable {
     pub uses: Vec<u32>,
 }
 
-/// Frame variables that hold the result of one call, whose address nobody takes.
+/// Frame variables that hold the result of one call, whose address is never taken.
 pub(super) fn result_variables(func: &Func) -> Vec<Option<ResultVariable>> {
     let mut found: Vec<Option<ResultVariable>> = vec![None; func.frame.len()];
     if func.calls.iter().all(|c| c.sig.rets.iter().all(|r| r.varying)) {

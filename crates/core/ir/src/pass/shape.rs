@@ -29,7 +29,7 @@ pub enum Shape {
 /// The widths that rows can have, widest first.
 const WIDTHS: [u32; 4] = [32, 16, 8, 4];
 
-/// What is known of the block shape: threads in x, y, z, if the code is specialised for it.
+/// What is known of the block shape: threads in x, y, z, if the code is specialized for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct WarpShape {
     /// `%ntid`, if known.
@@ -225,7 +225,7 @@ pub(super) fn result(
         _ if variant.op == Opcode::Mbarrier && (variant.has(Mod::TestWait) || variant.has(Mod::TryWait)) => {
             if uniform && !warp.cta && !warp.divergent { Fact::UNIFORM } else { Fact::VARYING }
         }
-        // Votes are the same for all lanes that take part together; lanes with other member masks take part in other votes.
+        // Votes are the same for all lanes that participate together; lanes with other member masks participate in other votes.
         Effect::Warp if variant.op == Opcode::Activemask && !warp.cta && !warp.divergent => Fact::UNIFORM,
         Effect::Warp if variant.op == Opcode::Vote && !warp.cta && !warp.divergent => match srcs.get(1) {
             Some(members) if members.shape != Shape::Uniform => Fact::VARYING,

@@ -8,7 +8,7 @@ use margay_isa::{Effect, Mod, Opcode};
 use std::collections::HashSet;
 
 /// Whether an instruction observes other threads: a lock taken by `atom.cas` or `atom.exch`, a strong load of a flag,
-/// or an atomic that stands for one.
+/// or an equivalent atomic.
 pub fn observes_others(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);
     let has = |mods: &[Mod]| mods.iter().any(|m| v.has(*m));
@@ -16,7 +16,7 @@ pub fn observes_others(func: &Func, inst: &Inst) -> bool {
         || v.op == Opcode::Ld && has(&[Mod::Volatile, Mod::Acquire, Mod::Relaxed, Mod::Mmio])
 }
 
-/// Whether an atomic leaves memory unchanged whatever it reads: `atom.add` of 0 and the like.
+/// Whether an atomic never changes memory, such as `atom.add` of 0.
 fn changes_nothing(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);
     let (bits, signed) = (v.t().bits(), v.t().is_signed());
@@ -171,7 +171,7 @@ fn carries(func: &Func, cfg: &Cfg, live: &Liveness, l: &Loop) -> bool {
     })
 }
 
-/// Whether some loop observes other threads, and some branch in it depends on memory. The others end whatever is observed.
+/// Whether some loop observes other threads, and some branch in it depends on memory. The others always terminate.
 fn polls_by_observing(func: &Func, cfg: &Cfg) -> bool {
     let insts = |b: &BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
     let watched = |b: &BlockId| insts(b).any(|i| observes_others(func, i));

@@ -13,7 +13,7 @@ pub struct Cut {
     pub next: BlockId,
 }
 
-/// Cuts a block behind an instruction; gives the block that has the rest.
+/// Splits a block after an instruction; returns the block with the rest.
 fn cut(func: &mut Func, block: usize, inst: usize) -> BlockId {
     cut_at(func, block, inst as u32 + 1)
 }
@@ -32,7 +32,7 @@ fn cut_at(func: &mut Func, block: usize, start: u32) -> BlockId {
     next
 }
 
-/// Has every instruction that `ends` names stand at the end of a block.
+/// Splits blocks so that every instruction in `ends` ends a block.
 pub fn split_after(func: &mut Func, ends: impl Fn(&Func, &Inst) -> bool) -> Vec<Cut> {
     let mut cuts = Vec::new();
     for b in 0..func.blocks.len() {
@@ -69,7 +69,7 @@ pub fn branch_around(func: &mut Func, chosen: impl Fn(&Func, &Inst) -> bool) {
             let Some((pred, negated)) = inst.guard.filter(|_| chosen(func, &inst)) else { continue };
             func.insts[i].guard = None;
             let rest = cut(func, here, i);
-            // The instruction gets a block of its own, between what stands before it and the rest.
+            // The instruction gets a block of its own, between the preceding instructions and the rest.
             let alone = BlockId(func.blocks.len() as u32);
             let mut block = func.blocks[here].clone();
             block.insts = List::new(i as u32, 1);

@@ -37,7 +37,7 @@ pub struct Uniformity {
 }
 
 impl Uniformity {
-    /// Whether an operand that is no memory operand is the same in all lanes that execute together.
+    /// Whether an operand other than a memory operand is the same in all lanes that execute together.
     pub fn is_uniform(&self, o: &Operand) -> bool {
         match o {
             Operand::Reg(r) | Operand::Not(r) => self.shapes[r.0 as usize] == Shape::Uniform,

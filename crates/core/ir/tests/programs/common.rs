@@ -41,7 +41,7 @@ pub fn lines(ir: &Ir<Virtual>, func: &str) -> Vec<String> {
     margay_ir::print_func(ir, margay_ir::FuncId(id as u32)).lines().map(|l| l.trim().to_string()).collect()
 }
 
-/// Panics unless the lines stand in the printed function in this order (others may stand between).
+/// Panics unless the lines are in the printed function in this order (others may appear between).
 pub fn expect(ir: &Ir<Virtual>, func: &str, wanted: &[&str]) {
     let found = lines(ir, func);
     let mut rest = found.iter();

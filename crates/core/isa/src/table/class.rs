@@ -76,7 +76,7 @@ pub static L2_EVICT: Class = Class::new("L2 eviction priority", &[M::L2EvictNorm
 pub static VEC: Class = Class::new("vector width", &[M::V2, M::V4, M::V8]);
 /// Vector width up to four.
 pub static VEC4: Class = Class::new("vector width", &[M::V2, M::V4]);
-/// All threads of the warp take part.
+/// All threads of the warp participate.
 pub static ALIGNED: Class = Class::new("alignment", &[M::Aligned]);
 
 /// Integer types of 16 bits and more.

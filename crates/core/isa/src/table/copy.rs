@@ -12,7 +12,7 @@ static SHARED: Class = Class::new("state space", &[M::Shared, M::SharedCta]);
 static OPT_NOINC: Class = Class::new("pending count", &[M::Noinc]);
 static READ: Class = Class::new("what to wait for", &[M::Read]);
 static MULTICAST: Class = Class::new("multicast", &[M::MulticastCluster, M::MulticastCluster16b, M::MulticastCluster32b]);
-/// The only one that goes with other sizes.
+/// The only one that allows other sizes.
 static MULTICAST32: Class = Class::new("multicast", &[M::MulticastCluster32b]);
 /// What is reported at the barrier (PTX ISA 9.4, section 9.7.10.28.4.1).
 static REPORT: Class = Class::new("report", &[
@@ -70,7 +70,7 @@ const fn src_size() -> Opnd {
 const fn ignore_src() -> Opnd {
     p_in().named("ignore-src").reg()
 }
-/// The address that stands for the one in the tensor map (PTX ISA 9.4, section 9.7.10.28.5.2).
+/// The address that replaces the one in the tensor map (PTX ISA 9.4, section 9.7.10.28.5.2).
 const fn new_address() -> Opnd {
     src(Ty::Is(U64)).named("gAddrToOverride").when(&[M::OverrideGlobalAddress])
 }

@@ -4,7 +4,7 @@ use super::class::*;
 use crate::{Effect::Pure, Mod as M, Ty::*, Type::*, Var::*, *};
 
 static LOGIC: &[Type] = &[Pred, B16, B32, B64];
-/// Shift counts have 32 bits whatever is shifted.
+/// Shift counts always have 32 bits.
 const COUNT: Opnd = src(Is(U32)).named("b");
 
 pub static AND: Op = op("and", "9.7.8.1", Pure, "Bitwise and.", &[

@@ -1,7 +1,7 @@
 //! `mma` and `mma.sp`, `ldmatrix`, `stmatrix`, `movmatrix` (manual, sections 9.7.14.3, 9.7.14.5 and 9.7.14.6).
 //!
-//! A fragment stands in braces even if it is a single register. Types of registers are as ptxas has them: `.f16` fragments
-//! are `.b32` or `.f16x2`; `.bf16`, `.tf32` and block-scaled ones `.b32` only; other small elements take any 32 bits. Constants may stand in
+//! A fragment is in braces even if it is a single register. Types of registers are as ptxas has them: `.f16` fragments
+//! are `.b32` or `.f16x2`; `.bf16`, `.tf32` and block-scaled ones `.b32` only; other small elements take any 32 bits. Constants may appear in
 //! the fragments that are read, `_` in the one that is written.
 
 use super::{class::*, target::*};
@@ -121,7 +121,7 @@ static INTEGER: Rows = rows("9.7.14.5.14", &[
     dense!(M16n8k32, S32 S32 4, I4, I4, B32 2, 1, S32, opt(&SATFINITE)).ptx(7, 0).sm(80),
     dense!(M16n8k64, S32 S32 4, I4, I4, B32 4, 2, S32, opt(&SATFINITE)).ptx(7, 0).sm(80),
 ]);
-/// The operation may stand anywhere; the manual has it last.
+/// The operation may be anywhere; the manual has it last.
 macro_rules! bits {
     ($shape:ident, $dn:literal, $an:literal, $bn:literal) => {
         form(&[one(M::Sync), one(M::Aligned), one(M::$shape), one(M::Row), one(M::Col), T.of(&[S32]), U.of(&[B1]), V.of(&[B1]), W.of(&[S32]), req(&BIT_OP), one(M::Popc)],

@@ -102,7 +102,7 @@ ops! {
     Isspacep = data::ISSPACEP; Cvta = data::CVTA; Cvt = convert::CVT; Mapa = data::MAPA; Getctarank = data::GETCTARANK;
     // control flow
     Bra = control::BRA; Brx = control::BRX; Call = control::CALL; Ret = control::RET; Exit = control::EXIT;
-    // synchronisation and communication
+    // synchronization and communication
     Bar = sync::BAR; Barrier = sync::BARRIER; Fence = sync::FENCE; Membar = sync::MEMBAR; Griddepcontrol = sync::GRIDDEPCONTROL;
     Atom = atomic::ATOM; Red = atomic::RED; Vote = warp::VOTE; Match = warp::MATCH; Activemask = warp::ACTIVEMASK; Redux = warp::REDUX;
     Elect = warp::ELECT;
@@ -132,7 +132,7 @@ impl Opcode {
         ROWS[self as usize]
     }
 
-    /// Whether ptxas takes braces around a single value that a vector could stand for.
+    /// Whether ptxas accepts braces around a single value where a vector is possible.
     pub fn moves_vectors(self) -> bool {
         matches!(self, Opcode::Ld | Opcode::St | Opcode::Ldu | Opcode::Suld | Opcode::Sust)
     }

@@ -86,7 +86,7 @@ static RED: Rows = rows("9.7.9.14", reductions! {
     one(M::Add),   [opt(&VEC4)] PAIRS;
 });
 
-/// Ordered stores and reductions that nobody waits for (PTX ISA 9.3, sections 9.7.10.13 and 9.7.15.17).
+/// Ordered asynchronous stores and reductions (PTX ISA 9.3, sections 9.7.10.13 and 9.7.15.17).
 static ASYNC: Rows = rows("9.7.10.13", &[
     form(&[one(M::St), one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), T.of(&[B32, B64, U32, S32, U64, S64, F32, F64])], &[addr(), value()]).fixed(2).ptx(9, 3).sm(100),
     form(&[one(M::Red), one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), one(M::Add), T.of(&[U32, S32, U64])],   &[addr(), value()]).fixed(2).ptx(9, 3).sm(100),

@@ -15,7 +15,7 @@ static MULTICAST: Class = Class::new("multicast", &[M::MulticastCluster, M::Mult
 const fn tmem(name: &'static str) -> Opnd {
     operand(name, Role::Addr, Ty::Is(U32))
 }
-/// The same for products: ptxas wants `.b32` registers.
+/// The same for products: ptxas requires `.b32` registers.
 const fn matrix(name: &'static str) -> Opnd {
     operand(name, Role::Addr, Ty::Untyped(B32))
 }

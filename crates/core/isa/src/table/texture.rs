@@ -61,7 +61,7 @@ const fn gradient(name: &'static str) -> Opnd {
     src(Ty::Is(F32)).named(name).count(Count::Table(DIRECTIONS))
 }
 
-/// Registers as handles, the predicate, and the mode that leaves the sampler out or wants it.
+/// Registers as handles, the predicate, and the mode that omits or requires the sampler.
 static UNIFIED: &[Rule] = &[Rule::HandleRegister, Rule::ResidentPredicate, Rule::ShortCoordinates, Rule::UnifiedMode];
 static INDEPENDENT: &[Rule] = &[Rule::HandleRegister, Rule::ResidentPredicate, Rule::IndependentMode];
 
@@ -72,7 +72,7 @@ static NEEDS: &[Need] = &[
     t(F16, 4, 2, 53), t(F16x2, 4, 2, 53), m(M::A1d, 2, 3, 0), m(M::A2d, 2, 3, 0), m(M::Cube, 3, 0, 0), m(M::Acube, 3, 0, 20),
     m(M::D2ms, 3, 2, 30), m(M::A2dms, 3, 2, 30), UNI_NEED,
 ];
-/// `.uni` stands in no manual for textures.
+/// The manual does not list `.uni` for textures.
 const UNI_NEED: Need = m(M::Uni, 3, 2, 0);
 
 /// All forms of one way to choose the level of detail: for each geometry and coordinate type the operands that follow the
@@ -194,7 +194,7 @@ pub static TLD4: Op = op("tld4", "9.7.10.4", Memory, "Fetch one component of the
     CUBES   LAYERED LAYERED_SAMPLED [depth().opt()] (4, 3) 30;
 });
 
-/// `.memory_layout` stands in no manual for textures.
+/// The manual does not list `.memory_layout` for textures.
 static QUERY: Class = Class::new("query", &[
     M::Width, M::Height, M::Depth, M::ChannelDataType, M::ChannelOrder, M::NormalizedCoords, M::ArraySize, M::NumMipmapLevels, M::NumSamples, M::MemoryLayout,
 ]);

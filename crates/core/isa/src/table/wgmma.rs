@@ -152,7 +152,7 @@ const fn sel(max: i64) -> Opnd {
 }
 
 /// A through a descriptor, then in registers: shape, D with its register type and count, types of A and B, type of A's
-/// registers, what stands between the shape and the types and what behind them, the signs, and the transpositions of A and B.
+/// registers, what stands between the shape and the types and what after them, the signs, and the transpositions of A and B.
 macro_rules! dense {
     ($($shape:ident $d:ident $reg:ident $count:ident, $a:expr, $b:expr, $ar:expr, [$($sat:expr)?] [$($op:expr),*] [$($sign:expr),*] [$($ta:expr)?] [$($tb:expr)?], ($major:literal, $minor:literal);)*) => { &[$(
         form(&[one(M::MmaAsync), one(M::Sync), opt(&ALIGNED), req(&$shape), $($sat,)? T.of(&[$d]), U.of($a), V.of($b) $(, $op)*],
@@ -170,7 +170,7 @@ macro_rules! sparse {
              &[acc($reg, $count), a_regs($ar), desc("b-desc"), meta(), sel($max), scale_d() $(, $sign)* $(, $tb)?]).fixed(2).glued(1).ptx($major, $minor).targets(A90),
     )*] };
 }
-/// Registers of bits and nothing else, as ptxas wants for all but `.f16` and integers.
+/// Bit-size registers only, as ptxas requires except for `.f16` and integers.
 const STRICT: Ty = Ty::Untyped(B32);
 
 static DENSE: Rows = rows("9.7.15.5.2", dense! {

@@ -1,6 +1,6 @@
 //! `wmma.load`, `wmma.store`, `wmma.mma` (manual, section 9.7.14.4).
 //!
-//! Which element lies in which lane is nobody's business but the hardware's; the number of registers is fixed by shape and
+//! Only the hardware knows which element is in which lane; the number of registers is fixed by shape and
 //! type. `.aligned` is required from PTX ISA 6.3 on and implied before.
 
 use super::class::*;

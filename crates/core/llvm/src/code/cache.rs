@@ -1,4 +1,4 @@
-//! Compiled objects on disk, keyed by the content of the program ([`CacheKey`]) and the optimisation effort.
+//! Compiled objects on disk, keyed by the content of the program ([`CacheKey`]) and the optimization effort.
 //!
 //! Files are written under a temporary name and renamed: concurrent processes see whole files or none and never lock
 //! each other out (see [`Claim`]), and a process that is killed loses only the file it was writing. The folder is
@@ -32,7 +32,7 @@ const FRESH: Duration = Duration::from_secs(60);
 /// A temporary file older than this has lost its writer.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// What the cache holds for a kernel: the serialised [`crate::code::compile::Facts`], and the object.
+/// What the cache holds for a kernel: the serialized [`crate::code::compile::Facts`], and the object.
 pub(crate) struct Entry {
     pub facts: Vec<u8>,
     pub object: Vec<u8>,

@@ -1,6 +1,6 @@
 //! Who compiles what: processes that need the same code at the same time have one of them compile it.
 //!
-//! A claim is a file in the cache folder that holds the number of its process. It is no lock: whoever has waited for long
+//! A claim is a file in the cache folder that holds the number of its process. It is not a lock: a process that has waited for long
 //! enough, or finds that the process is gone, compiles too, and the result is the same.
 
 use margay_exec::Effort;
@@ -16,7 +16,7 @@ const PATIENCE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(6)]
 /// Time between two looks.
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// A compilation that this process has claimed, or that nobody could claim. The claim ends with this value.
+/// A compilation that this process has claimed, or that could not be claimed. The claim ends with this value.
 pub(crate) struct Claim {
     file: Option<PathBuf>,
     /// Another process had the claim: what it has compiled may be in the cache.

@@ -1,4 +1,4 @@
-//! Compilation of a kernel with all that it calls: IR, object, linked code.
+//! Compilation of a kernel and everything it calls: IR, object, linked code.
 
 use crate::{
     Form,
@@ -43,9 +43,9 @@ impl std::ops::Deref for Compiled {
     }
 }
 
-/// What the host must know of a kernel's code; stored beside it in the cache.
+/// What the host must know of a kernel's code; stored with it in the cache.
 pub struct Facts {
-    /// Functions that were compiled: the kernel and all that it may call.
+    /// The compiled functions: the kernel and everything it may call.
     reached: Vec<FuncId>,
     /// Sites by number. The code passes these numbers to helpers.
     pub sites: Vec<Site>,
@@ -67,7 +67,7 @@ impl Facts {
         self.sites.iter().filter(|s| matches!(s.kind, SiteKind::Effect { .. }))
     }
 
-    /// Serialises the facts; `None` if a site has no serialised form.
+    /// Serializes the facts; `None` if a site has no serialized form.
     fn store(&self, frames: Frames) -> Option<Vec<u8>> {
         let Facts { reached, sites, pure: _, spill_size, by_warp, uses_local, recursive } = self;
         let mut out = Out::default();
@@ -189,7 +189,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Emits a kernel and all that it may call.
+    /// Emits a kernel and everything it may call.
     pub fn new(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Draft, Refused> {
         let mut uses_local = false;
         let mut sites = Vec::new();

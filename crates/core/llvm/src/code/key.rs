@@ -21,7 +21,7 @@ impl CacheKey {
         }));
         (env!("CARGO_PKG_VERSION"), env!("MARGAY_ENGINE"), target::host(), target::library()).hash(&mut h);
         options.hash(&mut h);
-        // Destructured without `..`: whoever adds a field must decide whether to hash it.
+        // Destructured without `..`, so that adding a field requires a decision whether to hash it.
         let Ir {
             funcs,
             globals,

@@ -38,7 +38,7 @@ const RESERVED: u16 = 0xff00;
 /// Size in bytes of a stub that jumps to a function of this process: `jmp *0(%rip)`, the address, two bytes of padding.
 const JUMP: usize = 16;
 
-/// Linked code. Dropping it unmaps the code: whoever holds addresses into it must hold this too.
+/// Linked code. Dropping it unmaps the code: holders of addresses into it must hold this too.
 pub struct Linked {
     start: NonNull<u8>,
     size: usize,
@@ -300,7 +300,7 @@ impl Linked {
 
 impl Drop for Linked {
     fn drop(&mut self) {
-        // SAFETY: the mapping is owned, and whoever could call into it has held this value.
+        // SAFETY: the mapping is owned, and every possible caller into it has held this value.
         unsafe { libc::munmap(self.start.as_ptr().cast::<c_void>(), self.size) };
     }
 }

@@ -1,19 +1,19 @@
-//! Serialisation of [`crate::code::compile::Facts`], stored beside the code on disk.
+//! Serialization of [`crate::code::compile::Facts`], stored with the code on disk.
 
 use crate::emit::{Moment, Site, SiteKind};
 use margay_exec::{AccessKind, FaultKind};
 use margay_ir::Builtin;
 use margay_isa::Mod;
 
-/// Names of spaces in [`SiteKind::Access`]; serialised by index.
+/// Names of spaces in [`SiteKind::Access`]; serialized by index.
 const SPACES: [&str; 6] = [".shared", ".local", ".param", ".global", ".const", "generic"];
-/// Reductions of barriers; serialised by index.
+/// Reductions of barriers; serialized by index.
 const REDUCTIONS: [Mod; 3] = [Mod::And, Mod::Or, Mod::Popc];
 
-/// Kinds of accesses in [`SiteKind::Observed`]; serialised by index.
+/// Kinds of accesses in [`SiteKind::Observed`]; serialized by index.
 const ACCESSES: [AccessKind; 4] = [AccessKind::Load, AccessKind::Store, AccessKind::Atomic, AccessKind::Free];
 
-/// Fault kinds that carry a text; serialised by index.
+/// Fault kinds that carry a text; serialized by index.
 const FAULTS: [fn(String) -> FaultKind; 6] = [
     FaultKind::Stack,
     FaultKind::BadTarget,
@@ -60,7 +60,7 @@ impl Out {
         self.0.extend(bytes);
     }
 
-    /// Writes a site; false if it has no serialised form.
+    /// Writes a site; false if it has no serialized form.
     #[must_use]
     pub fn site(&mut self, site: &Site) -> bool {
         for n in [site.func, site.inst, site.at] {

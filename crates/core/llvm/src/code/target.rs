@@ -96,13 +96,13 @@ pub fn optimize(module: &Module<'_>, effort: Effort, size: usize) -> Result<Targ
     Ok(machine)
 }
 
-/// Compiles an optimised module to an object.
+/// Compiles an optimized module to an object.
 pub fn emit_object(module: &Module<'_>, machine: &TargetMachine) -> Result<Vec<u8>, String> {
     let buffer = machine.write_to_memory_buffer(module, FileType::Object).map_err(|e| e.to_string())?;
     Ok(buffer.as_slice().to_vec())
 }
 
-/// Compiles an optimised module to assembly text.
+/// Compiles an optimized module to assembly text.
 pub fn emit_assembly(module: &Module<'_>, machine: &TargetMachine) -> Result<String, String> {
     let buffer = machine.write_to_memory_buffer(module, FileType::Assembly).map_err(|e| e.to_string())?;
     Ok(String::from_utf8_lossy(buffer.as_slice()).into_owned())

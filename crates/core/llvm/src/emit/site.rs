@@ -98,9 +98,9 @@ pub enum SiteKind {
 pub enum Moment {
     /// A CTA begins.
     Begin,
-    /// Lanes synchronise by `bar.warp.sync`.
+    /// Lanes synchronize by `bar.warp.sync`.
     Warp,
-    /// Lanes take part in another operation of their warp.
+    /// Lanes participate in another operation of their warp.
     Exchange,
     /// Lanes arrive at a barrier of the CTA.
     Arrive,
@@ -111,7 +111,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// All of them; serialised by index.
+    /// All of them; serialized by index.
     pub const ALL: [Moment; 6] =
         [Moment::Begin, Moment::Warp, Moment::Exchange, Moment::Arrive, Moment::Complete, Moment::End];
 }

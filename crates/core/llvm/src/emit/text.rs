@@ -221,7 +221,7 @@ fn folded(name: &str, a: &Val, b: &Val) -> Option<Val> {
         return Some(constant(ty, signed(cut(value, bits), bits)));
     }
     let all = cut(u128::MAX, bits);
-    // One of them stands for the result, if it has its shape.
+    // One of them represents the result, if it has its shape.
     let kept = match (name, x, y) {
         ("add" | "sub" | "or" | "xor" | "shl" | "lshr" | "ashr", _, Some(0)) | ("mul", _, Some(1)) => a,
         ("add" | "or" | "xor", Some(0), _) | ("mul", Some(1), _) => b,

@@ -1,4 +1,4 @@
-//! The CTAs of one cluster (or a single CTA): they synchronise and access each other's shared memory, and take turns on
+//! The CTAs of one cluster (or a single CTA): they synchronize and access each other's shared memory, and take turns on
 //! one thread.
 
 use crate::{
@@ -98,7 +98,7 @@ impl<'a> SimdCluster<'a> {
                 break;
             }
         }
-        // CTAs that wait in memory do not progress while the thread runs another cluster: time alone is no sign of
+        // CTAs that wait in memory do not progress while the thread runs another cluster: time alone is not a sign of
         // progress.
         let waits = self.watch.report() && self.members.iter().all(SimdCta::only_waits);
         Ok(if waits { Progress::Waiting(true) } else { Progress::More })

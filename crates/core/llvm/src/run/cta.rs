@@ -1,4 +1,4 @@
-//! A CTA whose warps synchronise with each other: every warp runs on a fiber, and the fibers take turns on one thread.
+//! A CTA whose warps synchronize with each other: every warp runs on a fiber, and the fibers take turns on one thread.
 
 use crate::{
     code::callable::Code,
@@ -284,7 +284,7 @@ impl<'a> SimdCta<'a> {
         self.warps[warp].fibers.iter().enumerate().filter_map(of).min_by_key(|h| h.lanes.trailing_zeros())
     }
 
-    /// Whether all lanes of a warp wait for others of it, so that nobody else can make them continue.
+    /// Whether all lanes of a warp wait for others of it, so that no other thread can release them.
     fn only_waits_within(&self, warp: usize) -> bool {
         let Warp { fibers, events } = &self.warps[warp];
         let barriers = self.host.barriers.borrow();

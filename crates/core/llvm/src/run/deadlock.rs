@@ -1,4 +1,4 @@
-//! Detection of deadlocks among polling warps: a CTA that returns to a state it was in before waits for somebody else.
+//! Detection of deadlocks among polling warps: a CTA that returns to an earlier state waits for other CTAs.
 
 use std::collections::HashSet;
 
@@ -60,7 +60,7 @@ mod tests {
     fn occasional_progress_is_no_deadlock() {
         let mut watch = Watch::default();
         for state in 0..5 {
-            // Polls in a loop of two states until somebody else's write allows progress.
+            // Polls in a loop of two states until another thread's write allows progress.
             for _ in 0..3 {
                 watch.repeats(2 * state);
                 watch.repeats(2 * state + 1);

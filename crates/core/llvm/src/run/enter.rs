@@ -157,7 +157,7 @@ impl<'a> Coroutine<'a> {
         }
     }
 
-    /// Returns the stack for reuse. Code that has not ended is abandoned where it stands.
+    /// Returns the stack for reuse. Unfinished code is abandoned.
     pub fn into_stack(mut self) -> Option<Stack> {
         self.stop();
         Some(Stack(self.coroutine.take()?.into_stack()))
@@ -182,7 +182,7 @@ impl Drop for Coroutine<'_> {
 /// a word (and AddressSanitizer reports it), so this one is in assembly.
 ///
 /// # Safety
-/// The address is aligned and mapped, and nobody writes to it.
+/// The address is aligned and mapped, and no other thread writes to it.
 #[cfg(target_arch = "x86_64")]
 unsafe fn stack_word(address: *const u64) -> u64 {
     let word: u64;
@@ -196,14 +196,14 @@ unsafe fn stack_word(address: *const u64) -> u64 {
 /// As above, by a volatile read.
 ///
 /// # Safety
-/// The address is aligned and mapped, and nobody writes to it.
+/// The address is aligned and mapped, and no other thread writes to it.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn stack_word(address: *const u64) -> u64 {
     // SAFETY: the caller's promise.
     unsafe { address.read_volatile() }
 }
 
-/// Suspends the current fiber: control returns to whoever resumed it.
+/// Suspends the current fiber: control returns to its resumer.
 ///
 /// # Safety
 /// The caller is a helper that was called by code on the stack of a [`Coroutine`] with this context, and owns nothing.

@@ -1,5 +1,5 @@
 //! The fibers of a warp. A warp starts with one. A call in which lanes may wait for lanes of their warp that do not
-//! take part, or from which lanes return at different times, runs on another fiber: the caller continues with its other
+//! participate, or from which lanes return at different times, runs on another fiber: the caller continues with its other
 //! lanes, and lanes leave the callee group by group.
 
 use crate::{

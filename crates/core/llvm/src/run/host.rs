@@ -44,7 +44,7 @@ struct Extent {
     per_lane: bool,
 }
 
-/// The state behind the helpers of one CTA or worker.
+/// The state of the helpers of one CTA or worker.
 pub struct Host<'a> {
     pub grid: &'a Grid<'a>,
     pub code: Arc<Code>,
@@ -232,7 +232,7 @@ impl Host<'_> {
         });
     }
 
-    /// The fault that a site stands for, detected by generated code.
+    /// The fault of a site, detected by generated code.
     pub fn fault(&self, ctx: &WarpCtx, site: usize, lane: u32) -> Stop {
         let what = match &self.code.compiled.sites[site].kind {
             SiteKind::Fault(what) => &**what,
@@ -421,7 +421,7 @@ impl Host<'_> {
     ) -> Result<bool, Box<Stop>> {
         let place = &self.code.compiled.sites[site];
         let Some(single_step) = &self.code.single_step else {
-            return Err(Box::new(Stop::Bug(Bug("nobody executes effects here".into()))));
+            return Err(Box::new(Stop::Bug(Bug("effects cannot be executed here".into()))));
         };
         let mut machine = self.machine.borrow_mut();
         let machine = machine.get_or_insert_with(|| self.new_machine(single_step));
@@ -442,7 +442,7 @@ impl Host<'_> {
     pub fn park(&self, ctx: &WarpCtx, site: usize, lanes: (u32, u32), input: &[Row]) -> Result<(), Box<Stop>> {
         let place = &self.code.compiled.sites[site];
         let Some(single_step) = &self.code.single_step else {
-            return Err(Box::new(Stop::Bug(Bug("nobody executes effects here".into()))));
+            return Err(Box::new(Stop::Bug(Bug("effects cannot be executed here".into()))));
         };
         let mut machine = self.machine.borrow_mut();
         let machine = machine.get_or_insert_with(|| self.new_machine(single_step));

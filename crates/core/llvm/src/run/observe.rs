@@ -167,7 +167,7 @@ impl Host<'_> {
         observer.cta(&CtaEvent { cta, shared, locals: &locals });
     }
 
-    /// Number of the barrier at a site, whether it is aligned, and whether the instruction says how many threads take part.
+    /// Number of the barrier at a site, whether it is aligned, and whether the instruction says how many threads participate.
     fn barrier(&self, site: usize) -> (u32, bool, bool) {
         let place = &self.code.compiled.sites[site];
         let func = &self.grid.image.ir.funcs[place.func as usize];

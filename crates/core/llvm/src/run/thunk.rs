@@ -48,7 +48,7 @@ pub fn table() -> &'static [usize; HELPERS] {
 /// `ctx` is the context of the generated code that is running ([`enter::Context`]), so both it and its `host`
 /// are alive.
 unsafe fn help(ctx: *mut WarpCtx, body: impl FnOnce(&WarpCtx, &Host<'_>) -> Result<(), Box<Stop>>) -> u32 {
-    // SAFETY: the context is alive, and whatever is written while this reference lives is a cell.
+    // SAFETY: the context is alive, and everything written while this reference lives is a cell.
     let ctx = unsafe { &*ctx };
     // SAFETY: the host state is alive, and no unique reference to it exists.
     let host = unsafe { &*std::ptr::with_exposed_provenance::<Host<'_>>(ctx.host as usize) };

@@ -118,7 +118,7 @@ impl Windows {
         if std::mem::replace(&mut self.launch, launch) != launch {
             grid.running().watch(&self.ranges);
         }
-        // Only after registering: from there on, whoever frees memory empties the ranges.
+        // Only after registering: from there on, freeing memory empties the ranges.
         let memory = memory(grid);
         if std::mem::replace(&mut self.memory, memory) != memory {
             self.ranges.clear();

@@ -1,8 +1,8 @@
 //! Threads that work on streams. Work may wait for other work, for the program or for the compiler, so there are always as many
-//! threads as there are streams with work that nobody else does. A thread without work leaves after a while.
+//! threads as there are streams with pending work. An idle thread exits after a while.
 //!
 //! To wake a thread costs the program more than a small kernel does. So a thread that has had work lately looks for more by itself, a
-//! little later; a program that waits for every launch does the work meanwhile and wakes nobody.
+//! little later; a program that waits for every launch does the work itself and wakes no thread.
 
 use super::{Inner, lock};
 use std::{
@@ -30,7 +30,7 @@ pub(crate) struct Executor {
 
 #[derive(Default)]
 struct State {
-    /// Streams with work that nobody does.
+    /// Streams with pending work and no thread.
     ready: VecDeque<Arc<Inner>>,
     /// Threads that wait.
     idle: usize,

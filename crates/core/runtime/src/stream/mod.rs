@@ -1,4 +1,4 @@
-//! Streams: work in order, beside the caller and beside other streams.
+//! Streams: ordered work, concurrent with the caller and with other streams.
 //!
 //! A stream is a queue of pieces of work. Whoever has a thread to spare works on it, one thread at a time: a thread of the device
 //! ([`executor`]), or a thread that waits for the stream and would have nothing else to do. A piece may wait for marks in other
@@ -23,7 +23,7 @@ use std::{
 /// Looks at a mark before a thread goes to sleep for it.
 const LOOKS: u32 = 64;
 
-/// A queue of work. Clones are the same stream. What is queued is done, also when nobody has the stream any more.
+/// A queue of work. Clones are the same stream. Queued work is done even if the stream is dropped.
 #[derive(Clone)]
 pub struct Stream(Arc<Inner>);
 
@@ -31,7 +31,7 @@ struct Inner {
     queue: Mutex<Queue>,
     /// Pieces that were queued; it changes under the queue's lock.
     queued: AtomicU64,
-    /// Pieces that are done. By this number alone the stream is idle, and marks in it are reached: whoever sees the one sees the other.
+    /// Completed pieces. This number alone decides whether the stream is idle and which markers are reached, so the two always agree.
     done: AtomicU64,
     executor: Arc<Executor>,
     ended: Mutex<Ended>,
@@ -40,7 +40,7 @@ struct Inner {
 #[derive(Default)]
 struct Queue {
     pieces: VecDeque<Piece>,
-    /// The mark behind the piece that is under way, if somebody has it.
+    /// The marker after the running piece, if it still exists.
     mark: Option<Mark>,
     /// A thread works on it.
     taken: bool,
@@ -52,7 +52,7 @@ struct Piece {
     /// What it waits for.
     after: Vec<Mark>,
     work: Box<dyn FnOnce() + Send>,
-    /// The mark behind it, if somebody has it.
+    /// The marker after it, if it still exists.
     mark: Option<Mark>,
 }
 
@@ -92,7 +92,7 @@ impl Stream {
         self.put(after, work).wait();
     }
 
-    /// Adds a piece with a mark behind it. The caller sees to it that somebody does it.
+    /// Adds a piece followed by a marker. The caller ensures that it is executed.
     fn put(&self, after: Vec<Mark>, work: impl FnOnce() + Send + 'static) -> Mark {
         let mut queue = lock(&self.0.queue);
         let mark = Mark::new(Arc::downgrade(&self.0), self.0.queued.fetch_add(1, SeqCst) + 1);
@@ -112,12 +112,12 @@ impl Stream {
         done == self.0.queued.load(SeqCst)
     }
 
-    /// A mark behind everything that is queued; one that is reached where nothing is.
+    /// A marker after all queued work; if there is none, it is already reached.
     pub fn mark(&self) -> Mark {
         self.mark_after(Vec::new())
     }
 
-    /// The same, behind marks in other streams too.
+    /// The same, after markers in other streams too.
     pub fn mark_after(&self, after: Vec<Mark>) -> Mark {
         let unreached: Vec<Mark> = after.into_iter().filter(|mark| !mark.is_reached()).collect();
         if !unreached.is_empty() {
@@ -140,7 +140,7 @@ impl Stream {
         self.mark().wait();
     }
 
-    /// Queues any piece of host work. After an error what was queued behind is not begun any more.
+    /// Queues a piece of host work. After an error, work queued later is not started.
     pub fn enqueue(&self, work: impl FnOnce() -> Result<(), Error> + Send + 'static) {
         let inner = Arc::downgrade(&self.0);
         self.push(Vec::new(), move || {
@@ -157,7 +157,7 @@ impl Stream {
         });
     }
 
-    /// Queues a launch. The parameter block is copied; buffers must live until the stream is synchronised.
+    /// Queues a launch. The parameter block is copied; buffers must live until the stream is synchronized.
     pub fn launch(&self, kernel: &Kernel, config: LaunchConfig<'static>, params: &[u8]) {
         let (kernel, params) = (kernel.clone(), params.to_vec());
         self.enqueue(move || kernel.launch(&config, &params).map(drop));
@@ -207,7 +207,7 @@ impl Inner {
             queue.mark = mark;
             drop(queue);
             after.iter().for_each(Mark::wait);
-            // Whoever wants to know of a panic catches it.
+            // A caller that needs to know of a panic catches it.
             let _ = catch_unwind(AssertUnwindSafe(work));
             queue = lock(&self.queue);
             let mark = queue.mark.take();
@@ -226,7 +226,7 @@ impl Inner {
         self.list();
     }
 
-    /// Tells the executor, if there are pieces that nobody works on.
+    /// Notifies the executor if there is pending work without a thread.
     fn list(self: &Arc<Inner>) {
         let mut queue = lock(&self.queue);
         if !queue.taken && !queue.listed && !queue.pieces.is_empty() {
@@ -282,7 +282,7 @@ impl Mark {
         self.0.wake.notify_all();
     }
 
-    /// Waits for it. If nobody works on its stream, this thread does.
+    /// Waits for it. If no thread works on its stream, this thread does.
     pub fn wait(&self) {
         if self.is_reached() {
             return;

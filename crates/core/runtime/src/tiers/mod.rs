@@ -7,7 +7,7 @@
 //! Queue      of the device: threads that compile
 //! ```
 //!
-//! A launch never waits for code that another engine can stand in for. It stays on one engine where its CTAs could
+//! A launch never waits for code that another engine can appear in for. It stays on one engine where its CTAs could
 //! observe a change: on the reference engine if it has a seed or an observer that needs it; on the best code at its start if it is
 //! cooperative, since all its CTAs start at once.
 
@@ -103,7 +103,7 @@ impl Tiers {
         Ok(tiers)
     }
 
-    /// The code on which a launch starts, or why there is none. Waits for the compiler only if the policy says so. If `interpreted`,
+    /// The code on which a launch starts, or why there is none. Waits for the compiler only if the policy requires it. If `interpreted`,
     /// its observer needs the reference engine.
     pub fn ready(&self, launch: &Launch, interpreted: bool) -> Result<Ready<'_>, Stop> {
         let alone = |why: Option<&NoCode>| {
@@ -225,7 +225,7 @@ impl Tiers {
                     waiting(name, None, started.elapsed());
                 }
             };
-            // Without a thread, nobody is notified.
+            // Without a thread, there is no notification.
             let _ = std::thread::Builder::new().spawn_scoped(scope, watch);
             let result = work();
             *done.0.lock().unwrap_or_else(PoisonError::into_inner) = true;

@@ -1,6 +1,6 @@
 //! Background compilation: a queue of kernels, and threads that take the most worthwhile one first.
 //!
-//! Threads start when there is work and end when there is none, so a device that compiles nothing has none. A process
+//! Threads start when there is work and end when there is none left, so a device that compiles nothing has no threads. A process
 //! that ends does not wait for them (see the compiler).
 
 use margay_exec::Effort;

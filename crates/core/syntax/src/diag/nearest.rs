@@ -1,7 +1,7 @@
 //! Did you mean ...?
 
 /// The candidate that is nearest to what was written, if it is near enough: a third of the letters may differ. Swapped
-/// neighbours count as one difference. Of equally near ones the first.
+/// neighbors count as one difference. Of equally near ones the first.
 pub fn nearest<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let letters: Vec<char> = written.chars().take(64).collect();
     let limit = (letters.len() / 3).max(1);
@@ -18,7 +18,7 @@ pub fn nearest<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>)
     best.map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment) that lead from one to the other.
+/// Insertions, deletions, replacements and swaps of neighbors (optimal string alignment) that lead from one to the other.
 fn distance(a: &[char], b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut before: Vec<usize> = Vec::new();

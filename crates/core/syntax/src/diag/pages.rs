@@ -1,4 +1,4 @@
-//! The pages of `docs/codes/`, for `margay explain`: what a code means, why, the manual's section, a wrong and a right example.
+//! The pages of `docs/codes/`, for `margay explain`: the meaning of a code, its reason, the manual section, a wrong and a right example.
 
 macro_rules! pages {
     ($($number:literal)*) => {
@@ -22,7 +22,7 @@ pages! {
 }
 
 impl super::Code {
-    /// The page about the code, in Markdown; empty if nobody has written it.
+    /// The Markdown page of the code; empty if it is not written yet.
     pub fn page(self) -> &'static str {
         let number = self.info().number;
         PAGES.iter().find(|(n, _)| *n == number).map_or("", |(_, page)| page)
@@ -33,7 +33,7 @@ impl super::Code {
 mod tests {
     use super::super::Code;
 
-    /// Codes whose page nobody has written yet. This list may only shrink.
+    /// Codes whose page is not written yet. This list may only shrink.
     #[rustfmt::skip]
     const UNWRITTEN: &[&str] = &[];
 
@@ -60,6 +60,6 @@ mod tests {
         assert!(numbers.windows(2).all(|w| w[0] < w[1]), "{numbers:?}");
         let mut names: Vec<&str> = Code::ALL.iter().map(|c| c.info().name).collect();
         names.sort_unstable();
-        assert!(names.windows(2).all(|w| w[0] != w[1]), "a name stands twice");
+        assert!(names.windows(2).all(|w| w[0] != w[1]), "duplicate name");
     }
 }

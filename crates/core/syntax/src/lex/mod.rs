@@ -80,7 +80,7 @@ const SPACE: u8 = 1;
 const ALPHA: u8 = 2;
 const DIGIT: u8 = 4;
 const HEX: u8 = 8;
-/// May stand in an identifier after its first character.
+/// Whether the character may follow the first one of an identifier.
 const FOLLOW: u8 = 16;
 /// Begins an identifier if something of one follows.
 const SIGN: u8 = 32;
@@ -120,7 +120,7 @@ fn is(byte: u8, class: u8) -> bool {
     CLASS[byte as usize] & class != 0
 }
 
-/// Characters that are tokens whatever follows.
+/// Characters that are always tokens on their own.
 const SINGLE: [Option<T>; 256] = {
     let mut table = [None; 256];
     table[b',' as usize] = Some(T::Comma);
@@ -151,13 +151,13 @@ pub(crate) struct Lexer<'t> {
     pub comments: Vec<Span>,
     /// What was wrong so far.
     pub diagnostics: Vec<Diagnostic>,
-    /// A comment runs to the end of the file; what is missing there is no wonder.
+    /// A comment runs to the end of the file, so errors about missing tokens there are suppressed.
     pub cut_off: bool,
     /// Nothing is read any more, see [`LIMIT`].
     pub stopped: bool,
 }
 
-/// Reading stops behind so many faults of characters and literals: a binary file has millions.
+/// The lexer stops after this many errors in characters and literals: a binary file has millions.
 const LIMIT: usize = 200;
 
 impl<'t> Lexer<'t> {
@@ -268,7 +268,7 @@ impl<'t> Lexer<'t> {
         if first == b'W' && &self.bytes[start..self.at] == b"WARP_SZ" { T::WarpSize } else { T::Ident }
     }
 
-    /// A token of a rarer kind; nothing where there is none, but a comment or a fault.
+    /// A token of a rarer kind; `None` for a comment or an error.
     #[inline(never)]
     fn other(&mut self, start: usize) -> Option<T> {
         self.at = start;
@@ -329,7 +329,7 @@ impl<'t> Lexer<'t> {
         Some(kind)
     }
 
-    /// The byte directly behind the last token, for those who can use it without a token; 0 at the end.
+    /// The byte directly after the last token, for callers that need no token; 0 at the end.
     #[inline(always)]
     pub fn peek(&self) -> u8 {
         self.byte(self.at)
@@ -343,7 +343,7 @@ impl<'t> Lexer<'t> {
         Span::new(start, start + 1)
     }
 
-    /// The dotted word that stands directly behind the last token.
+    /// The dotted word that directly follows the last token.
     #[inline(always)]
     pub fn attached(&mut self) -> Option<Span> {
         let start = self.at;

@@ -4,7 +4,7 @@ use super::{DIGIT, FOLLOW, HEX, Lexer, T, is};
 use crate::{Code, Diagnostic, Span};
 
 impl Lexer<'_> {
-    /// Where an exponent that may stand at `at` ends; `at` if there is none.
+    /// The end of an optional exponent at `at`; `at` if there is none.
     pub(super) fn exponent(&self, at: usize) -> usize {
         if !matches!(self.byte(at), b'e' | b'E') {
             return at;
@@ -111,11 +111,11 @@ impl Lexer<'_> {
         kind
     }
 
-    /// A number with letters behind it: `5ull`, `1.0f`, `0x1p3`.
+    /// A number followed by letters: `5ull`, `1.0f`, `0x1p3`.
     #[cold]
     fn trailing(&mut self, start: usize, kind: T) -> T {
         let number = self.at;
-        // A new token for ptxas; the one place where the grammar has a name behind a number is `.ptr .align 8 name`.
+        // ptxas starts a new token; the grammar has a name after a number only in `.ptr .align 8 name`.
         if kind == T::Int && self.text[..start].trim_end().ends_with(".align") {
             return kind;
         }

@@ -1,5 +1,5 @@
-//! What is no token: characters beyond ASCII, control characters, stray punctuation, comments and strings without an end,
-//! and what a preprocessor leaves behind.
+//! Invalid tokens: non-ASCII characters, control characters, stray punctuation, unterminated comments and strings,
+//! and the line markers of a preprocessor.
 
 use super::{Lexer, T};
 use crate::{Code, Diagnostic, Span, confusable};
@@ -15,7 +15,7 @@ impl Lexer<'_> {
         });
     }
 
-    /// `# 7 "file.cu"` and `#line 7 "file.cu"` at the start of a line, which a preprocessor leaves behind.
+    /// The line markers `# 7 "file.cu"` and `#line 7 "file.cu"` of a preprocessor, at the start of a line.
     #[cold]
     pub(super) fn line_marker(&mut self, start: usize) -> bool {
         if start > 0 && self.byte(start - 1) != b'\n' {
@@ -55,7 +55,7 @@ impl Lexer<'_> {
         opcode && before.contains([';', '{', '}']) && (statement.is_empty() || is_guard(statement))
     }
 
-    /// What no token begins with: control characters, characters beyond ASCII, stray punctuation. `None` to go on behind it.
+    /// A character that begins no token: control characters, non-ASCII characters, stray punctuation. `None` to continue after it.
     #[cold]
     pub(super) fn strange(&mut self, start: usize) -> Option<T> {
         let c = self.text[start..].chars().next().unwrap_or('\0');

@@ -1,4 +1,4 @@
-//! Statements of a body: instructions, labels, blocks, declarations and the directives that may stand there.
+//! Statements of a body: instructions, labels, blocks, declarations, and the directives allowed there.
 
 use super::recover::After;
 use super::word::{self, Word};
@@ -73,7 +73,7 @@ impl Parser<'_> {
                 }
             }
         };
-        // Blocks stay balanced whatever was missing.
+        // Blocks stay balanced even if a brace is missing.
         for _ in blocks {
             self.tree.stmts.push(Stmt::Close(close));
         }
@@ -144,7 +144,7 @@ impl Parser<'_> {
         self.report(d);
     }
 
-    /// `@p`, `@!p` and the instruction behind it.
+    /// `@p` or `@!p`, and its instruction.
     fn guarded(&mut self) -> Result<()> {
         let start = self.bump().span.start;
         let negated = self.eat(T::Not);
@@ -160,7 +160,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// An instruction, from behind its first words on. Some of its dotted words may be yet to come.
+    /// The rest of an instruction, after its first words. More dotted words may follow.
     #[inline]
     fn instruction(&mut self, start: u32, guard: Option<Guard>, opcode: Token) {
         while self.t.kind == T::Dot {
@@ -273,7 +273,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The current name, first of its line, has modifiers or a colon behind it.
+    /// Whether the current name, the first of its line, is followed by modifiers or a colon.
     #[cold]
     fn word_starts_statement(&self) -> bool {
         let next = self.second().kind;

@@ -361,7 +361,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// An operand of an operator. Single-precision literals are no part of expressions (section 4.5.2).
+    /// An operand of an operator. Single-precision literals are not allowed in expressions (section 4.5.2).
     fn pop_value(&mut self) -> Result<Operand> {
         match self.values.pop() {
             Some(Operand { kind: Kind::Float { single: true, .. }, span }) => {
@@ -410,7 +410,7 @@ pub(crate) fn integer(text: &str) -> Integer {
     if let Ok(value) = u64::from_str_radix(digits, radix) {
         return Integer::Fits(value);
     }
-    // ptxas 13.5 refuses a digit behind what has reached 2^63, and else drops what is carried out (measured).
+    // ptxas 13.5 rejects a digit after a value that has reached 2^63, and otherwise drops the carry (measured).
     let mut value = 0u64;
     for c in digits.chars() {
         let Some(digit) = c.to_digit(radix) else { return Integer::NoNumber };

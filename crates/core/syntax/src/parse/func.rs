@@ -94,7 +94,7 @@ impl Parser<'_> {
         Ok(self.tree.funcs.len() as u32 - 1)
     }
 
-    /// Whether what follows a header can stand in a body only: an instruction, or a variable of a thread.
+    /// Whether the token after a header can only be in a body: an instruction, or a variable of a thread.
     #[cold]
     fn begins_body(&self) -> bool {
         match self.t.kind {

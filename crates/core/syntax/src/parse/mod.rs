@@ -2,11 +2,11 @@
 //!
 //! A hand-written parser of one token of look-ahead over the grammar that ptxas 13.5 accepts (found by asking it; the manual gives
 //! no grammar). What fails is reported once and skipped up to the end of its statement; a forgotten semicolon or comma is put
-//! back in thought, so that nothing behind it is lost. Nothing here recurses over the nesting of the text: blocks are flat in the
-//! tree, expressions have a stack of their own, initialisers stop at [`NESTED_BRACES`].
+//! back in thought, so that nothing after it is lost. Nothing here recurses over the nesting of the text: blocks are flat in the
+//! tree, expressions have a stack of their own, initializers stop at [`NESTED_BRACES`].
 //!
 //! What the grammar leaves to `check`: `.ptr` on parameters of a `.func`, `.reg` parameters of a kernel, unknown modifiers and
-//! suffixes (`%r1.foo`), missing spaces (`.u32 x;`), initialisers where none may be, casts other than `.s64` and `.u64`.
+//! suffixes (`%r1.foo`), missing spaces (`.u32 x;`), initializers where none may be, casts other than `.s64` and `.u64`.
 
 mod body;
 mod expr;
@@ -26,17 +26,17 @@ use std::sync::Arc;
 /// A tree and what could not be read.
 #[derive(Clone, Debug)]
 pub struct Parsed {
-    /// Always there; whatever could be read is in it.
+    /// The tree of everything that could be parsed.
     pub tree: Arc<Tree>,
-    /// In order of position. Reading stops behind a few hundred; the last one then says so.
+    /// In order of position. The parser stops after a few hundred, which the last one then reports.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reading stops behind so many syntax errors: the file is no PTX.
+/// The parser stops after this many syntax errors: the file is not PTX.
 const ERRORS: usize = 400;
 /// Nested blocks of a body that ptxas takes before its parser gives up ("memory exhausted"), measured.
 const NESTED_BLOCKS: usize = 1663;
-/// Nested braces of an initialiser: one for each dimension.
+/// Nested braces of an initializer: one for each dimension.
 const NESTED_BRACES: u32 = 64;
 
 /// Parses a file. Never fails, never panics; linear in the length of the text.
@@ -77,7 +77,7 @@ pub fn parse_shared(text: Arc<str>) -> Parsed {
     Parsed { tree: Arc::new(tree), diagnostics }
 }
 
-/// Something was wrong and has been reported; the caller goes on behind it.
+/// An error was reported; the caller continues after it.
 struct Reported;
 
 type Result<T> = std::result::Result<T, Reported>;
@@ -139,7 +139,7 @@ impl<'t> Parser<'t> {
         taken
     }
 
-    /// Takes the current token and, if it stands directly behind it, this character, which is a token of its own. This is
+    /// Takes the current token and, if it directly follows, this character, which is a token of its own. This is
     /// how names and numbers nearly always end.
     #[inline(always)]
     fn bump_with(&mut self, mark: u8) -> bool {
@@ -151,7 +151,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// Takes the current token, a word, and the dotted words directly behind it.
+    /// Takes the current token, a word, and the dotted words that directly follow it.
     #[inline(always)]
     fn bump_dotted(&mut self) -> Token {
         let taken = self.t;
@@ -226,7 +226,7 @@ impl<'t> Parser<'t> {
         self.tree.directives.len() as u32 - 1
     }
 
-    /// A name that the grammar wants here.
+    /// A name that the grammar requires here.
     fn name(&mut self, what: &str) -> Result<Span> {
         if self.at(T::Ident) { Ok(self.bump().span) } else { Err(self.expected(what)) }
     }

@@ -135,7 +135,7 @@ impl Parser<'_> {
         result
     }
 
-    /// `8.0`; ptxas wants it on the line of `.version`, without a comment between.
+    /// `8.0`; ptxas requires it on the line of `.version`, without a comment in between.
     fn version(&mut self, name: Span) -> Result<()> {
         let text = self.word();
         let plain = self.at(T::Float)
@@ -310,7 +310,7 @@ impl Parser<'_> {
     }
 
     /// `.section .debug_info { ... }` (section 11.5.2). The operands are its name, the names of the sections that it points to,
-    /// and last the body as it stands, braces included.
+    /// and finally the raw body, including braces.
     fn section(&mut self) -> Result<u32> {
         let name = self.bump().span;
         if !self.at(T::Dot) {

@@ -1,4 +1,4 @@
-//! Operands of instructions (chapter 6). One grammar for all instructions, but for `call`, whose lists stand in parentheses.
+//! Operands of instructions (chapter 6). All instructions share one grammar, except `call`, whose lists are in parentheses.
 
 use super::{Parser, Result};
 use crate::lex::T;
@@ -72,7 +72,7 @@ impl Parser<'_> {
         super::Reported
     }
 
-    /// `%tid.x`, `v.b0`: the dotted word behind a name belongs to the name.
+    /// `%tid.x`, `v.b0`: the dotted word after a name belongs to the name.
     fn suffix(&mut self, name: Span) -> Operand {
         let end = self.bump().span.end;
         Operand { kind: Kind::Name, span: Span::new(name.start, end) }
@@ -142,7 +142,7 @@ impl Parser<'_> {
         let result = self.address_parts(open);
         let list = self.list(base);
         result?;
-        // Whose it is and where it may stand is for the check; the span tells that it is there.
+        // The checker decides whether it is allowed here; the span records its presence.
         if self.at(T::Dot) && self.word() == ".unified" {
             self.bump();
         }
@@ -292,7 +292,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands behind `call` (section 9.7.13.5): `(ret), f, (args), prototype`.
+    /// The operands of `call` (section 9.7.12.5): `(ret), f, (args), prototype`.
     pub(super) fn call(&mut self) -> Result<()> {
         if self.at(T::LParen) {
             let rets = self.arguments()?;
@@ -319,7 +319,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `call f, (a), (r)`: the results stand where other languages have none.
+    /// `call f, (a), (r)`: the results are after the arguments.
     #[cold]
     fn second_list(&mut self) -> super::Reported {
         let d = Diagnostic::new(Code::Syntax, self.t.span, "a call has one argument list after the function's name")

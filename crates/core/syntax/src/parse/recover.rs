@@ -37,7 +37,7 @@ impl Parser<'_> {
     /// `expected WHAT, found THE CURRENT TOKEN`
     #[cold]
     pub(super) fn expected(&mut self, what: &str) -> Reported {
-        // A stray character or a number that is none has been reported where it was read.
+        // The lexer has already reported stray characters and malformed numbers.
         let read = |d: &Diagnostic| d.code == Code::BadLiteral && d.span() == self.t.span;
         if !self.at(T::Bad) && !self.lex.diagnostics.iter().rev().take(2).any(read) {
             let message = format!("expected {what}, found {}", self.found());
@@ -91,7 +91,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The semicolon at the end of a statement. If it is missing, says so once; true if the statement is over.
+    /// The semicolon at the end of a statement. Reports a missing one once; true if the statement is over.
     #[inline]
     pub(super) fn semicolon(&mut self, after: After) -> bool {
         if self.at(T::Semi) {
@@ -152,7 +152,7 @@ impl Parser<'_> {
         true
     }
 
-    /// A semicolon where none belongs: behind `}`, `.loc 1 2 3`, or alone.
+    /// A misplaced semicolon: after `}`, `.loc 1 2 3`, or alone.
     #[cold]
     pub(super) fn stray_semicolons(&mut self, message: &str) {
         let first = self.t.span;
@@ -163,7 +163,7 @@ impl Parser<'_> {
         self.report(Diagnostic::new(Code::Syntax, span, message).here("not expected").fix(span, "", "remove it"));
     }
 
-    /// Goes to the end of the statement: behind its semicolon, or before what surely begins another.
+    /// Skips to the end of the statement: after its semicolon, or before a token that surely begins another statement.
     #[cold]
     pub(super) fn skip_statement(&mut self) {
         let mut depth = 0u32;
@@ -200,7 +200,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes to the next statement of the module: behind a semicolon or a block, or before a directive that begins a line.
+    /// Skips to the next statement of the module: after a semicolon or a block, or before a directive at the start of a line.
     #[cold]
     pub(super) fn skip_item(&mut self) {
         let mut depth = 0u32;

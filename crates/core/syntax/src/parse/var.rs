@@ -6,7 +6,7 @@ use crate::lex::T;
 use crate::tree::*;
 use crate::{Code, Diagnostic, Span};
 
-/// Where a declaration stands.
+/// The context of a declaration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// At module level, in a body: ends in a semicolon, may declare several names.
@@ -35,7 +35,7 @@ impl Parser<'_> {
         Reported
     }
 
-    /// `.global .align 4 .v2 .f32 a[2] = {...}, b;` from the first word behind the linkage on.
+    /// `.global .align 4 .v2 .f32 a[2] = {...}, b;` from the first word after the linkage.
     pub(super) fn variable(&mut self, start: u32, linkage: List<Directive>) -> Result<u32> {
         let mut var = self.var_head(start, linkage, Place::Statement)?;
         let first = self.tree.declarators.len() as u32;
@@ -61,7 +61,7 @@ impl Parser<'_> {
         Ok(index)
     }
 
-    /// `(.param .b32 a, .reg .f32 b)`, at the parenthesis. Reads on behind what is wrong.
+    /// `(.param .b32 a, .reg .f32 b)`, at the parenthesis. Continues after errors.
     pub(super) fn parameters(&mut self, place: Place) -> Result<List<Var>> {
         let open = self.bump().span;
         let first = self.tree.vars.len() as u32;
@@ -113,7 +113,7 @@ impl Parser<'_> {
         Ok(List::new(first, self.tree.vars.len() as u32 - first))
     }
 
-    /// Goes to the comma or parenthesis behind a parameter, or to what ends the list in any case.
+    /// Skips to the comma or parenthesis after a parameter, or to a token that surely ends the list.
     fn skip_parameter(&mut self) {
         loop {
             match self.t.kind {
@@ -243,7 +243,7 @@ impl Parser<'_> {
         Ok(var)
     }
 
-    /// A number behind `.align`. Of two, the larger one counts, as for ptxas, and both must be powers of two.
+    /// The number after `.align`. If there are two, the larger one counts, as in ptxas, and both must be powers of two.
     fn alignment(&mut self, align: &mut Option<u32>) -> Result<()> {
         let found = self.integer("an alignment in bytes")?;
         let value = |index: u32| match self.tree.operands.get(index as usize).map(|o| o.kind) {
@@ -260,7 +260,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `.b8 .align 8`: a word behind the type that belongs before it. Says so, with the right order, and heeds it.
+    /// `.b8 .align 8`: a word after the type that belongs before it. Reports it with the right order, and accepts it.
     #[cold]
     fn misplaced(&mut self, var: &mut Var, from: Span) -> Result<()> {
         let word = self.t.span;
@@ -288,7 +288,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `.v4 .align 16 .b32`: the vector word stands directly before the type.
+    /// `.v4 .align 16 .b32`: the vector word must directly precede the type.
     #[cold]
     fn misplaced_before(&mut self, vector: Span, name: &str) -> Result<()> {
         let message = format!("`{name}` must directly precede the type");
@@ -481,7 +481,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What stands behind `=` (section 5.4.4).
+    /// The initializer after `=` (section 5.4.4).
     fn initialiser(&mut self, depth: u32) -> Result<Operand> {
         match self.t.kind {
             T::LBrace => {

@@ -1,4 +1,4 @@
-//! Tokens to lines: which stand together, where blanks go, where a long line is broken; comments between statements.
+//! Layout of tokens: which are joined, where spaces go, where a long line is broken; comments between statements.
 
 use super::{COLUMN, DEEPEST, Printer};
 use crate::Span;
@@ -19,7 +19,7 @@ impl Piece {
 }
 
 impl Printer<'_> {
-    /// Begins a line for what stands at `start` in the text, behind the comments before it.
+    /// Begins a line for the text at `start`, after the comments before it.
     pub(super) fn begin(&mut self, start: u32) {
         self.comments(start);
         let gap = self.gap(start);
@@ -31,7 +31,7 @@ impl Printer<'_> {
         self.indentation(self.depth);
     }
 
-    /// Whether an empty line stands between what was written last and an offset.
+    /// Whether the source has an empty line between the last output and an offset.
     fn gap(&self, start: u32) -> bool {
         self.lines_between(self.last, start) > 1
     }
@@ -40,7 +40,7 @@ impl Printer<'_> {
         self.tree.str(Span::new(from, to.max(from))).bytes().filter(|b| *b == b'\n').count()
     }
 
-    /// Writes the comments that stand before an offset: behind the current line those that stood behind it, else on lines of
+    /// Writes the comments before an offset: trailing comments after the current line, others on lines of
     /// their own.
     pub(super) fn comments(&mut self, before: u32) {
         while let Some(comment) = self.tree.comments.get(self.comment).copied().filter(|c| c.start < before) {
@@ -114,13 +114,13 @@ impl Printer<'_> {
     /// Notes that the next token, of that kind, has been written.
     pub(super) fn past(&mut self, kind: T) {
         let span = self.find(kind);
-        // Comments before it come behind it: `a /* x */, b` is written `a, /* x */`.
+        // Comments before it move after it: `a /* x */, b` is written `a, /* x */`.
         if self.tree.comments.get(self.comment).is_none_or(|c| c.start > span.start) {
             self.last = span.end;
         }
     }
 
-    /// The next token of that kind behind what was written.
+    /// The next unwritten token of this kind.
     pub(super) fn find(&self, kind: T) -> Span {
         let mut lexer = Lexer::starting_at(&self.tree.text, self.last as usize);
         loop {
@@ -149,7 +149,7 @@ impl Printer<'_> {
             }
             pieces.push(Piece::Token(token.kind, token.span));
         }
-        // What stands behind the last token belongs to what follows.
+        // Comments after the last token belong to the next statement.
         while matches!(pieces.last(), Some(Piece::Comment(_))) {
             pieces.pop();
         }
@@ -164,7 +164,7 @@ impl Printer<'_> {
                 (_, Piece::Comment(_)) => {
                     self.joined_from(before, std::slice::from_ref(piece), false);
                 }
-                // Modifiers stand close; a guard does not.
+                // Modifiers follow without a space; a guard does not.
                 (Some(T::Ident), Piece::Token(T::Ident, _)) => {
                     self.out.push(' ');
                     self.out.push_str(self.tree.str(piece.span()));
@@ -185,7 +185,7 @@ impl Printer<'_> {
         self.joined_from(None, pieces, false);
     }
 
-    /// A directive, whose words stand apart: `function_name .debug_str`.
+    /// A directive, whose words are separated: `function_name .debug_str`.
     pub(super) fn spaced(&mut self, pieces: &[Piece]) {
         self.joined_from(None, pieces, true);
     }
@@ -234,9 +234,9 @@ impl Printer<'_> {
         self.out.push_str("        ");
     }
 
-    /// Whether what stands up to the next comma (of this or an outer list) would go beyond the line.
+    /// Whether the text up to the next comma (of this or an outer list) would exceed the line.
     fn too_long(&self, pieces: &[Piece]) -> bool {
-        // With the blank behind the comma.
+        // With the space after the comma.
         let mut width = self.out.len() - self.line + 1;
         let mut depth = 0i32;
         for piece in pieces {
@@ -262,25 +262,25 @@ impl Printer<'_> {
     }
 }
 
-/// Which tokens stand together.
+/// Which tokens are joined.
 struct Spacing<'t> {
     before: Option<T>,
     /// The token before is an operator with one operand.
     unary: bool,
-    /// It is the `+` of an address or the `|` of a pair, which stand close.
+    /// It is the `+` of an address or the `|` of a pair, which have no spaces around them.
     tight: bool,
     /// Inside `<8>`.
     count: bool,
     /// The token before ends a cast, `(.s64)`.
     cast: bool,
-    /// Dotted words stand apart from names.
+    /// Dotted words are separated from names.
     apart: bool,
     /// The text of the token before.
     word: &'t str,
 }
 
 impl<'t> Spacing<'t> {
-    /// Whether a blank stands before a token.
+    /// Whether a space precedes a token.
     fn blank(&self, kind: T) -> bool {
         let Some(before) = self.before else { return false };
         if self.unary || self.tight || self.count || self.cast {

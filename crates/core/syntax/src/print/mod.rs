@@ -1,7 +1,7 @@
 //! The printer: a tree back to text, in one canonical layout, with all comments.
 //!
 //! One statement a line, four blanks an indentation, operands in a column, labels one step to the left, at most one empty line, long
-//! lists wrapped. Only blanks change, and the order of modifiers if the caller wants it: the tokens stay as they are written. So
+//! lists wrapped. Only white space changes, and the order of modifiers if the caller requests it; the tokens stay unchanged. So
 //! [`format`] of its own result changes nothing, and the result means what the text meant.
 
 mod line;
@@ -72,7 +72,7 @@ pub fn format(parsed: &Parsed, options: &FormatOptions<'_>) -> Result<String, Un
 
 /// Blanks are not worth more than that.
 const DEEPEST: usize = 24;
-/// Operands begin that many characters behind the indentation, or one behind a longer mnemonic.
+/// Operands begin this many characters after the indentation, or one after a longer mnemonic.
 const COLUMN: usize = 16;
 
 struct Printer<'t> {
@@ -85,13 +85,13 @@ struct Printer<'t> {
     last: u32,
     /// Open blocks, the function's own included.
     depth: usize,
-    /// Nothing stands in this block, or file, yet: no empty line goes before what comes.
+    /// Whether this block or file is still empty, so no empty line is written.
     opened: bool,
     /// Where the current line begins in `out`.
     line: usize,
 }
 
-/// A statement of a body, or an item that ptxas lets stand there.
+/// A statement of a body, or an item that ptxas allows there.
 #[derive(Clone, Copy)]
 enum Part {
     Stmt(Stmt),
@@ -104,7 +104,7 @@ impl Printer<'_> {
         items.sort_by_key(|(span, _)| span.start);
         let mut rest = &items[..];
         while let Some(((span, item), behind)) = rest.split_first() {
-            // Items inside of a function were lifted out of its body.
+            // The parser moves items inside a function out of its body.
             let inside = behind.iter().take_while(|(s, _)| s.start < span.end).count();
             let (lifted, behind) = behind.split_at(inside);
             self.item(*item, lifted);
@@ -134,7 +134,7 @@ impl Printer<'_> {
         let span = self.tree.vars[index as usize].span;
         self.begin(span.start);
         let pieces = self.pieces(span);
-        // In a body, names stand in the column of operands.
+        // In a body, names are in the column of operands.
         let head = pieces.iter().position(|p| !matches!(p, Piece::Token(T::Dot, _))).unwrap_or(0);
         if self.depth > 0 && head > 0 && !matches!(pieces[head], Piece::Comment(_)) && self.plain_head(&pieces[..head])
         {
@@ -148,7 +148,7 @@ impl Printer<'_> {
         self.last = span.end;
     }
 
-    /// Only words, no `.align 4` whose number would stand in the column of names.
+    /// Whether there are only words, without `.align 4`, whose number would be in the column of names.
     fn plain_head(&self, head: &[Piece]) -> bool {
         head.last().is_some_and(
             |p| !matches!(p, Piece::Token(_, s) if self.tree.str(*s) == ".align" || self.tree.str(*s) == ".attribute"),
@@ -176,7 +176,7 @@ impl Printer<'_> {
         let pieces = self.pieces(head);
         self.joined(&pieces);
         self.last = pieces.last().map_or(head.end, |p| p.span().end);
-        // What stands behind the brace is raw, so a comment before it stays before it.
+        // The text after the brace is raw, so a comment before it stays before it.
         self.comments(body.start);
         let line_comment = self.tree.comments[..self.comment]
             .last()
@@ -256,7 +256,7 @@ impl Printer<'_> {
             self.last = open.last().map_or(first, |p| p.span().end);
             self.depth += 1;
             for (n, var) in vars.iter().enumerate() {
-                // Comments in front of the parenthesis come behind it.
+                // Comments before the parenthesis move after it.
                 self.opened = true;
                 self.begin(var.span.start);
                 let pieces = self.pieces(var.span);
@@ -329,7 +329,7 @@ impl Printer<'_> {
                 self.last = span.end;
             }
             Part::Stmt(Stmt::Label(name)) => {
-                // Comments belong to what the label names, and stand at its indentation.
+                // Comments belong to the labeled statement, and have its indentation.
                 self.depth = self.depth.saturating_sub(1);
                 self.begin(name.start);
                 self.depth += 1;

@@ -108,7 +108,7 @@ impl Drop for GraphMemory {
         if let Ok(driver) = driver() {
             driver.graph_memories.all().remove(&self.address);
         }
-        // Memory that a launch allocated and nobody freed now belongs to the program.
+        // Memory that a launch allocated and did not free now belongs to the program.
         if !self.live.load(SeqCst) && self.context.memory().remove(&self.address).is_some() {
             let _ = self.context.device_memory().free(self.address); // the context may be gone
         }

@@ -27,7 +27,7 @@ pub struct Thing {
 
 impl Drop for Thing {
     fn drop(&mut self) {
-        let _ = self.destroy.call(self.data); // there is nobody to tell that it was null
+        let _ = self.destroy.call(self.data); // null is ignored
     }
 }
 

@@ -65,7 +65,7 @@ pub fn words(error: &Error) -> String {
     }
 }
 
-/// JIT options (`CUjit_option`), of which only the logs are honoured.
+/// JIT options (`CUjit_option`), of which only the logs are honored.
 #[derive(Clone, Copy)]
 pub struct JitOptions {
     count: usize,

@@ -145,7 +145,7 @@ fn check_text(
 /// So many findings with the same words are shown; of the others it is said where they are.
 const ALIKE: usize = 5;
 
-/// Drops errors beyond the limit, and what stands behind them. The number of errors dropped.
+/// Drops errors beyond the limit, and everything after them. Returns the number of dropped errors.
 fn limit(diagnostics: &mut Vec<Diagnostic>, limit: usize) -> usize {
     let errors = |d: &[Diagnostic]| d.iter().filter(|d| d.severity == Severity::Error).count();
     let position =
@@ -196,7 +196,7 @@ struct Levels {
 impl Levels {
     fn new(args: &CheckArgs) -> Result<Levels> {
         let mut levels = Levels { by_code: HashMap::new(), others: Some(Severity::Warning) };
-        // The strongest word wins, wherever it stands.
+        // The strongest word wins, in any position.
         for (names, level) in
             [(&args.allow, None), (&args.warn, Some(Severity::Warning)), (&args.deny, Some(Severity::Error))]
         {

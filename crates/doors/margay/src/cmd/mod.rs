@@ -38,7 +38,7 @@ pub fn completions(args: &CompletionsArgs) -> Result {
     Ok(Outcome::Clean)
 }
 
-/// Reads a file, or standard input for `-`. Bytes that are no UTF-8 become U+FFFD, for the check to complain about.
+/// Reads a file, or standard input for `-`. Invalid UTF-8 becomes U+FFFD, which the check reports.
 pub fn read(path: &Path) -> Result<String> {
     let mut bytes = Vec::new();
     let read = match path.as_os_str() == "-" {

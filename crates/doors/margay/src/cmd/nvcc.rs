@@ -6,7 +6,7 @@ pub use margay::nvcc::NAME;
 use margay::nvcc::{behind, translated};
 use std::{env, ffi::OsString, os::unix::process::CommandExt, process::Command};
 
-/// Becomes the compiler that stands next on the path.
+/// Replaces this process with the next compiler in PATH.
 pub fn run(words: &[OsString]) -> Result {
     let own = env::current_exe().unwrap_or_default();
     let compiler = behind(env::var_os("PATH").as_deref(), &own)

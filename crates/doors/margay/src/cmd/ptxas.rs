@@ -40,7 +40,7 @@ struct Call {
 pub fn run(args: &PtxasArgs, style: Style) -> Result {
     let call = parse(&args.words)?;
     if call.version {
-        // Tools read the number behind "release".
+        // Tools read the number after "release".
         report::emit(&format!(
             "ptxas: margay {} in place of NVIDIA's optimizing assembler\nCuda compilation tools, release 13.0, V13.0.0\n",
             env!("CARGO_PKG_VERSION")

@@ -20,7 +20,7 @@ pub struct Line {
     pub text: Option<String>,
 }
 
-/// The CUDA lines of a place, innermost first: where it stands, and where that was inlined.
+/// The CUDA lines of a location, innermost first, including where it was inlined.
 pub fn cuda(image: &Image, (func, at): (FuncId, SourcePlace), files: &mut Files) -> Vec<Line> {
     let source = &image.ir.func(func).source;
     let origins = source.tree.origins(at.span.start);
@@ -66,7 +66,7 @@ fn party(out: &mut String, image: &Image, p: &Party, files: &mut Files) {
     }
 }
 
-/// A finding, with an empty line behind it.
+/// A finding, followed by an empty line.
 pub fn human(item: Item<'_>, files: &mut Files) -> String {
     let finding = item.finding;
     let mut out = format!("error: {}\n", finding.title);

@@ -58,9 +58,9 @@ impl Format {
 /// A finding with what is known of where it was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
-    /// The program that places lie in; without one there are no places.
+    /// The program that locations refer to; without one, there are no locations.
     pub image: Option<&'a Image>,
-    /// The kernel that was launched, mangled; empty outside of launches.
+    /// The kernel that was launched, mangled; empty outside launches.
     pub kernel: &'a str,
     /// What was found.
     pub finding: &'a Finding,
@@ -70,7 +70,7 @@ impl Item<'_> {
     /// The line that it is about: of the CUDA text that a programmer wrote if it is known, else of the PTX.
     pub fn line(&self, files: &mut Files) -> Option<Line> {
         let (image, party) = (self.image?, self.finding.parties.first()?);
-        // What was inlined stands in a header as often as not: the outermost line is the kernel's.
+        // Inlined code is often in a header: the outermost line is the kernel's.
         Some(cuda(image, party.at, files).pop().unwrap_or_else(|| ptx(image, party.at)))
     }
 }
@@ -90,7 +90,7 @@ impl Writer {
         Writer { format, out, files: Files::default(), results: Vec::new(), begun: false }
     }
 
-    /// Writes one. That nobody listens is no failure.
+    /// Writes one. A closed pipe is not a failure.
     pub fn write(&mut self, item: Item<'_>) {
         let files = &mut self.files;
         let text = match self.format {

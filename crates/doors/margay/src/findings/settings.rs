@@ -19,7 +19,7 @@ pub struct Settings {
     pub format: Format,
     /// Where to, if not to standard error.
     pub output: Option<PathBuf>,
-    /// What nobody wants to hear of.
+    /// The suppressed findings.
     pub suppress: Option<PathBuf>,
     /// The first finding ends the launches of its context.
     pub stop: bool,

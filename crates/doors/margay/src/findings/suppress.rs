@@ -1,7 +1,7 @@
-//! Findings that nobody wants to hear of: a file names them.
+//! Suppressed findings, named in a file.
 //!
 //! A line is a kind and a pattern: `race *reduce*`, `leak *`, `* k.cu:12`. Patterns are compared with the kernel, with functions (mangled
-//! and not) and with places as `FILE:LINE`; `*` stands for anything; `#` begins a comment. Files of compute-sanitizer (`--xml --save`) are
+//! and not) and with locations as `FILE:LINE`; `*` matches anything; `#` begins a comment. Files of compute-sanitizer (`--xml --save`) are
 //! read too: a record holds for findings of its `kind` in whose functions one of its `func` is, and whose title its `text` is, where it
 //! has them; `.*` in them is `*`.
 
@@ -103,7 +103,7 @@ fn record(text: &str) -> Entry {
     Entry { kind, places, title: elements(text, "text").next().map(plain) }
 }
 
-/// Whether a text is what a pattern says, in which `*` stands for anything.
+/// Whether a text matches a pattern, in which `*` matches anything.
 pub fn fits(pattern: &str, text: &str) -> bool {
     let Some((first, mut rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(first) else { return false };

@@ -115,7 +115,7 @@ pub fn short_name(name: &str) -> String {
         .find_map(symbol)
         .and_then(|s| s.demangle_with_options(&options).ok())
         .unwrap_or_else(|| name.into());
-    // `void k<ns::T>(int*)::tile`: what stands between brackets is no part of the name.
+    // `void k<ns::T>(int*)::tile`: the text in angle brackets is not part of the name.
     let (mut depth, mut short) = (0u32, String::new());
     for c in whole.chars() {
         match c {

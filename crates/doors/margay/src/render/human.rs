@@ -83,7 +83,7 @@ pub fn diagnostic(source: &Source, d: &Diagnostic, color: bool) -> String {
     render(source, &message, color)
 }
 
-/// A message for people, with an empty line behind it.
+/// A message in text form, followed by an empty line.
 pub fn render(source: &Source, message: &Message<'_>, color: bool) -> String {
     let level = match message.severity {
         Severity::Error => Level::ERROR,

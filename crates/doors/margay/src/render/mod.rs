@@ -12,7 +12,7 @@ use margay_ir::Source;
 use margay_runtime::StopReport;
 use margay_syntax::Diagnostic;
 
-/// A diagnostic with its places, in colour if asked for; ends with an empty line.
+/// A diagnostic with its places, in color if asked for; ends with an empty line.
 pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, color: bool) -> String {
     human::diagnostic(source, diagnostic, color)
 }

@@ -37,7 +37,7 @@ fn read(path: &str) -> Option<Vec<String>> {
     Some(whole.split(|b| *b == b'\n').map(line).collect())
 }
 
-/// Where a source may lie: as the compiler named it, or beside the module.
+/// Possible paths of a source file: as the compiler named it, or next to the module.
 fn beside(module: &str, file: &str) -> [String; 2] {
     let folder = Path::new(module).parent().unwrap_or(Path::new(""));
     let name = Path::new(file).file_name().unwrap_or_default();

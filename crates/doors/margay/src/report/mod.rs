@@ -19,7 +19,7 @@ use std::{
 pub use margay::render::json::severity;
 pub use sarif::log as sarif;
 
-/// Whether to colour standard output and standard error.
+/// Whether to color standard output and standard error.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// Standard output.
@@ -43,7 +43,7 @@ impl Style {
     }
 }
 
-/// Writes to standard output. Whoever closed the other end does not want more, and that is no error.
+/// Writes to standard output. A closed pipe is not an error.
 pub fn emit(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
@@ -57,7 +57,7 @@ pub struct Found {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Findings of a file as text; SARIF is one log for all files and stands in [`sarif`].
+/// The findings of a file as text; SARIF is one log for all files, see [`sarif`].
 pub fn render(found: &Found, format: MessageFormat, color: bool) -> String {
     let lines = found.diagnostics.iter();
     match format {

@@ -336,7 +336,7 @@ fn formal(r: &mut Random, bytes: i64) -> String {
     }
 }
 
-/// Initialises an array in shared memory, so that all threads of a CTA agree on its contents.
+/// Initializes an array in shared memory, so that all threads of a CTA agree on its contents.
 fn zero(b: &mut Payload, name: &str, bytes: i64) {
     for at in (0..bytes).step_by(4) {
         b.all(format!("st.shared.u32 [{name}+{at}], {at};"));

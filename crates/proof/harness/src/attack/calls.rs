@@ -187,7 +187,7 @@ pub fn make(r: &mut Random, b: &mut Payload) {
             b.body(said.prototype("PROTO"));
             b.body(said.call("PROTO"));
         }
-        // A target in or outside of the list.
+        // A target inside or outside the list.
         5 | 6 => {
             let h = b.name("h");
             for (i, name) in [&f, &g, &h].into_iter().enumerate() {

@@ -116,7 +116,7 @@ pub struct Payload {
     /// More threads arrive at a barrier than it waits for. Which of them it counts depends on the order, so it may complete for some and
     /// leave others waiting, or be in use while it is used in another way (manual, section 9.7.13.1).
     pub crowded: bool,
-    /// Threads initialise and use one barrier object without waiting for each other, so what warps find there depends on their order.
+    /// Threads initialize and use one barrier object without waiting for each other, so what warps find there depends on their order.
     pub unordered: bool,
     /// Results are undefined or depend on addresses, so they are not compared.
     pub quiet: bool,

@@ -98,7 +98,7 @@ impl Watch {
         }
     }
 
-    /// Runs a job in a child, and determines the outcome whatever happens to the child.
+    /// Runs a job in a child process, and determines the outcome even if the child crashes.
     pub fn run(&mut self, job: &Job<'_>) -> End {
         if self.living.as_ref().is_some_and(|l| l.served >= LIFE) {
             self.stop();

@@ -244,7 +244,7 @@ fn place(r: &mut Random, bytes: u32, out: &mut Vec<String>) -> &'static str {
     }
     match space {
         "global" => out.push(format!("mad.wide.u32 %a, %x1, {bytes}, %own;")),
-        // Word by word, neighbouring threads side by side: coalesced.
+        // Word by word, neighboring threads side by side: coalesced.
         "rows" => {
             out.push("and.b32 %x1, %x1, 15;".into());
             out.push("mad.lo.u32 %x1, %x1, %threads, %gid;".into());

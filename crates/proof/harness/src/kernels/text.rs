@@ -410,7 +410,7 @@ impl Writer {
                 self.line(&format!("mov.u64 %y2, f{second};"));
                 self.line("selp.b64 %y1, %y1, %y2, %q9;");
                 if self.needs[callee] || self.needs[*second] {
-                    // Lanes that call the other function take part in other votes.
+                    // Lanes that call the other function participate in other votes.
                     self.line(&format!("vote.sync.ballot.b32 %m{}, %q9, %m{depth};", depth + 1));
                     self.line(&format!("@!%q9 xor.b32 %m{0}, %m{0}, %m{depth};", depth + 1));
                     members = depth + 1;

@@ -2,7 +2,7 @@
 //!
 //! A [`Shape`] says what a few *roles* do to a few locations, and which outcomes are forbidden, each with the section
 //! that forbids it. A [`Config`] says how the shape is instantiated: size and strength of accesses, kind of
-//! synchronisation, scope and state space, and whether the roles are lanes, warps or CTAs. [`Config::text`] generates a
+//! synchronization, scope and state space, and whether the roles are lanes, warps or CTAs. [`Config::text`] generates a
 //! kernel that runs many instances, each with locations of its own.
 //!
 //! Values are small numbers repeated in each byte of a location, so that a torn access is detected: it reads as

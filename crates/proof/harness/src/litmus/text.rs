@@ -1,7 +1,7 @@
 //! The PTX of a configuration.
 //!
 //! `k(locations, results, start, rounds)`: in each round every lane runs instances of its own. Roles that are CTAs
-//! synchronise at the start of a round, on a counter in `start`, so that they race.
+//! synchronize at the start of a round, on a counter in `start`, so that they race.
 
 use super::{APART, Config, Distance, Loc, Place, RESULTS, Step, Strength, Sync};
 use std::fmt::Write;

@@ -160,7 +160,7 @@ fn main() -> ExitCode {
     };
     let work = options.keep.clone().unwrap_or_else(|| std::env::temp_dir().join("margay-fold"));
     let (Ok(tools), Ok(device)) = (Tools::find(&work), Device::new()) else {
-        eprintln!("there is no ptxas: name its folder in MARGAY_PTXAS");
+        eprintln!("ptxas not found: set MARGAY_PTXAS to its folder");
         return ExitCode::from(2);
     };
     let context = device.context();

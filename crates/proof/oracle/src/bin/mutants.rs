@@ -75,7 +75,7 @@ fn ptxas(tools: &Tools, text: &str) -> io::Result<Verdict> {
     Ok(if old { checked } else { compiled })
 }
 
-/// Modules that say so are parts of a program, for ptxas `-c`.
+/// Modules with this directive are parts of a program, for ptxas `-c`.
 fn relocatable(text: &str) -> bool {
     text.contains("//@ relocatable")
 }

@@ -32,7 +32,7 @@ impl<'a> Walker<'a, '_> {
             return self.report.push(Diagnostic::new(Code::WrongModifier, instr.mnemonic, message));
         }
         let forms = op.row().forms;
-        // In the table's order, which is the manual's: what is usual stands first.
+        // In the table's order, which is the manual's: common forms come first.
         let possible = || {
             let mut seen = std::collections::HashSet::new();
             let words = forms.iter().flat_map(|f| f.slots).flat_map(slot_words);
@@ -174,7 +174,7 @@ impl<'a> Walker<'a, '_> {
         let types = rest.iter().flatten().filter(|w| matches!(w, Word::Type(_)));
         let beside: String = types.map(|w| format!(".{}", w.name())).collect();
         let choices = if fits.is_empty() { all } else { &fits };
-        // `.v3` is no slip of the finger, and another number of elements is another instruction.
+        // `.v3` is not a typo, and another number of elements is another instruction.
         let vector = word.strip_prefix('v').is_some_and(|n| n.parse::<u32>().is_ok());
         let own = margay_syntax::foreign_type(word).map(|t| t.trim_start_matches('.'));
         let own = own.and_then(|t| choices.iter().map(|w| w.name()).find(|n| *n == t));
@@ -283,7 +283,7 @@ impl<'a> Walker<'a, '_> {
         false
     }
 
-    /// A memory order without the scope that goes with it. Whether it was that.
+    /// A memory order without its scope. Whether this was the error.
     fn lacks_scope(&mut self, op: Opcode, found: &[Word], dot: &dyn Fn(usize) -> Span) -> bool {
         const SCOPES: [Mod; 4] = [Mod::Cta, Mod::Cluster, Mod::Gpu, Mod::Sys];
         let order = |w: &Word| matches!(w, Word::Mod(Mod::Acquire | Mod::Release | Mod::Relaxed | Mod::AcqRel));
@@ -383,7 +383,7 @@ impl<'a> Walker<'a, '_> {
         fits.first().copied()
     }
 
-    /// The form exists, but not here, or its modifiers stand in another order.
+    /// The form exists, but not here, or its modifiers are in a different order.
     #[cold]
     pub(in crate::body) fn about_mnemonic(&mut self, c: &Candidate, instr: &Instr) {
         let text = self.tree.str(instr.mnemonic);
@@ -444,7 +444,7 @@ impl<'a> Walker<'a, '_> {
     }
 }
 
-/// Whether a modifier says nothing where it stands: what is computed is the same without it.
+/// Whether a modifier has no effect here: the result is the same without it.
 fn says_nothing(m: Mod, found: &[Word]) -> bool {
     let types = || found.iter().filter_map(|w| if let Word::Type(t) = w { Some(*t) } else { None });
     match m {
@@ -491,7 +491,7 @@ fn elsewhere(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The type of the same width that stands for the same bits, where the instruction computes the same of them.
+/// The type of the same width for the same bits, if the instruction computes the same result.
 fn same_bits(op: Opcode, found: Type, fits: &[Type]) -> Option<Type> {
     use Opcode::{And, Atom, Bfi, Brev, Clz, Cnot, Lop3, Neg, Not, Or, Popc, Prmt, Red, Selp, Shfl, Shl, Xor};
     let bits = fits.iter().copied().find(|t| t.kind() == TypeKind::Bits && t.bits() == found.bits());
@@ -504,7 +504,7 @@ fn same_bits(op: Opcode, found: Type, fits: &[Type]) -> Option<Type> {
     }
 }
 
-/// The signed and the unsigned type of as many bits, where those are what an instruction wants.
+/// The signed and the unsigned type of this width, if the instruction requires one of them.
 fn signs(found: Type, fits: &[Type]) -> Option<[Type; 2]> {
     let alike = |t: &Type| t.is_int() && t.bits() == found.bits();
     let one = |signed: bool| fits.iter().copied().filter(alike).find(|t| t.is_signed() == signed);

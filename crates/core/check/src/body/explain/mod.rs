@@ -1,5 +1,5 @@
 //! What is said when an instruction does not fit: always the operand, what was found, what was wanted, and where the other
-//! half of the story stands. Nothing here runs for a right module.
+//! half of the information is known. Nothing here runs for a valid module.
 
 mod address;
 mod constant;
@@ -36,7 +36,7 @@ fn dotted(words: &[Word]) -> Vec<String> {
     words.iter().map(|w| format!("`.{}`", w.name())).collect()
 }
 
-/// Adds "did you mean", with an edit that nobody applies unasked.
+/// Adds "did you mean", with an edit that is never applied automatically.
 fn suggest(mut d: Diagnostic, span: Span, with: &str) -> Diagnostic {
     if !with.is_empty() {
         let message = format!("did you mean `{with}`?");
@@ -45,7 +45,7 @@ fn suggest(mut d: Diagnostic, span: Span, with: &str) -> Diagnostic {
     d
 }
 
-/// A place (behind the word of that index, the opcode being 0) where one more modifier makes the mnemonic right, and the
+/// A position (after the word of this index, the opcode being 0) where one more modifier makes the mnemonic valid, and the
 /// modifiers that do.
 fn missing_word(op: Opcode, found: &[Word], possible: &[Word]) -> Option<(usize, Vec<Word>)> {
     (0..=found.len()).find_map(|gap| {

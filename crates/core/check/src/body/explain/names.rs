@@ -68,7 +68,7 @@ impl<'a> Walker<'a, '_> {
         Operand::Error
     }
 
-    /// Extends a change of one name to its numbered relatives in the instruction, which are wrong alike: `r2` beside `r1`.
+    /// Extends the change of one name to the other numbered names in the instruction with the same error: `r2` as well as `r1`.
     fn whole_family(&self, name: &str, near: &str, span: Span, edits: &mut Vec<(Span, String)>) {
         let (stem, new) = (crate::body::names::prefix(name), crate::body::names::prefix(near));
         let Some(instr) = self.tree.instrs.get(self.current.node as usize) else { return };
@@ -89,7 +89,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// Tells how many registers of a family that nobody declares are used, and which declaration would do.
+    /// Reports how many undeclared registers `stem<N>` are used, and a declaration for them.
     fn declare_family(&self, d: Diagnostic, stem: &str) -> Diagnostic {
         let Some(largest) = self.largest(stem).filter(|n| *n < 1 << 20) else { return d };
         let d = d.note(format!("`{}` does not declare `{stem}<...>` but uses up to `{stem}{largest}`", self.func.name));
@@ -106,7 +106,7 @@ impl<'a> Walker<'a, '_> {
         d.help(format!("declare them: `.reg {ty} {stem}<{}>;`", largest + 1))
     }
 
-    /// The largest number behind that stem anywhere in the function.
+    /// The largest number after this stem in the function.
     fn largest(&self, stem: &str) -> Option<u32> {
         let text = self.tree.str(self.tree.funcs[self.func.node as usize].span);
         let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
@@ -193,7 +193,7 @@ impl<'a> Walker<'a, '_> {
         self.report.push(d);
     }
 
-    /// The name is no label, or of no label that can be seen from here.
+    /// The name is not a label, or not a label that is visible here.
     #[cold]
     pub(in crate::body) fn not_a_label(&mut self, span: Span, found: Option<Binding>) {
         let name = self.tree.str(span);
@@ -222,7 +222,7 @@ impl<'a> Walker<'a, '_> {
                 format!("`{name}` is a variable, not a label"),
             ));
         }
-        // The label may stand in what the parser had to skip, or behind a brace that closes the body too early.
+        // The label may be in text that the parser skipped, or after a brace that closes the body too early.
         let body = self.tree.funcs[self.func.node as usize].span;
         let next = self.tree.funcs.get(self.func.node as usize + 1).map_or(u32::MAX, |f| f.span.start);
         if self.report.is_broken(Span::new(body.start, body.end.max(next))) {

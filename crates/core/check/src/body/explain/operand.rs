@@ -1,9 +1,9 @@
-//! Operands of another kind than the row wants: brackets, groups, destinations.
+//! Operands of a different kind than the row requires: brackets, groups, destinations.
 
 use super::*;
 
 impl<'a> Walker<'a, '_> {
-    /// Something that is no register where a result goes.
+    /// A destination operand that is not a register.
     #[cold]
     pub(in crate::body) fn no_destination(&mut self, op: &tree::Operand) -> Operand {
         let text = self.tree.str(op.span);
@@ -32,7 +32,7 @@ impl<'a> Walker<'a, '_> {
         Opcode::from_name(words(self.tree.str(self.mnemonic())).first()?.1)
     }
 
-    /// The operands of `st.global.u32 %r1, [%rd1]`, which stand the wrong way round.
+    /// The operands of `st.global.u32 %r1, [%rd1]`, which are swapped.
     fn reversed(&self) -> Option<(Span, Span)> {
         let instr = &self.tree.instrs[self.current.node as usize];
         let [value, address] = self.tree.operands(instr.operands) else { return None };

@@ -1,4 +1,4 @@
-//! Registers and vectors of another type or width than the row wants.
+//! Registers and vectors of a different type or width than the row requires.
 
 use super::*;
 
@@ -106,7 +106,7 @@ impl<'a> Walker<'a, '_> {
         Suggestion { message, edits, machine_applicable: false }
     }
 
-    /// What would make a register of type `have` fit where `want` is wanted.
+    /// A conversion that makes a register of type `have` fit where `want` is expected.
     pub(super) fn conversions(&self, c: &Candidate, want: &Want, ty: Type, have: Type, span: Span) -> Vec<String> {
         let op = c.variant.op.row().name;
         let name = self.tree.str(span);
@@ -237,7 +237,7 @@ impl<'a> Walker<'a, '_> {
         Operand::Error
     }
 
-    /// The finding that something single stands where a vector is wanted.
+    /// The error for a scalar where a vector is expected.
     #[cold]
     pub(in crate::body) fn no_vector(&mut self, want: &Want, span: Span) -> Diagnostic {
         let (text, n) = (self.tree.str(self.mnemonic()), count(want.count.unwrap_or(1) as usize, "register"));
@@ -313,7 +313,7 @@ impl<'a> Walker<'a, '_> {
         Operand::Error
     }
 
-    /// Braces around a single value that is no vector, which ptxas ignores.
+    /// Braces around a single value that is not a vector, which ptxas ignores.
     #[cold]
     pub(in crate::body) fn needless_braces(&self, want: &Want, braces: Span, inner: Span) -> Diagnostic {
         let place = format!("operand {} (`{}`)", self.current.operand + 1, want.opnd.name);

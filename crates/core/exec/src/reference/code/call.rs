@@ -60,7 +60,7 @@ pub struct CallOp {
     pub rets: Vec<Transfer>,
     /// The argument for an unsized parameter.
     pub passed: Option<Passed>,
-    /// For values behind pointers: the register, and the offset of the buffer in the caller's frame.
+    /// For values passed by pointer: the register, and the offset of the buffer in the caller's frame.
     pub buffers: Vec<(u32, u32)>,
     /// Size of the parameter block in rows.
     pub space: u32,

@@ -200,7 +200,7 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
     Ok(())
 }
 
-/// A bulk copy whose first and last bytes may lie outside of the source. The destination bytes for them are
+/// A bulk copy whose first and last bytes may be outside the source. The destination bytes for them are
 /// indeterminate in PTX, and left unchanged here.
 fn trimmed(
     ctx: &mut Ctx<'_>,
@@ -300,7 +300,7 @@ pub fn signal(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// `clusterlaunchcontrol.query_cancel`: bit 0 of the response says whether a cluster was cancelled, words 1 to 3 which
+/// `clusterlaunchcontrol.query_cancel`: bit 0 of the response says whether a cluster was canceled, words 1 to 3 which
 /// one.
 pub fn query_cancel(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let func = ctx.func;

@@ -141,7 +141,7 @@ pub fn query(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             out[i] = found.is_some_and(|o| o.kind() == q.kind).into();
             continue;
         };
-        // In unified mode, a texture handle also stands for its sampler.
+        // In unified mode, a texture handle also denotes its sampler.
         let found = ctx.grid.memory.objects().get(handles[i]).filter(|o| matches!(o, Object::Texture(_)));
         let object = match (q.kind, found) {
             (Kind::Sampler, Some(texture)) => texture,

@@ -4,7 +4,7 @@
 //! same qualifiers and the same mask, be it this one or another.
 //!
 //! The manual leaves undefined what a lane receives whose own member mask leaves it out. On a GPU the mask only says
-//! whom to wait for, and the lanes that then execute the instruction together take part. So it is here, and the launch
+//! whom to wait for, and the lanes that then execute the instruction together participate. So it is here, and the launch
 //! notes it.
 
 use super::super::{
@@ -109,7 +109,7 @@ fn compute(kind: WarpKind, ty: Type, mask: u32, input: &Input) -> Output {
         WarpKind::Shuffle(mode) => {
             for i in lanes(mask) {
                 let (j, valid) = shuffle_source(mode, i as u32, input.b[i], input.c[i]);
-                // Undefined for a lane that does not take part (manual, section 9.7.9.6). Programs that are right on GPUs add what they
+                // Undefined for a lane that does not participate (manual, section 9.7.9.6). Programs that are right on GPUs add what they
                 // get from such lanes, so it has to be 0.
                 out.d[i] = if mask >> j & 1 == 1 { input.a[j as usize] } else { 0 };
                 out.truth |= u32::from(valid) << i;
@@ -194,7 +194,7 @@ fn execute(ctx: &mut Ctx<'_>, w: &WarpOp, mask: u32) {
     scatter(w, &mut ctx.regs, &mut ctx.warp.select, mask, &output);
 }
 
-/// An instruction without `.sync`: the active lanes take part.
+/// An instruction without `.sync`: the active lanes participate.
 pub fn converged(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let w = &ctx.func.warps[op.x as usize];
     examine_here(ctx, op, w, ctx.active, ctx.active);

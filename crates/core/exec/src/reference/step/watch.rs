@@ -183,7 +183,7 @@ fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access
     let beyond = offset + u64::from(size) - u64::from(frame.top.0[lane]);
     let arrays: Vec<_> = ctx.func.func.frame.iter().filter(|v| v.role == FrameRole::Local).collect();
     let what = match &arrays[..] {
-        // nvcc makes one variable of all that a function has.
+        // nvcc merges all arrays of a function into one variable.
         [one] if one.name.starts_with("__local_depot") => {
             format!("the function's local variables ({} bytes)", one.size)
         }
@@ -196,7 +196,7 @@ fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access
     });
 }
 
-/// Reports a synchronisation.
+/// Reports a synchronization.
 pub fn notify(ctx: &Ctx<'_>, lanes: u32, kind: SyncKind) {
     if let Some(observer) = ctx.grid.observer
         && lanes != 0
@@ -205,7 +205,7 @@ pub fn notify(ctx: &Ctx<'_>, lanes: u32, kind: SyncKind) {
     }
 }
 
-/// Reports the use of an uninitialised value, which the op at `origin` has loaded, if any.
+/// Reports the use of an uninitialized value, which the op at `origin` has loaded, if any.
 pub fn undefined(ctx: &Ctx<'_>, lane: usize, what: String, origin: Option<u32>) {
     if let Some(observer) = ctx.grid.observer {
         let origin = origin.map(|pc| (ctx.func.id, ctx.func.place(pc)));

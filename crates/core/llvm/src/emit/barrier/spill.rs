@@ -1,7 +1,7 @@
 //! Spills across barriers, in kernels that run every warp up to a barrier before any continues.
 //!
 //! Only live values cross, in one of three ways. Values computed from constants, parameters and thread indices by a few
-//! integer operations are rematerialised. Values uniform over the CTA are kept once, in variables of the function. All
+//! integer operations are rematerialized. Values uniform over the CTA are kept once, in variables of the function. All
 //! others are spilled to an array indexed by warp.
 
 use crate::ctx::at;
@@ -17,12 +17,12 @@ use margay_ir::{
 use margay_isa::{Effect, Kind, Mod, Opcode, Special, Type};
 use std::collections::HashMap;
 
-/// Vector operations up to which rematerialising is cheaper than storing and loading a word per lane.
+/// Vector operations up to which rematerializing is cheaper than storing and loading a word per lane.
 const FEW: u32 = 4;
 /// The same bound for scalar operations.
 const FEW_SCALAR: u32 = 24;
 
-/// Cost of rematerialising a register, in vector and in scalar operations; `None` if it cannot be.
+/// Cost of rematerializing a register, in vector and in scalar operations; `None` if it cannot be.
 type Cost = Option<(u32, u32)>;
 
 /// How registers and frame variables cross the barriers of a function.
@@ -75,7 +75,7 @@ impl SpillPlan {
         if let Some(known) = self.cost.get(&r.0) {
             return *known;
         }
-        // A register computed from itself cannot be rematerialised.
+        // A register computed from itself cannot be rematerialized.
         self.cost.insert(r.0, None);
         let cost = self.definition[r.0 as usize].and_then(|i| self.cost_of(func, &func.insts[i as usize], r));
         self.cost.insert(r.0, cost);
@@ -154,7 +154,7 @@ fn is_index(s: Special) -> bool {
 }
 
 impl Emitter<'_> {
-    /// Registers that are live after a barrier and not rematerialised.
+    /// Registers that are live after a barrier and not rematerialized.
     fn spilled(&mut self, barrier: u32) -> Vec<u32> {
         let next = self.barriers[barrier as usize].next;
         let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
@@ -256,7 +256,7 @@ impl Emitter<'_> {
         values
     }
 
-    /// Reloads or rematerialises the registers that are live after a barrier.
+    /// Reloads or rematerializes the registers that are live after a barrier.
     pub fn restore_registers(&mut self, barrier: u32, shared: &[(u32, Val)]) -> Result<()> {
         for (r, v) in shared {
             let pointer = self.slots[*r as usize].pointer.clone();
@@ -328,8 +328,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Resets the state of a warp that enters a region: what an earlier warp left behind becomes poison, and in the
-    /// first region registers that may be read uninitialised become zero.
+    /// Resets the state of a warp that enters a region: the values of an earlier warp become poison, and in the
+    /// first region registers that may be read uninitialized become zero.
     pub fn reset_registers(&mut self, first: bool) {
         // What an earlier warp left in the registers defined here is dead; LLVM must see that.
         let mut defined = BitSet::new(self.func.regs.len());

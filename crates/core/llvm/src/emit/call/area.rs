@@ -1,4 +1,4 @@
-//! Areas: memory for the values that a plan passes on the stack, in the parameter block or behind a pointer, for all 32
+//! Areas: memory for the values that a plan passes on the stack, in the parameter block or by pointer, for all 32
 //! lanes.
 //!
 //! The bytes of the lanes are interleaved by unit (a unit is an element of a scalar or vector, a word of an array, or

@@ -1,8 +1,8 @@
-//! Calls in which lanes may wait for lanes of their warp that do not take part in the call, or from which lanes return
+//! Calls in which lanes may wait for lanes of their warp that do not participate in the call, or from which lanes return
 //! at different times.
 //!
 //! Such a call ends a block. The calling lanes are parked outside the sweep as at a barrier, while the function runs on
-//! a fiber of its own; lanes that return resume behind the call.
+//! a fiber of its own; lanes that return resume after the call.
 
 use crate::ctx::Helper;
 use crate::emit::{

@@ -37,7 +37,7 @@ pub(in crate::emit) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
             }
         }
     }
-    // Uninitialised variables are zeroed, so that no `undef` reaches a branch.
+    // Uninitialized variables are zeroed, so that no `undef` reaches a branch.
     let read = live_frame(func, &e.cfg);
     let mut variables = Vec::with_capacity(fits.len());
     for (f, (var, fits)) in func.frame.iter().zip(fits).enumerate() {

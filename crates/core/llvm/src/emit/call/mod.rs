@@ -35,7 +35,7 @@ const NOWHERE: &str = "a piece of a value that is nowhere";
 pub(in crate::emit) struct Blocks {
     pub stack: Option<Val>,
     pub space: Option<Val>,
-    /// Areas of values passed behind pointers, by register.
+    /// Areas of values passed by pointer, by register.
     pub behind: HashMap<Reg, Val>,
     /// Argument and result blocks of a call on a fiber.
     pub args: Option<Val>,
@@ -471,7 +471,7 @@ impl Emitter<'_> {
 /// The locations of values that cross a call: areas and registers.
 #[derive(Clone, Default)]
 struct Crossing {
-    /// Lanes that take part in the call, as bits.
+    /// Lanes that participate in the call, as bits.
     lanes: Option<Val>,
     stack: Option<Val>,
     space: Option<Val>,

@@ -15,7 +15,7 @@ pub(in crate::emit) fn moves_stack(func: &Func, inst: &Inst) -> bool {
 }
 
 impl Emitter<'_> {
-    /// Offset in the local window of the first byte behind the function's frame.
+    /// Offset in the local window of the first byte after the function's frame.
     pub fn frame_end(&mut self) -> Val {
         let places = &self.ir.stage.funcs[self.id.0 as usize];
         let size = i128::from(places.frame_size);
@@ -25,7 +25,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Initialises the lanes' stack ends, if some instruction moves them.
+    /// Initializes the lanes' stack ends, if some instruction moves them.
     pub fn begin_stack(&mut self) {
         if !self.func.insts.iter().any(|i| moves_stack(self.func, i)) {
             return;
@@ -37,7 +37,7 @@ impl Emitter<'_> {
         self.top = Some(top);
     }
 
-    /// Lowest offset for a callee's frame: behind the longest stack of any calling lane.
+    /// Lowest offset for a callee's frame: after the longest stack of any calling lane.
     pub fn next_frame(&mut self) -> Val {
         let Some(top) = self.top.clone() else { return self.frame_end() };
         let mut tops = self.w.load(Ty::lanes(Elem::I32), &top, 64);

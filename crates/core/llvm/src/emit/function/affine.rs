@@ -22,7 +22,7 @@ use std::fmt::Write;
 pub(in crate::emit) struct Shadow {
     /// Lanes per row.
     pub width: u32,
-    /// Difference between neighbouring lanes.
+    /// Difference between neighboring lanes.
     pub stride: i64,
     /// Values of the first lane of each row: `[32 / width x elem]`.
     pub bases: Val,
@@ -112,7 +112,7 @@ impl Emitter<'_> {
         wanted
     }
 
-    /// Where the scalar of a row is, in bytes behind the first one.
+    /// Offset of a row's scalar from the first one, in bytes.
     fn row_offset(elem: Elem, index: u32) -> u64 {
         u64::from(index * elem.bits().div_ceil(8))
     }

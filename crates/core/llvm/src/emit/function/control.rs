@@ -42,7 +42,7 @@ impl Emitter<'_> {
         let at = self.place_in_region(position);
         let following = self.region.get(at + 1).copied();
         let after = following.map_or(u32::MAX, |b| self.cfg.position[b.0 as usize]);
-        // The loop's last block within the region: the next block lies outside of it.
+        // The loop's last block within the region: the next block is outside it.
         let mut ending: Vec<_> = self
             .cfg
             .loops
@@ -93,7 +93,7 @@ impl Emitter<'_> {
         waiting
     }
 
-    /// After the last block: done, unless lanes are parked, or are pending behind the sweep in an irreducible graph.
+    /// After the last block: done, unless lanes are parked, or are pending after the sweep in an irreducible graph.
     pub fn finish_sweep(&mut self) -> Result<()> {
         let done = self.done_label();
         let first = self.masked_label(self.region[0]);

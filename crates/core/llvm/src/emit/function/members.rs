@@ -6,7 +6,7 @@
 //! * a mask that is uniform, where all lanes of the warp come together;
 //! * a function of the lane's number (the masks of tiles), likewise, computed here for all lanes;
 //! * the result of `activemask`, `vote.ballot` or `match`, where all lanes that took part come to the operation together; and of
-//!   `vote.ballot`, behind a branch that just the lanes take whose predicate was true.
+//!   `vote.ballot`, after a branch that only the lanes with a true predicate take.
 
 use margay_exec::{LANES, Row, sem};
 use margay_ir::{
@@ -131,7 +131,7 @@ impl<'a> Members<'a> {
         true
     }
 
-    /// Whether those lanes come to a use together for which a predicate was true at a vote: a branch behind the vote sends just
+    /// Whether the lanes whose predicate was true at a vote reach a use together: a branch after the vote sends just
     /// these there.
     fn chosen(&self, pred: &Operand, (vote, _): (BlockId, u32), (to, _): (BlockId, u32)) -> bool {
         let Some((voted, inverted)) = self.predicate(pred, DEPTH) else { return false };

@@ -30,7 +30,7 @@ use margay_ir::{
 use margay_isa::Type;
 use std::{collections::HashMap, fmt::Write};
 
-/// What code is specialised for; part of the cache key.
+/// What code is specialized for; part of the cache key.
 #[derive(Clone, Hash, Debug)]
 pub struct Options {
     /// Block shape, if known.
@@ -45,7 +45,7 @@ pub struct Options {
     pub stacks: bool,
     /// The code counts what it executes.
     pub count: bool,
-    /// The code reports accesses and synchronisation to the launch's observer (`observe`).
+    /// The code reports accesses and synchronization to the launch's observer (`observe`).
     pub observe: bool,
     /// The cluster shape, if there are clusters.
     pub cluster: Option<[u32; 3]>,
@@ -60,7 +60,7 @@ pub const PERIOD: u32 = 1 << 16;
 /// Blocks times variables beyond which variables are pinned in memory.
 const MOST_VALUES: usize = 50_000;
 
-/// Why a function cannot be compiled: the construct, and where it stands.
+/// Why a function cannot be compiled: the construct, and its location.
 #[derive(Clone, Debug)]
 pub struct Refused {
     /// The construct.
@@ -161,7 +161,7 @@ pub(in crate::emit) struct Emitter<'a> {
     pins: bool,
     /// The lanes' stack ends, if some instruction moves them.
     pub top: Option<Val>,
-    /// Promoted frame variables that may be read uninitialised, with their sizes in bytes.
+    /// Promoted frame variables that may be read uninitialized, with their sizes in bytes.
     pub uninitialised: Vec<(Val, u64)>,
     /// Promoted frame variables: arrays of `<32 x i32>`.
     pub frame: Vec<Option<Val>>,
@@ -434,7 +434,7 @@ impl Emitter<'_> {
                 self.pin_if_many(&p);
                 let _ = writeln!(self.w.entry, "  store {ty} zeroinitializer, ptr {p}, align 4");
             }
-            // The host reads this mask where warps synchronise, and device functions read their caller's: it lives in
+            // The host reads this mask where warps synchronize, and device functions read their caller's: it lives in
             // the context.
             self.alive = Some(match self.role {
                 Role::Warp | Role::Device => {

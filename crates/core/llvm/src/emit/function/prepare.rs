@@ -48,7 +48,7 @@ pub(in crate::emit) fn trivial_exit(func: &Func, b: BlockId) -> bool {
         }
 }
 
-/// The control-flow graph, in which trivial exits are no join points.
+/// The control-flow graph, in which trivial exits are not join points.
 pub(in crate::emit) fn graph(func: &Func) -> Cfg {
     Cfg::new(func, |from, to| {
         trivial_exit(func, to) && matches!(func.blocks[from.0 as usize].term, Terminator::Branch { .. })
@@ -128,7 +128,7 @@ impl Prepared {
         Prepared { cfg, uniformity, barriers, divergent, loses, holds, spins, polls, func }
     }
 
-    /// Whether lanes on different sides of a branch may take part in one warp operation, wait at different barriers, or
+    /// Whether lanes on different sides of a branch may participate in one warp operation, wait at different barriers, or
     /// exit while others wait for them. A plain sweep would run one side to its end before the other.
     fn may_diverge(&self) -> bool {
         let apart = |a: &BlockId| self.uniformity.divergent[a.0 as usize];

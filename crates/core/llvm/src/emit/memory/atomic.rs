@@ -2,7 +2,7 @@
 //!
 //! Their results are defined by [`margay_exec::sem::atomic`]. All warps of a CTA run on one thread, so operations on
 //! shared memory need no locked instructions. Integer operations of all lanes at one address whose old values are
-//! unused are reduced first. All others are acquire-release, whatever the program asks for: a locked instruction of
+//! unused are reduced first. All others are acquire-release, regardless of the requested semantics: a locked instruction of
 //! x86-64 is no weaker, and LLVM must not move weak accesses across it (manual, section 8.8).
 
 use crate::ctx::at;
@@ -449,7 +449,7 @@ fn sum(flush: Flush) -> String {
     )
 }
 
-/// Whether an atomic operation has native code outside of clusters.
+/// Whether an atomic operation has native code outside clusters.
 pub(super) fn is_native(variant: &Variant) -> bool {
     native(variant).is_some()
 }

@@ -279,7 +279,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Begins the code for the case that the condition holds for an active lane; gives the label behind it.
+    /// Begins the code for the case that the condition holds for an active lane; returns the label after it.
     fn unlikely(&mut self, bad: &Val, mask: Option<&Val>) -> (String, Mark) {
         let bad = match (bad.ty.vector, self.lanes(mask)) {
             (true, Some(m)) => self.w.op("and", bad, &m),

@@ -1,4 +1,4 @@
-//! Additions to global memory whose old values nobody uses, summed up by address before they are performed.
+//! Additions to global memory whose old values are unused, combined by address before they are performed.
 //!
 //! A locked addition takes some 20 cycles, and histograms and counters consist of little else. A relaxed addition with a
 //! scope of at most the GPU orders no access to any other location (manual, section 8.9), so it may be performed later: but
@@ -26,7 +26,7 @@ use std::collections::HashSet;
 
 /// Places of the table.
 const PLACES: u64 = 1024;
-/// Offset in the table of the end of the highest pending address; the lowest one stands first.
+/// Offset in the table of the end of the highest pending address; the lowest one comes first.
 const HIGH: u64 = 8;
 /// Offset of the balance of gain and loss.
 const BALANCE: u64 = 16;

@@ -17,7 +17,7 @@ pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: &str, after: 
     )
 }
 
-/// A helper unrolled over all 32 lanes; in `step`, `#` stands for the lane.
+/// A helper unrolled over all 32 lanes; in `step`, `#` denotes the lane.
 pub(in crate::emit) fn lane_list(header: &str, before: &str, step: &str, after: &str) -> String {
     row_list(header, "", before, step, after)
 }

@@ -134,7 +134,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Loads an element `offset` bytes behind an address, byte by byte.
+    /// Loads an element `offset` bytes after an address, byte by byte.
     fn gather_bytes(&mut self, first: &Val, offset: u32, elem: Elem, mask: Option<&Val>) -> Val {
         let lanes = self.lanes(mask);
         let mut whole: Option<Val> = None;
@@ -153,7 +153,7 @@ impl Emitter<'_> {
         whole.unwrap_or_else(|| constant(Ty::lanes(elem), 0))
     }
 
-    /// Stores an element `offset` bytes behind an address, byte by byte.
+    /// Stores an element `offset` bytes after an address, byte by byte.
     fn scatter_bytes(&mut self, first: &Val, offset: u32, v: &Val, mask: Option<&Val>) {
         let lanes = self.lanes(mask);
         let v = self.w.splat(v);

@@ -1,6 +1,6 @@
 //! Prefetches for what CTAs read after each other.
 //!
-//! A CTA of several rows of threads reads a piece of each of many rows of a matrix, and the next CTA the pieces beside them:
+//! A CTA of several rows of threads reads a piece of each of many rows of a matrix, and the next CTA the adjacent pieces:
 //! as many streams as the CTA has rows, too far apart for the processor to foresee. In loops, a warp reads one stream for a
 //! while, which it does foresee.
 

@@ -85,7 +85,7 @@ pub(super) fn near(stride: i64, elem: Elem, width: u32) -> Option<u32> {
 
 impl Emitter<'_> {
     /// The strength with which an access is performed. All threads that access shared memory run on one thread of the
-    /// host, so a strong access to it only has to stay where it is: the fence, emitted before and behind it, is no
+    /// host, so a strong access to it only has to stay where it is: the fence, emitted before and after it, is no
     /// instruction, and keeps LLVM from moving or merging it.
     pub(super) fn ordered(&mut self, inst: &Inst, variant: &Variant) -> Kind {
         let kind = kind(variant);

@@ -3,7 +3,7 @@
 //! The lanes with one member mask execute a `.sync` instruction together. Sweeps reconverge lanes at the post-dominator of the
 //! branch at which they diverged, which is where compilers put such instructions. In functions where a lane may have to wait for
 //! others even so (`function/members.rs`), lanes are parked until these arrive (`rendezvous`). If a mask leaves out an executing
-//! lane, all executing lanes take part (`exec/src/reference/step/warp.rs` says why), and the launch notes it.
+//! lane, all executing lanes participate (`exec/src/reference/step/warp.rs` explains why), and the launch notes it.
 
 pub(in crate::emit) mod held;
 pub(in crate::emit) mod matrix;
@@ -291,7 +291,7 @@ impl Emitter<'_> {
         self.gather_lanes(&addresses)
     }
 
-    /// The lanes that take part in an operation with a uniform member mask.
+    /// The lanes that participate in an operation with a uniform member mask.
     fn taking(&mut self, members: &Operand) -> Result<Val> {
         let active = self.active_bits();
         if constant_word(members) == Some(u32::MAX) {
@@ -299,7 +299,7 @@ impl Emitter<'_> {
         }
         let members = self.value(members, Elem::I32)?;
         let named = self.w.op("and", &active, &members);
-        // Where one is left out, all take part.
+        // If one is omitted, all participate.
         let all = self.w.cmp("icmp ne", &named, &active);
         Ok(self.w.select(&all, &active, &named))
     }

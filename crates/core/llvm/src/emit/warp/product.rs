@@ -2,7 +2,7 @@
 //! or `.tf32` factors and `.f32` sums, of 16 by 8 elements.
 //!
 //! A register of a fragment is a block of eight rows of A (columns of B), row by row: with `per` elements to a word,
-//! `4 per` neighbours along k. The sums are those of `exec::matrix`: from C over k upwards, in double precision, where
+//! `4 per` neighbors along k. The sums are those of `exec::matrix`: from C over k upwards, in double precision, where
 //! the product of two factors is exact. Rows of C and D hold their even columns before the odd ones, since these are
 //! in registers of their own.
 
@@ -51,7 +51,7 @@ impl Product {
         if self.factors == Type::Tf32 { 1 } else { 2 }
     }
 
-    /// Neighbours along k in a register.
+    /// Neighbors along k in a register.
     fn wide(self) -> usize {
         4 * self.per()
     }

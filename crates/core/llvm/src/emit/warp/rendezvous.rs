@@ -1,7 +1,7 @@
 //! Warp operations whose lanes arrive on different sides of a branch.
 //!
 //! Lanes that arrive while other members are elsewhere are parked, as at a barrier. The reference engine keeps their
-//! operands and computes the results when the last member has arrived; then the lanes resume behind their instructions. So are
+//! operands and computes the results when the last member has arrived; then the lanes resume after their instructions. So are
 //! lanes that arrive together with member masks that do not agree: each waits for those with its own mask.
 
 use crate::ctx::Helper;

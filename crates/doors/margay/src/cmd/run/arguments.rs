@@ -19,7 +19,7 @@ use std::{path::PathBuf, sync::Arc};
 pub struct Argument {
     /// The buffer, for an argument that is one.
     pub buffer: Option<HostBuffer>,
-    /// Buffers inside of a struct.
+    /// Buffers inside a struct.
     inner: Vec<HostBuffer>,
 }
 

@@ -99,7 +99,7 @@ impl<'t> Watch<'t> {
         }
     }
 
-    /// What to say of a launch that was cancelled.
+    /// What to say of a launch that was canceled.
     pub fn cancelled(&self, launch: usize) -> Failure {
         let [done, total] = self.counts.each_ref().map(|c| c.load(Relaxed));
         let after = self.started.elapsed();
