@@ -1,5 +1,5 @@
-//! Which register types an operand of an instruction type takes (manual, sections 9.2, 9.4.1 and 5.2), as sets: what the
-//! instruction table says ([`Type::takes`]), asked once for each mnemonic.
+//! The register types that an operand of an instruction type accepts (manual, sections 9.4, 9.4.1 and 5.2), as sets: the answers of the
+//! instruction table ([`Type::takes`]), cached per mnemonic.
 
 use margay_isa::{Kind, Type};
 

@@ -1,4 +1,4 @@
-//! Constant expressions (manual, section 4.5) as operands: what [`margay_syntax::eval`] says of them.
+//! Constant expressions (manual, section 4.5) as operands, evaluated by [`margay_syntax::eval`].
 
 use margay_syntax::{
     EvalError, Span, Tree, Value,

@@ -1,4 +1,4 @@
-//! From a tree to a [`Checked`] module: names to ids, mnemonics to rows of the table, types, availability, and the rules.
+//! Turns a tree into a [`Checked`] module: resolves names to ids and mnemonics to table rows, and checks types, availability and rules.
 //!
 //! ```text
 //! Tree → module.rs (symbols, signatures, version, target) → body.rs (one function: names, variants, operands)
@@ -29,28 +29,28 @@ pub use options::{Options, Verdict};
 use margay_syntax::{Diagnostic, Parsed, Tree};
 use std::sync::Arc;
 
-/// A module that passed: the witness that `ir` demands.
+/// A module that passed the check: the witness that `ir` requires.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// The tree that all ids and spans refer to.
     pub tree: Arc<Tree>,
     /// Symbols, signatures, version, target.
     pub module: Arc<Module>,
-    /// What the mnemonics of the module mean.
+    /// The meaning of the module's mnemonics.
     memo: Arc<body::Memo>,
 }
 
-/// The map of the hot paths. Keys are short strings of the module, and the standard hasher costs more than the look-up.
+/// The hash map for hot paths. Keys are short strings of the module, and the standard hasher costs more than the lookup.
 type FxHashMap<K, V> = std::collections::HashMap<K, V, rustc_hash::FxBuildHasher>;
 
 /// Checks a parsed module. `None` if there are errors; warnings do not matter.
-/// The diagnostics hold those of the parser too, in order of position.
+/// The diagnostics include those of the parser, in order of position.
 pub fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<Diagnostic>) {
     module::check(parsed, options)
 }
 
 impl Checked {
-    /// Resolves the body of a function that has one. The module passed, so this finds nothing to complain about.
+    /// Resolves the body of a function that has one. The module passed, so this finds no errors.
     pub fn body(&self, func: FuncId) -> Option<Body> {
         body::resolve(&self.tree, &self.module, func, &self.memo)
     }

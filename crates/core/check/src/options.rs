@@ -1,33 +1,33 @@
-//! What to check against.
+//! The options of the check.
 
 use margay_isa::{Target, Version};
 
-/// Whose verdict decides, where ptxas and the manual's text differ.
+/// Which verdict counts if ptxas and the manual differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Verdict {
-    /// Errors exactly where ptxas has errors; what only the text forbids is a warning.
+    /// Errors exactly where ptxas has errors; what only the manual forbids is a warning.
     #[default]
     Ptxas,
-    /// Errors where either refuses.
+    /// Errors where either rejects the module.
     Strict,
-    /// The text alone decides; where it is silent, ptxas does.
+    /// The manual decides; where it is silent, ptxas does.
     Text,
 }
 
 /// Options of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whose verdict.
+    /// Which verdict counts.
     pub verdict: Verdict,
-    /// Relocatable compilation (`-c`): undefined externals are fine, every function is kept.
+    /// Relocatable compilation (`-c`): undefined externals are allowed, every function is kept.
     pub relocatable: bool,
-    /// The architecture that the module is meant for; an error if its `.target` cannot run there.
+    /// The intended architecture; an error if the module's `.target` cannot run there.
     pub arch: Option<Target>,
-    /// Check as if `.target` said this.
+    /// Overrides `.target`.
     pub target: Option<Target>,
-    /// Check as if `.version` said this.
+    /// Overrides `.version`.
     pub version: Option<Version>,
-    /// Size in bits of the addresses of a module that does not say it. The manual has 32 (section 11.1.3); a driver takes the size of the
-    /// process's, as for modules older than `.address_size`.
+    /// The address size in bits of a module without `.address_size`. The default of the manual is 32 (section 11.1.3); a driver uses the size of the
+    /// process, as for modules older than `.address_size`.
     pub address_size: Option<u32>,
 }

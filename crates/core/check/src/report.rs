@@ -1,4 +1,4 @@
-//! Where findings go, and whose verdict makes them errors.
+//! Collects findings, and decides which of them are errors.
 
 use crate::{Module, Options, Verdict};
 use margay_isa::{Since, Target, Version};
@@ -17,7 +17,7 @@ const WARNINGS: usize = 1_000;
 pub(crate) struct Report {
     /// In order of discovery.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Whose verdict.
+    /// Which verdict counts.
     pub(crate) verdict: Verdict,
     /// True while findings are discarded: a body that has passed is resolved again.
     pub(crate) silent: bool,

@@ -1,4 +1,4 @@
-//! One function: blocks, instructions, registers, frame variables, call sites, places in the source.
+//! One function: blocks, instructions, registers, frame variables, call sites, source locations.
 
 use crate::{FuncId, GlobalId, abi::Signature};
 use margay_check::FuncKind;
@@ -18,7 +18,7 @@ pub struct BlockId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct FrameId(pub u32);
 
-/// Where a memory instruction goes, with every default of `.param` and every sub-qualifier decided.
+/// The state space of a memory access, with all defaults of `.param` and all sub-qualifiers resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MemSpace {
     /// A generic address.
@@ -121,7 +121,7 @@ pub struct Func {
     pub param_names: Vec<Box<str>>,
     /// The same for returns.
     pub ret_names: Vec<Box<str>>,
-    /// Where each formal lives in the body, by index of [`Signature::params`].
+    /// The home of each parameter in the body, by index of [`Signature::params`].
     pub params: Vec<FormalHome>,
     /// The same for returns.
     pub rets: Vec<FormalHome>,
@@ -137,7 +137,7 @@ pub struct Func {
     pub insts: Vec<Inst>,
     /// Operands of all instructions.
     pub operands: Vec<Operand>,
-    /// What the rows say of the operands' types, by index of [`Func::operands`]: see [`crate::operand_types`].
+    /// The operand types according to the rows, by index of [`Func::operands`]: see [`crate::operand_types`].
     pub types: Vec<Type>,
     /// Distinct variants.
     pub variants: Vec<Variant>,
@@ -179,7 +179,7 @@ pub struct SourcePlace {
     pub loc: (u32, u32, u32),
 }
 
-/// Where a formal lives inside its function.
+/// The home of a parameter inside its function.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum FormalHome {
     /// A `.reg` formal: its registers (more than one for a vector).
@@ -197,11 +197,11 @@ pub struct FrameVar {
     pub name: Box<str>,
     /// What it is.
     pub role: FrameRole,
-    /// Bytes; for an unsized formal 0: its place is where the caller put the array.
+    /// Size in bytes; 0 for an unsized parameter, which is where the caller put the array.
     pub size: u32,
     /// Alignment in bytes.
     pub align: u32,
-    /// The body takes its address (`mov`), so it must be memory.
+    /// Whether the body takes its address (`mov`), so that it must be in memory.
     pub address_taken: bool,
 }
 
@@ -242,9 +242,9 @@ pub enum Terminator {
         pred: VReg,
         /// Taken when it is false.
         negated: bool,
-        /// Where to, if taken.
+        /// The target if taken.
         then: BlockId,
-        /// Where to, if not.
+        /// The target if not taken.
         other: BlockId,
         /// `.uni`: all threads agree.
         uniform: bool,
@@ -271,14 +271,14 @@ pub struct Inst {
     pub variant: u32,
     /// Predicate, and whether it is negated.
     pub guard: Option<(VReg, bool)>,
-    /// Registers written, in the order of the row: vectors taken apart, then the partner after `|`, then the carry flag.
+    /// Registers written, in the order of the row: vectors split, then the partner after `|`, then the carry flag.
     /// [`Operand::Reg`] or [`Operand::Sink`].
     pub dsts: List<Operand>,
-    /// Values read, in the order of the row: vectors and groups taken apart, then the carry flag. An operand from which a part
+    /// Values read, in the order of the row: vectors and groups split, then the carry flag. An operand from which a part
     /// may be selected ([`margay_isa::Opnd::parts`]) or that may be negated is followed by a constant: [`margay_isa::Part::code`],
     /// with bit 31 for `-`; that of a destination precedes all sources.
     pub srcs: List<Operand>,
-    /// For memory instructions: the space, decided.
+    /// For memory instructions: the resolved state space.
     pub space: Option<MemSpace>,
     /// Index into [`Func::places`].
     pub at: u32,
@@ -308,7 +308,7 @@ pub enum Operand {
     Mem(MemBase, i64),
     /// A call site; the only source of a `call`.
     Call(u32),
-    /// `_`, or an optional operand left out before one that is there.
+    /// `_`, or an omitted optional operand before one that is present.
     Sink,
 }
 
@@ -330,19 +330,19 @@ pub enum MemBase {
 /// A call.
 #[derive(Clone, Hash, Debug)]
 pub struct CallSite {
-    /// Who is called.
+    /// The callee.
     pub callee: Callee,
-    /// What the caller believes the callee to be; for direct calls, the callee's signature.
+    /// The signature that the caller expects; for direct calls, the callee's.
     pub sig: Arc<Signature>,
-    /// One an input formal; `Omitted` for an unsized formal without argument.
+    /// One per input parameter; `Omitted` for an unsized parameter without an argument.
     pub args: Vec<Arg>,
-    /// One a return formal.
+    /// One per return parameter.
     pub rets: Vec<Arg>,
     /// `.uni`
     pub uniform: bool,
 }
 
-/// Who is called.
+/// The callee.
 #[derive(Clone, Hash, Debug)]
 pub enum Callee {
     /// A function of the program.
@@ -351,14 +351,14 @@ pub enum Callee {
     Indirect(VReg, Option<Vec<FuncId>>),
 }
 
-/// An argument or a place for a return value.
+/// An argument, or the destination of a return value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Arg {
     /// Values (several for a vector).
     Values(Vec<Operand>),
     /// A `.param` variable of the caller's frame.
     Frame(FrameId),
-    /// Nothing passed through an unsized formal, or a result thrown away (`_`).
+    /// Nothing is passed through an unsized parameter, or a result is discarded (`_`).
     Omitted,
 }
 

@@ -1,16 +1,16 @@
 //! The intermediate representation: a control-flow graph whose instructions are rows of the `isa` table.
 //!
 //! There is no second list of opcodes here: an [`Inst`] carries a [`margay_isa::Variant`]. What lowering adds is *shape*:
-//! basic blocks and terminators; scalar virtual registers (vectors taken apart, the carry flag made explicit); operands
-//! sorted into destinations and sources; constants as bits of the operand's type; call sites; and every variable that lives
-//! in a thread's frame (`.local`, `.param`, formals) as a [`FrameVar`].
+//! basic blocks and terminators; scalar virtual registers (vectors split, the carry flag made explicit); operands
+//! sorted into destinations and sources; constants as bits of the operand's type; call sites; and every variable
+//! in a thread's frame (`.local`, `.param`, parameters) as a [`FrameVar`].
 //!
-//! * [`lower()`]: links modules and lowers their functions; [`verify()`] says what every program must be; [`print()`] shows it.
-//! * [`pass`]: analyses that change nothing.
+//! * [`lower()`]: links modules and lowers their functions; [`verify()`] checks the invariants of a program; [`print()`] prints it.
+//! * [`pass`]: analyses, which change nothing.
 //! * [`abi`]: calling conventions as plans, frames, and the report of `margay abi`.
 //! * [`explicit`]: calls as guards and moves, for every engine.
 //!
-//! Stages are types. [`lower()`] yields `Ir<Virtual>`; [`abi::place`] turns it into `Ir<Placed>`, which has a frame layout for
+//! Stages are types. [`lower()`] returns `Ir<Virtual>`; [`abi::place`] turns it into `Ir<Placed>`, which has a frame layout for
 //! every function and a [`abi::Plan`] for every signature. Engines take `Ir<Placed>` only.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Programs as text, for people: `margay ir --stage lowered|placed`.
+//! Prints programs as text: `margay ir --stage lowered|placed`.
 //!
 //! A block is a label, instructions, a terminator. An instruction is `results = mnemonic values`; the space of a memory
 //! operand is inside its brackets, resolved. Registers keep their PTX names; two of the same name in a function get their

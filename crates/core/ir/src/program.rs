@@ -69,7 +69,7 @@ pub enum Pointee {
     Func(FuncId),
 }
 
-/// Stage of an [`Ir`]: which facts are there.
+/// The stage of an [`Ir`]: which facts are available.
 pub trait Stage: Clone + std::fmt::Debug {
     /// The ABI's name, once there is one.
     fn abi(&self) -> Option<&'static str> {
@@ -82,11 +82,11 @@ pub trait Stage: Clone + std::fmt::Debug {
     }
 }
 
-/// Formals and call arguments have no places yet.
+/// Parameters and call arguments have no locations yet.
 #[derive(Clone, Debug)]
 pub struct Virtual;
 
-/// Everything has its place under one ABI.
+/// Everything has a location under one ABI.
 #[derive(Clone, Debug)]
 pub struct Placed {
     /// The ABI's name.
@@ -114,7 +114,7 @@ pub struct Ir<S: Stage> {
     /// Variables.
     pub globals: Vec<Arc<Global>>,
     /// Device functions whose address the code of some function takes or some variable is initialized with, in ascending
-    /// order: what an indirect call without a list of targets may reach, in whichever kernel the address was stored.
+    /// order: the possible targets of an indirect call without a list of targets, regardless of the kernel that stored the address.
     pub address_taken: Arc<[FuncId]>,
     /// Names of kernels and visible functions.
     pub func_names: Arc<HashMap<Box<str>, FuncId>>,

@@ -1,4 +1,4 @@
-//! Types of an instruction's operands, one by one: what a constant is splatted to, what a sink would have held.
+//! The type of each operand of an instruction, including constants and sinks.
 
 use crate::{Func, Inst, Operand, lower::immediate_type};
 use margay_isa::{Count, Mod, Opnd, Role, Type, Variant};

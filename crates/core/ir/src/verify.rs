@@ -6,10 +6,10 @@
 //! 3. No instruction inside a block is a branch, `ret` or `exit`.
 //! 4. Destinations are registers or `_`. Registers exist; guards, branch conditions and `!p` are predicates.
 //! 5. All named variables, functions and frame variables exist; a frame variable whose address is used as a value is marked.
-//! 6. A memory operand comes with a space; `KernelParam` bases belong to kernels, frame bases to local memory.
-//! 7. A call has a call site and nothing else; arguments and results are as many as the signature has, a frame argument is a
-//!    `.param` variable of the caller that is large enough, a vector has its elements.
-//! 8. Formals and returns have homes: as many as the signature has, registers for `.reg`, frame variables of their role for
+//! 6. A memory operand has a state space; `KernelParam` bases belong to kernels, frame bases to local memory.
+//! 7. A call has a call site and nothing else; the numbers of arguments and results match the signature, a frame argument is a
+//!    `.param` variable of the caller that is large enough, a vector has all its elements.
+//! 8. Parameters and return values have homes: as many as in the signature, registers for `.reg`, frame variables of their role for
 //!    `.param` formals of device functions, offsets in the parameter block for kernels.
 
 use crate::{

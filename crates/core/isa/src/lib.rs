@@ -1,12 +1,12 @@
 //! The instruction table of PTX: which forms exist, which operands they take, and since when.
 //!
-//! Everything here is `const` data plus look-up. The crate knows nothing of text, trees or engines, and has no
+//! Everything here is `const` data plus lookup. The crate knows nothing about text, trees or engines, and has no
 //! dependencies. All other crates use this table; there is no second list of opcodes.
 //!
 //! * [`Type`], [`Space`], [`Version`], [`Target`], [`Special`]: the vocabulary of chapters 4, 5, 10 and 11.
 //! * [`Mod`] and [`Class`]: modifier words that are not types, and their classes (`.rn .rz .rm .rp`).
 //! * [`Op`], [`Form`], [`Slot`], [`Opnd`]: a row of the table. A *form* is one line of the manual's grammar.
-//! * [`resolve()`]: from an opcode and modifier words to a [`Variant`], or what was expected instead.
+//! * [`resolve()`]: maps an opcode and modifier words to a [`Variant`], or returns what was expected instead.
 //! * [`table`]: the rows, one file per manual section.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! A form as the manual would write it: `add{.rnd}{.ftz}{.sat}.f32 d, a, b`.
+//! A form in the manual's notation: `add{.rnd}{.ftz}{.sat}.f32 d, a, b`.
 
 use crate::{Count, Form, Op, Opnd, Role, Slot, Type, Word};
 

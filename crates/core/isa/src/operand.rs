@@ -11,11 +11,11 @@ pub enum Ty {
     Is(Type),
     /// Twice the width of the variable's type, same kind (`mul.wide`).
     Wide(Var),
-    /// Bits of the variable's size: any register of that width will do.
+    /// Bits of the variable's size: any register of this width.
     Size(Var),
     /// A signed or unsigned integer or bits, of the variable's width.
     Int(Var),
-    /// This type of bits, in a register that was declared with it and no other of its size.
+    /// This bit-size type, in a register declared with exactly this type.
     Untyped(Type),
     /// An integer or bits of 32 or 64 bits, as addresses are.
     Pointer,
@@ -30,19 +30,19 @@ pub enum Count {
     One,
     /// As many as `.v2`, `.v4`, `.v8` on the instruction say; a scalar without one.
     ByVec,
-    /// Exactly so many, in braces.
+    /// Exactly this many, in braces.
     Exactly(u8),
     /// A scalar or any vector: a named [`Rule`] decides (`mov.b64 {a,b}, c`).
     Free,
     /// The product of the numbers of those modifiers in the table that were written: a fragment's registers by its shape.
     /// In braces, even a single one.
     Table(&'static [(Mod, u8)]),
-    /// As [`Count::Table`], but a scalar will do for one, and what a vector of two or four holds beyond is ignored: the
+    /// Like [`Count::Table`], but a scalar is allowed for one, and extra elements of a vector of two or four are ignored: the
     /// coordinates of a texel.
     AtLeast(&'static [(Mod, u8)]),
 }
 
-/// What an operand is for.
+/// The role of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// A register that is written.
@@ -61,9 +61,9 @@ pub enum Role {
     Label,
     /// A function name, or a register that holds a function's address.
     Callee,
-    /// The parenthesised list of return arguments.
+    /// The parenthesized list of return arguments.
     Rets,
-    /// The parenthesised list of arguments.
+    /// The parenthesized list of arguments.
     Args,
     /// The label of a `.branchtargets`, `.calltargets` or `.callprototype`.
     Table,
@@ -83,7 +83,7 @@ pub struct Opnd {
     pub count: Count,
     /// Type of the partner after `|` (`p|q`, `d|p`), if one is allowed.
     pub pair: Option<Ty>,
-    /// The partner may not be left out.
+    /// The partner is required.
     pub paired: bool,
     /// May be omitted (together with everything after it).
     pub optional: bool,
@@ -95,7 +95,7 @@ pub struct Opnd {
     pub wider: bool,
     /// Immediates are allowed ([`Role::Src`] only).
     pub imm: bool,
-    /// Stands there exactly when one of these modifiers is written (`.L2::cache_hint` and its policy). Empty: always.
+    /// Present exactly when one of these modifiers is written (`.L2::cache_hint` and its policy). Empty: always.
     pub when: &'static [Mod],
     /// The only constants allowed; empty for no such limit.
     pub values: &'static [i64],
@@ -117,12 +117,12 @@ pub struct Opnd {
     pub step: i64,
     /// ptxas ignores braces around it.
     pub braced: bool,
-    /// ptxas forgets to look at the type of a register here.
+    /// ptxas does not check the type of a register here.
     pub untyped: bool,
 }
 
 impl Opnd {
-    /// Whether it says where in a texture, a surface or a tensor.
+    /// Whether it gives the coordinates in a texture, a surface or a tensor.
     pub fn is_coordinate(&self) -> bool {
         matches!(self.count, Count::AtLeast(_)) || self.name == "tensorCoords"
     }
@@ -156,7 +156,7 @@ impl Opnd {
         }
     }
 
-    /// May be left out.
+    /// May be omitted.
     pub const fn opt(mut self) -> Opnd {
         self.optional = true;
         self
@@ -199,7 +199,7 @@ impl Opnd {
         self
     }
 
-    /// Stands there exactly when one of these modifiers is written.
+    /// Present exactly when one of these modifiers is written.
     pub const fn when(mut self, mods: &'static [Mod]) -> Opnd {
         self.when = mods;
         self
@@ -265,7 +265,7 @@ impl Opnd {
         self
     }
 
-    /// The type of a register is not looked at.
+    /// The type of a register is not checked.
     pub const fn untyped(mut self) -> Opnd {
         self.untyped = true;
         self

@@ -1,4 +1,4 @@
-//! From an opcode and its modifier words to a row: [`resolve()`], and the [`Variant`] that it yields.
+//! Maps an opcode and its modifier words to a row: [`resolve()`], and the [`Variant`] that it returns.
 
 use crate::{
     Asked, COMMON, Class, Count, Form, Missing, Mod, Op, Opcode, Opnd, Role, Rule, Since, Slot, Space, Target, Type,

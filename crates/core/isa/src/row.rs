@@ -32,7 +32,7 @@ impl Var {
 /// One place in the sequence of modifiers of a form.
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
-    /// This very word.
+    /// Exactly this word.
     One(Mod),
     /// One of a class, or nothing.
     Opt(&'static Class),
@@ -40,10 +40,10 @@ pub enum Slot {
     Req(&'static Class),
     /// A type; binds a variable.
     Type(Var, &'static [Type]),
-    /// A type that may be left out.
+    /// An optional type.
     OptType(Var, &'static [Type]),
 }
-/// Who executes a row.
+/// The effect of a row, which determines what executes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effect {
     /// A function of its operands' bits, lane by lane.
@@ -61,7 +61,7 @@ pub enum Effect {
     Warp,
 }
 
-/// How far the result of an approximate form may be from the exact one.
+/// The error bound of an approximate form.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Accuracy {
     /// Units in the last place.
@@ -85,15 +85,15 @@ pub struct Form {
     pub operands: &'static [Opnd],
     /// Since when.
     pub since: Since,
-    /// From which version and target on it is refused (`shfl` without `.sync`).
+    /// The version and target from which it is rejected (`shfl` without `.sync`).
     pub until: Option<Until>,
-    /// Alternatives that came later.
+    /// Alternatives that were added later.
     pub needs: &'static [Need],
     /// Cross-instruction rules.
     pub rules: &'static [Rule],
     /// Error bound of an approximate form.
     pub accuracy: Option<Accuracy>,
-    /// The manual's section, where it is another than the opcode's ([`Op::section`]).
+    /// The manual's section, if different from the opcode's ([`Op::section`]).
     pub section: Option<&'static str>,
 }
 
@@ -132,13 +132,13 @@ impl Form {
         self
     }
 
-    /// Exists under another pair of version and target too.
+    /// Also exists with another pair of version and target.
     pub const fn or(mut self, or: &'static [Since]) -> Form {
         self.since.or = or;
         self
     }
 
-    /// Refused from PTX ISA `major.minor` on for targets from `sm_NN` on.
+    /// Rejected since PTX ISA `major.minor` for targets from `sm_NN`.
     pub const fn until(mut self, major: u16, minor: u16, sm: u16) -> Form {
         self.until = Some(Until { ptx: Version::new(major, minor), sm });
         self
@@ -157,7 +157,7 @@ impl Form {
         self
     }
 
-    /// Alternatives with needs of their own.
+    /// Alternatives with requirements of their own.
     pub const fn only(mut self, needs: &'static [Need]) -> Form {
         self.needs = needs;
         self
@@ -169,7 +169,7 @@ impl Form {
         self
     }
 
-    /// Is described in another section than the opcode.
+    /// Is described in a different section than the opcode.
     pub const fn section(mut self, section: &'static str) -> Form {
         self.section = Some(section);
         self
@@ -187,7 +187,7 @@ impl Form {
         self
     }
 
-    /// Largest absolute error, as its base-2 logarithm; over which range is the section's matter.
+    /// Largest absolute error, as its base-2 logarithm; the section gives the range.
     pub const fn absolute(mut self, log2: f32) -> Form {
         self.accuracy = Some(Accuracy::Absolute(log2));
         self
@@ -208,7 +208,7 @@ pub const fn rows(section: &'static str, forms: &'static [Form]) -> Rows {
     Rows { section, forms }
 }
 
-/// How many forms there are in all these sections.
+/// The number of forms in all these sections.
 pub const fn total(sections: &[Rows]) -> usize {
     let (mut n, mut i) = (0, 0);
     while i < sections.len() {

@@ -1,7 +1,7 @@
-//! Instructions made from the table: every choice of words of a row, with operands that fit, as text that a module declares.
+//! Generates instructions from the table: every combination of words of a row, with matching operands, as text and declarations.
 //!
-//! Tests ask for valid instructions ([`mnemonics`], [`operands`]) and for faulty ones ([`mutants`]); [`module`] wraps them so
-//! that a PTX tool can read them. Everything follows a seed.
+//! Tests use valid instructions ([`mnemonics`], [`operands`]) and invalid ones ([`mutants`]); [`module`] wraps them so
+//! that a PTX tool can read them. Everything is determined by a seed.
 
 use crate::{
     Count, Form, Mod, Opcode, Opnd, Role, Rule, Shape, Slot, Space, Suffix, Target, Ty, Type, Variant, Version, Word,

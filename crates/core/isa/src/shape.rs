@@ -1,7 +1,7 @@
-//! What an operand looks like from outside, and whether a row takes it (manual, chapter 6 and section 9.4.1).
+//! The shape of an operand, and whether a row accepts it (manual, chapter 6 and section 9.4.1).
 //!
 //! A [`Shape`] is an operand without its names: a register of a type, a constant, an address. [`Variant::accepts`] is the
-//! verdict of the table on a list of them; rules that need more than the shape ([`crate::Rule`]) are not asked.
+//! table's verdict on a list of them; rules that need more than the shape ([`crate::Rule`]) are not applied.
 
 use crate::{Count, Kind, Mod, Opcode, Opnd, Role, Rule, Space, Ty, Type, Variant};
 

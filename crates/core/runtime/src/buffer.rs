@@ -1,4 +1,4 @@
-//! An allocation of device memory that frees itself.
+//! A device memory allocation that is freed when dropped.
 
 use crate::{Context, Error};
 use margay_exec::mem::Kind;

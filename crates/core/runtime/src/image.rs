@@ -1,6 +1,6 @@
 //! Builds an [`Image`] from a placed program: gives every variable an address and its initial contents.
 //!
-//! Variables of `.global` and `.const` belong to the module and are allocated once, whichever kernel is prepared first;
+//! Variables in `.global` and `.const` belong to the module and are allocated once, when the first kernel is prepared;
 //! shared variables are laid out per kernel, and only those that the kernel reaches take space, as on a GPU.
 
 use crate::{Context, Error, module::Variables};

@@ -9,7 +9,7 @@
 //!       └ Stream, Event ── ordered work, concurrent with the caller
 //! ```
 //!
-//! There are no globals: two devices in one process know nothing of each other. Nothing here is `unsafe`, and nothing here
+//! There are no globals: two devices in one process are independent. Nothing here is `unsafe`, and nothing here
 //! knows an instruction: engines come in as values ([`Engine`]).
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Characters that word processors, web pages and keyboards put in place of ASCII ones.
+//! Characters that word processors, web pages and keyboards substitute for ASCII characters.
 
 /// The ASCII character that was probably meant.
 pub(crate) fn ascii(c: char) -> Option<char> {

@@ -1,6 +1,6 @@
 //! Values of constant expressions (sections 4.5.4 to 4.5.6).
 //!
-//! Integers have 64 bits and are signed or unsigned; floating-point values are doubles. The rules are the manual's, which are C's with
+//! Integers have 64 bits and are signed or unsigned; floating-point values are doubles. The rules are those of the manual: those of C, with
 //! all cases defined. Differences of ptxas 13.5 are noted at the operator.
 
 use crate::tree::{BinaryOp, Expr, Kind, Operand, UnaryOp};

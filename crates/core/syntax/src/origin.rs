@@ -1,4 +1,4 @@
-//! Where PTX came from: the source line that `.loc` (section 11.5.4) and `.file` (section 11.5.3) give for a place.
+//! The origin of PTX: the source line that `.loc` (section 11.5.4) and `.file` (section 11.5.3) give for a location.
 
 use crate::tree::{Item, Kind, Operand, Stmt, Tree};
 

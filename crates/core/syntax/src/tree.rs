@@ -1,4 +1,4 @@
-//! The tree: flat pools of nodes, names as spans. Nothing here is resolved; `ld`, `.s32` and `%r1` are all just text.
+//! The tree: flat pools of nodes, names as spans. Nothing is resolved yet; `ld`, `.s32` and `%r1` are only text.
 //!
 //! Statements of a body are a flat sequence in which `{` and `}` are statements of their own; code that needs scopes keeps a
 //! stack. Lists ([`List`]) are ranges of a pool.
@@ -121,7 +121,7 @@ pub struct Instr {
     pub guard: Option<Guard>,
     /// Opcode and modifiers as written, `add.rn.f32`; may hold blanks or comments between words.
     pub mnemonic: Span,
-    /// Comma-separated operands. For `call`, the parenthesised lists are [`Kind::Paren`] operands in their places.
+    /// Comma-separated operands. For `call`, the parenthesized lists are [`Kind::Paren`] operands in their positions.
     pub operands: List<Operand>,
     /// From the guard to the semicolon.
     pub span: Span,
@@ -188,7 +188,7 @@ pub enum Kind {
         base: u32,
         /// Index of the offset operand.
         offset: u32,
-        /// `-` instead of `+`; ptxas refuses it, and so does the parser, but the tree keeps what was meant.
+        /// `-` instead of `+`; ptxas and the parser reject it, but the tree records the intended meaning.
         minus: bool,
     },
     /// `a[3]`: an element of an array by index (section 6.4.2).
@@ -219,7 +219,7 @@ pub enum Kind {
     },
     /// `"text"`, quotes in the span.
     String,
-    /// What could not be read; a diagnostic says why. An instruction with such an operand (always its last) is best left alone.
+    /// An operand that could not be parsed, with a diagnostic. An instruction with such an operand (always its last) should be skipped.
     Error,
 }
 
@@ -280,7 +280,7 @@ pub struct Var {
     /// `.reg`, `.global`, ...; with bank suffix (`.const[2]`) included. Empty if the text has none (`.u32 x;`).
     pub space: Span,
     /// `.align N`: the operand. The parts between space and name may be in any order: the parser accepts every order that
-    /// ptxas takes and says so otherwise.
+    /// ptxas accepts, and reports all others.
     pub align: Option<u32>,
     /// `.v2`, `.v4`.
     pub vector: Option<Span>,
@@ -322,7 +322,7 @@ pub struct Declarator {
     pub span: Span,
 }
 
-/// What the header says it is.
+/// The kind of a function, from its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FuncKind {
     /// `.entry`
@@ -360,7 +360,7 @@ pub struct Func {
     pub span: Span,
 }
 
-/// What a place in the text belongs to ([`Tree::whole`]).
+/// What a position in the text belongs to ([`Tree::whole`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whole {
     /// The header of a function, and the function.
@@ -383,7 +383,7 @@ pub struct Directive {
 }
 
 impl Tree {
-    /// Gives back memory that the pools reserved and did not need.
+    /// Releases unused memory of the pools.
     pub(crate) fn shrink(&mut self) {
         self.items.shrink_to_fit();
         self.stmts.shrink_to_fit();
@@ -414,8 +414,8 @@ impl Tree {
             + of(&self.comments)
     }
 
-    /// What a place belongs to: the header of a function with all of its parameters, the declaration of a variable, or an
-    /// instruction. Where it goes over several lines, messages point at what is wrong; ptxas names the last line of a declaration,
+    /// What a position belongs to: the header of a function with all its parameters, the declaration of a variable, or an
+    /// instruction. If it spans several lines, messages point to the error; ptxas reports the last line of a declaration,
     /// and the first of an instruction.
     pub fn whole(&self, at: u32) -> Option<Whole> {
         let holds = |s: &Span| s.start <= at && at <= s.end;
@@ -427,7 +427,7 @@ impl Tree {
         vars.map(Whole::Declaration).or_else(|| instrs().map(Whole::Instruction))
     }
 
-    /// The declaration, or the header of a function, that a place belongs to.
+    /// The declaration, or the header of a function, that contains a position.
     pub fn declaration(&self, at: u32) -> Option<Span> {
         match self.whole(at) {
             Some(Whole::Header(span, _) | Whole::Declaration(span)) => Some(span),

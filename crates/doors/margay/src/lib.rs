@@ -75,7 +75,7 @@ use margay_ir::Source;
 use margay_syntax::{LineIndex, Parsed};
 use std::{fmt, sync::Arc};
 
-/// Every engine of this build, the default one first: `tiered` begins on the reference engine and compiles what pays, `simd` and
+/// All engines of this build, the default first: `tiered` starts on the reference engine and compiles in the background, `simd` and
 /// `simd-full` wait for compiled code, `reference` compiles nothing.
 pub fn engines() -> Vec<Engine> {
     let reference: Arc<dyn margay_exec::Engine> = Arc::new(margay_exec::Reference);
@@ -95,14 +95,14 @@ pub fn engines() -> Vec<Engine> {
     vec![Engine::interpreted(reference)]
 }
 
-/// Tells that this thread, if it is the process's first, may end the process: the compiler is stopped before. Threads that make devices
-/// have said so.
+/// Notes that this thread, if it is the main thread, may end the process: the compiler is then stopped first. Threads that create devices
+/// have already done this.
 pub fn ends_process() {
     #[cfg(feature = "simd")]
     margay_llvm::watch_thread();
 }
 
-/// For tests: CTAs run on the reference engine and as compiled code by turns. None in builds without the compiler.
+/// For tests: CTAs run alternately on the reference engine and as compiled code. `None` in builds without the compiler.
 #[doc(hidden)]
 pub fn alternating() -> Option<Engine> {
     #[cfg(feature = "simd")]
@@ -115,18 +115,18 @@ pub fn alternating() -> Option<Engine> {
     None
 }
 
-/// A device with every engine of this build and one thread a processor.
+/// A device with all engines of this build and one thread per processor.
 pub fn device() -> Result<Arc<Device>, Error> {
     Device::with(device_options(None))
 }
 
-/// The same with so many threads. On a terminal, who waits for the compiler for more than a second is told so.
+/// The same with a given number of threads. On a terminal, waiting for the compiler for more than a second is reported.
 pub fn device_options(threads: Option<usize>) -> DeviceOptions {
     ends_process();
     DeviceOptions { threads, engines: engines(), waiting: waiting::on_terminal() }
 }
 
-/// A text that could be read as PTX, not checked yet.
+/// A parsed module that is not checked yet.
 #[derive(Debug)]
 pub struct Unchecked {
     name: String,
@@ -141,7 +141,7 @@ pub struct Module {
     warnings: Vec<Diagnostic>,
 }
 
-/// What is wrong with a module.
+/// The errors of a module.
 #[derive(Clone)]
 pub struct Findings {
     /// Name of the file.
@@ -167,7 +167,7 @@ impl Module {
         }
     }
 
-    /// What the check had to say although the module passed.
+    /// The warnings of a module that passed.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
@@ -182,14 +182,14 @@ impl Module {
         self.load_with(context, &LoadOptions::default())
     }
 
-    /// Loads the module with a choice of engine and ABI.
+    /// Loads the module with a given engine and ABI.
     pub fn load_with(&self, context: &Arc<Context>, options: &LoadOptions) -> Result<margay_runtime::Module, Error> {
         Ok(context.load_checked(vec![(self.source.clone(), self.checked.clone())], options))
     }
 }
 
 impl Unchecked {
-    /// Checks as ptxas would.
+    /// Checks like ptxas.
     pub fn check(self) -> Result<Module, Findings> {
         self.check_with(&Options::default())
     }
@@ -216,7 +216,7 @@ impl Findings {
 }
 
 impl fmt::Display for Findings {
-    /// One line for each finding: `file:line:column: error[E0204]: message`.
+    /// One line per finding: `file:line:column: error[E0204]: message`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for d in &self.diagnostics {
             let (line, column) = self.lines.line_column(&self.text, d.span().start);
@@ -227,7 +227,7 @@ impl fmt::Display for Findings {
     }
 }
 
-/// What `main` prints for an error that it returns: the findings, not the fields.
+/// The output of `main` if it returns this error: the findings, not the fields.
 impl fmt::Debug for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} did not pass the check\n{self}", self.name)

@@ -179,7 +179,7 @@ mod tests {
     fn machine_code_is_refused_by_name() {
         let mut link = Link::default();
         assert_eq!(link.add(1, b"\x7fELF", "kernel.cubin"), Taken::Refused(result::UNRECOGNIZED_INPUT));
-        assert!(String::from_utf8(link.log()).unwrap().contains("kernel.cubin holds machine code"));
+        assert!(String::from_utf8(link.log()).unwrap().contains("kernel.cubin contains machine code"));
         assert_eq!(link.complete(None), result::INVALID_INPUT);
     }
 }

@@ -1,5 +1,5 @@
-//! `call`: return arguments, callee, arguments and table, always in these four places (manual, section 9.7.13.5).
-//! Whether they match the callee's signature is the matter of `rules/call.rs`.
+//! `call`: return arguments, callee, arguments and table, always in these four positions (manual, section 9.7.12.5).
+//! `rules/call.rs` checks them against the callee's signature.
 
 use super::operand::Named;
 use super::walk::Walker;

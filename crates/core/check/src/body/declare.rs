@@ -1,4 +1,4 @@
-//! Declarations in bodies: registers and their families, variables in memory (manual, sections 5.1 and 5.4.6).
+//! Declarations in bodies: registers, parameterized names, and variables in memory (manual, sections 5.1 and 5.4.6).
 
 use super::Local;
 use super::names::Binding;

@@ -1,4 +1,4 @@
-//! Operands that are written: registers, vectors, parts of registers, pairs `p|q`, sinks (manual, chapter 6 and sections 9.2 to 9.4).
+//! Destination operands: registers, vectors, parts of registers, pairs `p|q`, sinks (manual, chapter 6 and sections 9.2 to 9.4).
 
 use super::operand::Named;
 use super::walk::Walker;

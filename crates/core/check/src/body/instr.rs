@@ -1,4 +1,4 @@
-//! One instruction: guard, mnemonic, choice among the forms that the mnemonic may mean, operands.
+//! One instruction: guard, mnemonic, selection among the candidate forms, operands.
 
 use super::walk::{Memos, Place, Walker};
 use super::{Access, Binding, Candidate, Entry, Guard, Inst, Operand, RegId, VariantId, Want};

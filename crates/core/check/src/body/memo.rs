@@ -1,5 +1,5 @@
-//! Mnemonics to rows of the table. A module repeats a few hundred mnemonics, so each text is resolved once and what follows
-//! from it (candidate forms, types of operands, availability) is kept.
+//! Maps mnemonics to table rows. A module repeats a few hundred mnemonics, so each text is resolved once, and everything derived
+//! from it (candidate forms, types of operands, availability) is cached.
 
 use crate::compat::{self, Constants, Types};
 use crate::report::{Lack, lacking};

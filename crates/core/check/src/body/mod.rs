@@ -1,4 +1,4 @@
-//! One function's body, resolved: every name an id, every mnemonic a [`Variant`], every constant a number. This file holds
+//! A resolved function body: every name is an id, every mnemonic a [`Variant`], every constant a number. This file contains
 //! the types; the others resolve and check.
 
 mod address;

@@ -1,7 +1,7 @@
-//! Names of a body: scopes, families of registers, labels.
+//! Names of a body: scopes, parameterized register names, labels.
 //!
-//! Formals and the outermost block are one scope; inner blocks shadow. A name is known from its declaration on, a label in
-//! all of its block. Families (`%r<8>`) are kept by their prefix, so that a thousand registers cost one entry.
+//! Parameters and the outermost block are one scope; inner blocks shadow it. A name is visible from its declaration on, a label in
+//! its whole block. Parameterized names (`%r<8>`) are stored by prefix, so that a thousand registers need one entry.
 
 use super::stem::{self, Stem};
 use super::{LabelId, TableId};

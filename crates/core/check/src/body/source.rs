@@ -1,4 +1,4 @@
-//! Operands that are read: registers, vectors, constants, constant expressions, names as values
+//! Source operands: registers, vectors, constants, constant expressions, names as values
 //! (manual, chapter 6 and sections 9.2 to 9.4).
 
 use super::names::Binding;

@@ -1,4 +1,4 @@
-//! Labels that instructions and tables name: `bra`, `.branchtargets`, `.calltargets` (manual, sections 11.3.1 and 11.3.2).
+//! Labels referenced by instructions and tables: `bra`, `.branchtargets`, `.calltargets` (manual, sections 11.3.1 and 11.3.2).
 
 use super::LabelId;
 use super::names::Binding;

@@ -1,7 +1,7 @@
-//! Vectors: in braces, and registers declared as vectors (manual, sections 5.4.2, 6.4.3 and 9.7.9.4).
+//! Vectors in braces, and registers declared as vectors (manual, sections 5.4.2, 6.4.3 and 9.7.9.4).
 //!
-//! The elements of a vector in braces have one type, as ptxas infers it: untyped bits absorb everything of their width, and
-//! integers do not mix with floating point. That one type must be what the instruction takes.
+//! The elements of a vector in braces have one type, inferred as in ptxas: bit-size types absorb all types of their width, and
+//! integers cannot be combined with floating point. The instruction must accept this type.
 
 use super::walk::Walker;
 use super::{Access, Candidate, Operand, Want};

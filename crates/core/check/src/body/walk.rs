@@ -1,4 +1,4 @@
-//! Statement by statement through a body: blocks, labels, tables, declarations, instructions.
+//! Walks the statements of a body: blocks, labels, tables, declarations, instructions.
 
 use super::names::{Binding, Names};
 use super::{Body, Entry, LabelId, Memo, RegDecl, RegId, TableId, TargetTable};

@@ -1,4 +1,4 @@
-//! Debugging information that ptxas looks at: where inlined code came from, and whether there is any (manual, section 11.5).
+//! Debugging information that ptxas checks: the origin of inlined code, and the presence of sections (manual, section 11.5).
 
 use super::Module;
 use crate::report::{Report, lacking, since};

@@ -1,4 +1,4 @@
-//! Variable declarations of every place: space, type, vector, alignment, extent (manual, sections 5.1 to 5.4).
+//! Variable declarations in all contexts: state space, type, vector, alignment, extent (manual, sections 5.1 to 5.4).
 
 use super::{Extent, Module};
 use crate::report::{Lack, Report, count, lacking, since};

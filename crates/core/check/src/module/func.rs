@@ -1,4 +1,4 @@
-//! Headers of functions, kernels and prototypes: formals, linkage, performance directives (manual, sections 11.2 and 11.4).
+//! Headers of functions, kernels and prototypes: parameters, linkage, performance directives (manual, sections 11.2 and 11.4).
 
 use super::decl::{self, ShapeAt};
 use super::{Extent, Formal, FormalSpace, FuncKind, Function, Linkage, Module};

@@ -1,4 +1,4 @@
-//! `.version`, `.target`, `.address_size` (manual, section 11.1): what the module asks for, and whether that exists.
+//! `.version`, `.target`, `.address_size` (manual, section 11.1): what the module requires, and whether it exists.
 
 use super::Module;
 use crate::{Options, report::Report};

@@ -1,4 +1,4 @@
-//! Module level: directives, symbols, signatures. This file holds the types; the others build and check them.
+//! Module scope: directives, symbols, signatures. This file contains the types; the others build and check them.
 
 mod build;
 mod debug;

@@ -1,4 +1,4 @@
-//! Addresses of variables: which may be taken, and what constant offsets reach (lints that ptxas does not have).
+//! Addresses of variables: which can be taken, and the reach of constant offsets (lints that ptxas does not have).
 
 use crate::FuncKind;
 use crate::body::{Candidate, SymRef, Walker};

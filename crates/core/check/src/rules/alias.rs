@@ -1,4 +1,4 @@
-//! `.alias` (manual, section 11.2.3): a declared function is another name of a defined one.
+//! `.alias` (manual, section 11.2.3): a declared function that is another name of a defined one.
 
 use super::prototypes::difference;
 use crate::module::add_alias;

@@ -1,8 +1,8 @@
 //! A lint that ptxas does not have: barriers that only some threads reach (manual, section 9.7.13.1: all threads of the CTA
 //! that participate must arrive).
 //!
-//! Which registers differ between the threads of a CTA is found by following `%tid` and its like through the body, without
-//! regard to order. Two shapes are certain enough to speak of: a barrier with a guard that differs, and one between a
+//! Registers that differ between the threads of a CTA are found by following `%tid` and similar registers through the body, without
+//! regard to order. Two patterns are certain enough to report: a barrier with a guard that differs, and one between a
 //! branch with such a guard and the label directly after the barrier.
 
 use crate::FxHashMap;

@@ -1,4 +1,4 @@
-//! What is said at the end of a body: lints that need all of it.
+//! Lints that need the complete body.
 
 use crate::body::Walker;
 use margay_syntax::diag::{Code, Diagnostic};

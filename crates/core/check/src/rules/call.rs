@@ -1,4 +1,4 @@
-//! `call`: the callee's signature against results and arguments (manual, sections 7.1 and 9.7.13.5).
+//! `call`: checks results and arguments against the callee's signature (manual, sections 7.1 and 9.7.12.5).
 
 use super::prototypes::shape;
 use crate::body::{Candidate, Inst, Operand, SymRef, TargetTable, Walker};

@@ -1,4 +1,4 @@
-//! `cp.async`: how much is read (manual, section 9.7.9.25.3.1); `tensormap.replace`: values that came later (9.7.9.28).
+//! `cp.async`: the size of the source (manual, section 9.7.9.25.3.1); `tensormap.replace`: values of later versions (9.7.9.28).
 
 use crate::body::{Candidate, Inst, Operand, Walker};
 use crate::report::lacking;

@@ -1,6 +1,6 @@
-//! Instructions that ptxas expands into calls of functions of its own. It then holds a register's `.align` against the
-//! alignment that the formal has by its type, although registers have no addresses and the manual is silent about theirs.
-//! What is expanded depends on the target: asked of ptxas 13.5 form by form.
+//! Instructions that ptxas expands into calls of its own functions. It then compares a register's `.align` with the
+//! natural alignment of the parameter's type, although registers have no addresses and the manual does not mention this.
+//! The set of these instructions depends on the target; it was determined with ptxas 13.5, form by form.
 
 use crate::body::{Candidate, Inst, Operand, RegId, Walker};
 use margay_isa::{Mod, Opcode, Role, Type, Variant};

@@ -1,5 +1,5 @@
-//! Parameters: formals of kernels, functions and prototypes, and `.param` variables of bodies: which spaces, types and
-//! alignments they take (manual, sections 5.1.6, 7.1, 7.1.1 and 11.2).
+//! Parameters of kernels, functions and prototypes, and `.param` variables of bodies: their allowed state spaces, types and
+//! alignments (manual, sections 5.1.6, 7.1, 7.1.1 and 11.2).
 
 use super::stack_in_text;
 use crate::module::{Shape, ShapeAt};

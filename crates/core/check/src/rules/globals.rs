@@ -1,4 +1,4 @@
-//! Variables at module level: where they may live, what linkage and initial values they take, redeclaration
+//! Variables at module scope: state spaces, linkage, initial values, redeclaration
 //! (manual, sections 5.1, 5.4.4, 7.1.1 and 11.6).
 
 use crate::module::{Shape, ShapeAt};

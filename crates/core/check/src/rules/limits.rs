@@ -1,4 +1,4 @@
-//! How many bytes of parameters a kernel may have (manual, section 5.1.6.1 and release notes).
+//! The size limit of kernel parameters (manual, section 5.1.6.1 and release notes).
 
 use crate::report::{Report, lacking, since};
 use crate::{Function, Module};

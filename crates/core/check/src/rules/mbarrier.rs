@@ -1,4 +1,4 @@
-//! `mbarrier`: where the object lies, and when an arrival has a state (manual, section 9.7.13.15).
+//! `mbarrier`: the location of the object, and which arrivals return a state (manual, section 9.7.13.15).
 
 use crate::body::{Base, Candidate, Inst, Operand, Walker};
 use margay_isa::Space;

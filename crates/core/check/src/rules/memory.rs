@@ -1,4 +1,4 @@
-//! `ld`, `st` and their like: how wide vectors are, where cache hints go (manual, sections 9.7.9.8 to 9.7.9.11).
+//! `ld`, `st` and similar instructions: the width of vectors, and cache hints (manual, sections 9.7.9.8 to 9.7.9.11).
 
 use crate::body::{Candidate, Inst, Operand, Walker};
 use crate::report::{lacking, since};

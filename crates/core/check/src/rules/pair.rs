@@ -1,4 +1,4 @@
-//! Tensor memory belongs to single CTAs or to pairs of them: the instructions of a kernel and of what it calls agree on
+//! Tensor memory belongs to single CTAs or to pairs of them: the instructions of a kernel and its callees must agree on
 //! `.cta_group` (manual, section 9.7.16.5).
 
 use crate::body::{Facts, Walker};

@@ -1,4 +1,4 @@
-//! `ld.param` and `st.param`: which parameter may be read or written where (manual, sections 5.1.6 and 7.1).
+//! `ld.param` and `st.param`: which parameters can be read or written (manual, sections 5.1.6 and 7.1).
 
 use crate::body::{Base, Candidate, Inst, Operand, SymRef, Walker};
 use crate::{FuncKind, Verdict};

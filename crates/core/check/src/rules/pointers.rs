@@ -1,5 +1,5 @@
-//! Addresses of parameters in registers (manual, sections 5.1.6.1 and 5.1.6.4): which space they lie in, as far as plain
-//! copies within straight code show it. ptxas does not look; the text does.
+//! Addresses of parameters in registers (manual, sections 5.1.6.1 and 5.1.6.4): their state space, as far as plain
+//! copies in straight-line code show it. ptxas does not check this; the manual requires it.
 
 use crate::FuncKind;
 use crate::FxHashMap;

@@ -1,4 +1,4 @@
-//! `.pragma` (manual, section 11.4.7) and its strings (chapter 12), as ptxas has them: an unknown one is ignored, but not in
+//! `.pragma` (manual, section 11.4.7) and its strings (chapter 12), as in ptxas: unknown ones are ignored, except at
 //! module scope.
 
 use crate::{

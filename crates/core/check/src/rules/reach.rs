@@ -1,7 +1,7 @@
-//! Rules of the whole module, which concern what kernels reach (or everything, with `-c`): unresolved functions, formals that
-//! the ABI cannot pass, recursion, what needs the ABI, and limits (manual, sections 7.1, 7.1.1, 11.2 and 11.6).
+//! Rules for the whole module, applied to what kernels reach (or to everything, with `-c`): unresolved functions, parameters that
+//! the ABI cannot pass, recursion, features that need the ABI, and limits (manual, sections 7.1, 7.1.1, 11.2 and 11.6).
 //!
-//! ptxas finds these in its back end and gives no line; margay names the place.
+//! ptxas reports these from its back end without a line; margay gives the location.
 
 use super::stack_in_text;
 use crate::body::{Facts, Walker};

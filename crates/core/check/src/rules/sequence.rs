@@ -1,4 +1,4 @@
-//! The call sequence (manual, section 7.1): stores of arguments immediately before the call, loads of results immediately
+//! The call sequence (manual, section 7.1): argument stores immediately before the call, result loads immediately
 //! after it. ptxas only requires that some call has produced the result that is loaded.
 
 use crate::Verdict;

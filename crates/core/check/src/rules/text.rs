@@ -1,4 +1,4 @@
-//! What the manual's text allows although ptxas's grammar does not: such findings of the parser are warnings under `--text`.
+//! Syntax that the manual allows but ptxas rejects: such parser errors are warnings under `--text`.
 
 use margay_syntax::{
     Diagnostic, Tree,

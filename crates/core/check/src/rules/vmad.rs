@@ -1,4 +1,4 @@
-//! `vmad`: what may be negated (manual, section 9.7.18.1.3).
+//! `vmad`: which operands can be negated (manual, section 9.7.18.1.3).
 
 use crate::body::{Candidate, Inst, Operand, Walker};
 use margay_syntax::diag::{Code, Diagnostic};

@@ -1,5 +1,5 @@
-//! Addresses of 32 bits in a module of 64-bit addresses (manual, section 11.1.3): ptxas takes such an instruction for 32-bit
-//! compilation, which it no longer does.
+//! 32-bit addresses in a module with 64-bit addresses (manual, section 11.1.3): ptxas treats such an instruction as 32-bit
+//! compilation, which it no longer supports.
 
 use crate::SymRef;
 use crate::body::{Candidate, Inst, Operand, Walker};

@@ -1,5 +1,5 @@
-//! `margay abi --html`: one self-contained page. Each function is a picture: its formals on the left, the registers and the
-//! stack on the right, a line from every piece to its place that ends before the place's name. A kernel is its parameter block, sixteen bytes a row.
+//! `margay abi --html`: one self-contained page. Each function is a diagram: its parameters on the left, the registers and the
+//! stack on the right, and a line from every piece to its location. A kernel is shown as its parameter block, sixteen bytes per row.
 
 use super::{
     Abi, Place, Reg,

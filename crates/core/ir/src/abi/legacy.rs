@@ -1,9 +1,9 @@
-//! `legacy`: modules without the stack-based ABI: PTX 1.x, several returns, module-scope `.reg` and `.local` variables (manual,
+//! `legacy`: modules without the stack-based ABI: PTX 1.x, multiple return values, module-scope `.reg` and `.local` variables (manual,
 //! section 7.1.1).
 //!
-//! Everything travels in 32-bit registers, word after word, sub-word values and predicates in a register of their own, as
-//! many returns as there are. There is no stack, so what does not fit has no plan, and neither has recursion, an indirect
-//! call, or a call of a function that is not in the program (ptxas refuses the same).
+//! Everything is passed in 32-bit registers, word by word, sub-word values and predicates in a register of their own, with
+//! any number of return values. There is no stack, so values that do not fit have no plan, and neither have recursion, indirect
+//! calls, and calls to functions outside the program (ptxas rejects the same).
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
 use crate::{Callee, FuncId, Ir, Virtual, pass::recursive};

@@ -1,6 +1,6 @@
-//! Calling conventions: pure functions from a [`Signature`] to a [`Plan`] that says where every byte travels.
+//! Calling conventions: pure functions from a [`Signature`] to a [`Plan`] that assigns a location to every byte.
 //!
-//! PTX hides the convention (manual, chapter 7), so the same text can have several. An ABI only says *where*; everything
+//! PTX hides the convention (manual, chapter 7), so the same text can have several. An ABI only assigns *locations*; everything
 //! that moves bytes (call sequences, prologues, `margay abi`) is written once against the plan, and [`verify`] checks any
 //! plan: every byte once, aligned, nothing overlapping.
 
@@ -34,7 +34,7 @@ use margay_check::FormalSpace;
 use margay_isa::Type;
 use std::ops::Range;
 
-/// A formal or return as an ABI sees it.
+/// A parameter or return value as an ABI sees it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Value {
     /// Element type.
@@ -43,7 +43,7 @@ pub struct Value {
     pub vector: u8,
     /// `.reg` or `.param`.
     pub space: FormalSpace,
-    /// Bytes; 0 for an unsized array (its size is the caller's business). A predicate counts 1.
+    /// Size in bytes; 0 for an unsized array, whose size the caller determines. A predicate counts as 1.
     pub size: u32,
     /// Alignment in bytes.
     pub align: u32,
@@ -51,7 +51,7 @@ pub struct Value {
     pub array: bool,
     /// True for `[]`.
     pub is_unsized: bool,
-    /// May differ between the lanes of a warp.
+    /// Whether it may differ between the lanes of a warp.
     pub varying: bool,
 }
 
@@ -73,12 +73,12 @@ impl Value {
     }
 }
 
-/// What caller and callee agree on.
+/// The signature that caller and callee agree on.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Signature {
     /// Inputs in order.
     pub params: Vec<Value>,
-    /// Returns in order; more than one only where the stack ABI is off.
+    /// Return values in order; more than one only without the stack-based ABI.
     pub rets: Vec<Value>,
     /// `.abi_preserve N`
     pub preserve: Option<u32>,
@@ -97,7 +97,7 @@ pub struct Reg {
     pub bytes: u16,
 }
 
-/// Where bytes are at the moment of the call (or of the return).
+/// The location of bytes at the call (or at the return).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Place {
     /// In a register, from its byte 0.
@@ -116,7 +116,7 @@ pub enum Place {
     Behind(Reg),
 }
 
-/// A part of a value at a place; a value may be split.
+/// A part of a value at a location; a value may be split.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Piece {
     /// Which bytes of the value.
@@ -125,10 +125,10 @@ pub struct Piece {
     pub at: Place,
 }
 
-/// Where everything travels.
+/// The locations of all inputs and return values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Plan {
-    /// Pieces of each input. An unsized array has one `Stack` or `Space` piece with an empty range: where it starts.
+    /// The pieces of each input. An unsized array has one `Stack` or `Space` piece with an empty range, which gives its start.
     pub args: Vec<Vec<Piece>>,
     /// Pieces of each return.
     pub rets: Vec<Vec<Piece>>,
@@ -138,17 +138,17 @@ pub struct Plan {
     pub clobbers: Vec<Reg>,
 }
 
-/// Size, alignment, elements, whether an array, whether without size: of the inputs and of the returns.
+/// Size, alignment, elements, whether an array, and whether unsized, of the inputs and of the return values.
 pub type Shape = [Vec<(u32, u32, u8, bool, bool)>; 2];
 
 impl Signature {
-    /// What matters of it to those who call through a register: types do not.
+    /// The parts of the signature that matter to indirect calls; types do not.
     pub fn shape(&self) -> Shape {
         let shape = |v: &Value| (v.size, v.align, v.vector, v.array, v.is_unsized);
         [&self.params, &self.rets].map(|values| values.iter().map(shape).collect())
     }
 
-    /// Whether a caller that believes in `self` may call a function with `other`: the same sizes, alignments and kinds of
+    /// Whether a caller that expects `self` may call a function with `other`: the same sizes, alignments and kinds of
     /// values. Types do not matter.
     pub fn compatible(&self, other: &Signature) -> bool {
         self.shape() == other.shape()
@@ -158,7 +158,7 @@ impl Signature {
 /// Why an ABI has no plan for a signature.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NoPlan {
-    /// Which value, if it is one: `args[2]`.
+    /// The value, if it concerns one: `args[2]`.
     pub value: Option<String>,
     /// Why.
     pub reason: String,
@@ -193,30 +193,30 @@ pub trait Abi: Send + Sync {
     fn name(&self) -> &'static str;
     /// All registers that its plans may use.
     fn registers(&self) -> &[Reg];
-    /// Pure: the same signature yields the same plan. `lanes` is the number of lanes a vector register holds.
+    /// The plan of a signature. Pure: the same signature has the same plan. `lanes` is the number of lanes of a vector register.
     fn plan(&self, sig: &Signature, lanes: u32) -> Result<Plan, NoPlan>;
 
-    /// What no single signature tells: an ABI without a stack refuses recursion here.
+    /// Checks for whole-program restrictions: an ABI without a stack rejects recursion here.
     fn accepts(&self, _program: &Ir<Virtual>) -> Result<(), NoPlan> {
         Ok(())
     }
 
-    /// Whether values that are the same in all lanes of a call travel otherwise than others: then [`place`] finds out which are.
+    /// Whether values that are the same in all lanes of a call are passed differently: if so, [`place`] determines them.
     fn tells_uniform(&self) -> bool {
         false
     }
 
-    /// Registers that can carry inputs, in the order in which they are given out, where that is a short list. For pictures.
+    /// The registers that can carry inputs, in order of assignment, if the list is short. For diagrams.
     fn argument_registers(&self) -> Vec<Reg> {
         Vec::new()
     }
 
-    /// One line for people: what this convention is.
+    /// A one-line description of the convention.
     fn about(&self) -> &'static str {
         ""
     }
 
-    /// How people write a register.
+    /// The usual name of a register.
     fn register_name(&self, reg: Reg) -> String {
         format!("{}{}", reg.class, reg.index)
     }
@@ -229,7 +229,7 @@ pub struct FuncPlaces {
     pub plan: Plan,
     /// Offset of every frame variable from the frame's base, by [`crate::FrameId`]. Unsized formals: see [`Plan::args`].
     pub frame: Vec<u32>,
-    /// Local address of a kernel's frame, above module-scope variables; 0 in device functions, whose frames lie where they are
+    /// Local address of a kernel's frame, above module-scope variables; 0 in device functions, whose frames are placed where they are
     /// called.
     pub base: u32,
     /// Bytes of the frame, the outgoing area and buffers included.
@@ -258,7 +258,7 @@ pub struct Buffer {
 }
 
 impl FuncPlaces {
-    /// Bytes of the local window of a thread that runs this kernel with a stack of so many bytes for what it calls.
+    /// Size in bytes of the local window of a thread that runs this kernel, given the stack size for its callees.
     pub fn local_size(&self, stack: u32) -> u32 {
         let size = self.base.saturating_add(self.frame_size).saturating_add(stack);
         size.checked_next_multiple_of(16).unwrap_or(!15)

@@ -1,7 +1,7 @@
-//! Giving every formal, argument and frame variable its place.
+//! Assigns a location to every parameter, argument and frame variable.
 //!
-//! A frame, from its base upwards: the outgoing area (which the callee sees at the same place, as on the GPU, where it lies at
-//! R1), then the variables. `.param` variables whose uses all lie in one block share storage where their uses do not overlap:
+//! A frame, from its base upwards: the outgoing area (which the callee sees at the same address, as on the GPU, where it is at
+//! R1), then the variables. `.param` variables whose uses are all in one block share storage if their uses do not overlap:
 //! compilers declare fresh ones for every call.
 
 use super::{Abi, Buffer, FuncPlaces, NoPlan, Piece, Place, Plan, Signature, kernel_layout};

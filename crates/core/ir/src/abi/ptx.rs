@@ -1,7 +1,7 @@
 //! `ptx`: everything in `.param` space, PTX's own view (manual, sections 5.1.6.4 and 7.1).
 //!
-//! A call has a parameter block: inputs in order at their natural alignment, then returns, then the unsized array if there is
-//! one. No registers. This is the identity ABI: a program must compute the same under every other one.
+//! A call has a parameter block: inputs in order at their natural alignment, then return values, then the unsized array if there is
+//! one. There are no registers. This is the identity ABI: a program must compute the same results under every other one.
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
 

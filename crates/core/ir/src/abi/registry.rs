@@ -1,4 +1,4 @@
-//! The list of ABIs. A new one is a file and a line here.
+//! The list of ABIs. A new one takes a file and a line here.
 
 use super::{Abi, Legacy, Ptx, Simd, Sm, SysV};
 

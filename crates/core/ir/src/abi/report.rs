@@ -1,5 +1,5 @@
-//! What `margay abi` shows, before it is a table, JSON or a page: for every function where each byte of its formals and returns
-//! travels, what each call site passes, and for kernels the block that cuLaunchKernel is given.
+//! The data of `margay abi`, before formatting as a table, JSON or HTML: for every function, the locations of its parameters and return
+//! values and what each call site passes; for every kernel, the parameter block passed to cuLaunchKernel.
 
 use super::{Abi, NoPlan, Piece, Place, Reg, Value, kernel_layout, kernel_limit, kernel_plan};
 use crate::{Arg, CallSite, Callee, Func, Ir, Operand, VReg, Virtual, pass::mark_uniform_values, print::describe};
@@ -91,7 +91,7 @@ pub struct PieceReport {
 pub struct CallReport {
     /// 1-based line in the PTX text; 0 if unknown.
     pub line: u32,
-    /// Who is called.
+    /// The callee.
     pub callee: String,
     /// What is passed: the argument as the text has it, the formal's name, its places.
     pub args: Vec<Passed>,

@@ -1,8 +1,8 @@
 //! `simd`: the convention of the SIMD engine, in which one call serves all lanes of a warp.
 //!
-//! A uniform value travels once, in a scalar register (class `S`, 8 bytes). A varying one travels in vector registers (class
-//! `V`, up to 8 bytes a lane). A vector takes one register an element. An array of up to sixteen words (or eight fields of one
-//! or two bytes, if it is aligned to no more) is split into them; larger ones lie on the stack, in a block of lanes. A large
+//! A uniform value is passed once, in a scalar register (class `S`, 8 bytes). A varying one is passed in vector registers (class
+//! `V`, up to 8 bytes per lane). A vector takes one register per element. An array of up to sixteen words (or eight fields of one
+//! or two bytes, if its alignment is no larger) is split into them; larger ones are on the stack, in a block of lanes. A large
 //! return value is in such a block too, passed by a pointer in a scalar register.
 //! The lane mask and the stack pointer are passed in addition to the plan.
 

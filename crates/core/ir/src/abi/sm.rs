@@ -1,15 +1,15 @@
-//! `sm`: where ptxas puts parameters on the GPU, for explaining. Observed in the machine code of ptxas 13.5 for sm_80
-//! (sm_75 to sm_100 are alike), of functions that other modules may call (`-c`, `.visible`, indirect); calls inside one
-//! module are free to do otherwise. No contract of NVIDIA's.
+//! `sm`: where ptxas puts parameters on the GPU, for explanation only. Observed in the machine code of ptxas 13.5 for sm_80
+//! (sm_75 to sm_100 behave alike), for functions that other modules may call (`-c`, `.visible`, indirect); calls inside one
+//! module may differ. NVIDIA does not guarantee any of this.
 //!
-//! * R4 to R15 carry inputs: each formal as a whole takes the lowest free run of registers that is aligned to its alignment
-//!   (in words, at most 4); holes are filled by later formals. What finds no room goes to the next aligned place on the
+//! * R4 to R15 carry inputs: each parameter as a whole takes the lowest free run of registers with its alignment
+//!   (in words, at most 4); later parameters fill holes. Parameters that do not fit go to the next aligned slot on the
 //!   stack (at R1), in whole words. Unsized arrays always go there, after everything else.
-//! * A return of up to 48 bytes comes back from R4 on. For a larger one the caller passes the 32-bit local address of a buffer
-//!   in R4, before all formals.
-//! * R20:R21 hold the return address. Kept for the caller are R2, R16 to R31 but for that pair, and from R36 on every second
+//! * A return value of up to 48 bytes is in registers from R4 on. For a larger one, the caller passes the 32-bit local address of a buffer
+//!   in R4, before all parameters.
+//! * R20:R21 hold the return address. Callee-saved are R2, R16 to R31 except for that pair, and from R36 on every second
 //!   group of four.
-//! * `.abi_preserve N` keeps R2 and N registers from R16 on; the last pair of these is the return address. Formals that laid
+//! * `.abi_preserve N` preserves R2 and N registers from R16 on; the last pair of these is the return address. Parameters that laid
 //!   out consecutively take more than 48 bytes, and return values of more than 48 bytes, are then passed in a window of
 //!   other registers, whose start follows no known rule: there is no plan for these.
 

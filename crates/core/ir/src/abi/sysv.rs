@@ -1,9 +1,9 @@
 //! `sysv`: the System V convention of x86-64 hosts, for calls between host code and device functions (System V Application
 //! Binary Interface, AMD64 Architecture Processor Supplement, section 3.2.3).
 //!
-//! A scalar is INTEGER or SSE by its type; `.b128` is an `__int128`; a predicate is a `bool`. A vector is a structure of its
-//! elements. PTX does not say what a byte array holds, so its eightbytes are INTEGER, as those of a C structure of integers
-//! are; a C structure of floats of up to 16 bytes would travel in other registers. Arrays of floating elements are SSE.
+//! A scalar is INTEGER or SSE depending on its type; `.b128` is an `__int128`; a predicate is a `bool`. A vector is a structure of its
+//! elements. PTX does not define the contents of a byte array, so its eightbytes are INTEGER, like those of a C structure of integers;
+//! a C structure of floats of up to 16 bytes would use other registers. Arrays of floating-point elements are SSE.
 //! Values over 16 bytes are MEMORY: inputs on the stack, a return value through a hidden pointer in `rdi`.
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};

@@ -1,4 +1,4 @@
-//! One verifier for any ABI's plans.
+//! The verifier for the plans of all ABIs.
 
 use super::{Abi, Piece, Place, Plan, Reg, Signature, Value};
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! What is known of a memory access before it happens: a proof, or that each address must be checked.
+//! What is known of a memory access in advance: a proof that it is in bounds, or that each address must be checked.
 
 use crate::{FormalHome, FrameId, FrameRole, Func, GlobalId, Ir, MemBase, Operand, Stage};
 

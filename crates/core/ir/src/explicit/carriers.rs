@@ -1,4 +1,4 @@
-//! What crosses a call under a plan: registers and areas, in a fixed order.
+//! The registers and areas that carry values across a call under a plan, in a fixed order.
 
 use crate::abi::{Piece, Place, Plan, Reg, Signature, Value};
 

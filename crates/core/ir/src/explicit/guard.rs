@@ -1,4 +1,4 @@
-//! Which functions a call site may enter (manual, sections 9.7.13.5, 11.2.3 and 11.2.4).
+//! The functions that a call site may call (manual, sections 9.7.12.5, 11.3.2 and 11.3.3).
 
 use crate::{Builtin, CallSite, Callee, Func, FuncId, Ir, Stage, abi::Shape};
 use margay_check::FuncKind;

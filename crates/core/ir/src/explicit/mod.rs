@@ -1,13 +1,13 @@
-//! Calls and accesses made explicit: what an engine must test before one, and which bytes move from where to where.
+//! Makes calls and accesses explicit: what an engine must check first, and which bytes move where.
 //!
-//! This stage lies between a placed program and the engines. [`make`] computes it once for a function, from the plans of its
-//! ABI: an [`Interface`] is the callee's side of its calls, a [`Sequence`] is a call site. Both list [`Transfer`]s, one for
-//! each value: its home on that side, and the pieces of the plan by which it travels. A whole array is one piece or few,
-//! however large it is. Engines execute transfers and decide nothing; none of them has a convention of its own.
+//! This stage is between a placed program and the engines. [`make`] computes it once per function, from the plans of its
+//! ABI: an [`Interface`] is the callee's side of its calls, a [`Sequence`] is a call site. Both list [`Transfer`]s, one per
+//! value: its home on that side, and the pieces of the plan that carry it. A whole array is one piece or a few,
+//! regardless of its size. Engines execute transfers and decide nothing; none of them has a convention of its own.
 //!
 //! * [`access`]: the proof that a memory access needs no check, or that it needs one.
-//! * [`Target`] and [`admits`]: the guard of a call, which functions it may enter.
-//! * [`Carriers`]: what crosses in registers and areas, in a fixed order: the signature of compiled functions.
+//! * [`Target`] and [`admits`]: the guard of a call, which functions it may call.
+//! * [`Carriers`]: the registers and areas in a fixed order, which are the signature of compiled functions.
 
 mod access;
 mod carriers;

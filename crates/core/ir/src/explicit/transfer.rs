@@ -1,4 +1,4 @@
-//! The values of a call: their homes on each side, and the pieces by which they travel.
+//! The values of a call: their homes on each side, and the pieces that carry them.
 
 use super::{Carriers, Target};
 use crate::{
@@ -69,7 +69,7 @@ pub struct Interface {
 /// A call site.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Sequence {
-    /// Who is called.
+    /// The callee.
     pub target: Target,
     /// What goes to the callee, one an input formal.
     pub args: Vec<Transfer>,

@@ -1,6 +1,6 @@
-//! One function: from the flat list of resolved instructions to a control-flow graph (manual, sections 9.3 and 9.7.13).
+//! Turns the flat list of a function's resolved instructions into a control-flow graph (manual, sections 9.3 and 9.7.12).
 //!
-//! Blocks begin at labels that something jumps to and after `bra`, `brx.idx`, `ret` and `exit`. Guards on these become
+//! Blocks begin at labels that are jump targets and after `bra`, `brx.idx`, `ret` and `exit`. Guards on these become
 //! branches. Falling off the end of a body returns. Unreachable blocks are dropped; the rest are in reverse post-order,
 //! with the block that follows in the text first where there is a choice.
 

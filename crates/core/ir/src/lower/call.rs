@@ -1,4 +1,4 @@
-//! Call sites (manual, sections 7.1 and 9.7.13.5).
+//! Call sites (manual, sections 7.1 and 9.7.12.5).
 
 use super::{
     LowerError,

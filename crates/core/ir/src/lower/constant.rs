@@ -1,4 +1,4 @@
-//! Constants as bits of an operand's type (manual, section 4.5; what ptxas does with mismatched ones).
+//! Constants as bits of an operand's type (manual, section 4.5; mismatched ones as in ptxas).
 
 use margay_isa::{Kind, Ty, Type, Variant};
 

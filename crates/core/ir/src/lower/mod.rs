@@ -1,4 +1,4 @@
-//! From checked modules to one program: linking (manual, sections 11.2.3 and 11.6), then one function after another.
+//! Turns checked modules into one program: linking (manual, sections 11.2.3 and 11.6), then each function.
 //!
 //! * `link` gives every function and variable of every module its id in the program, resolving names across modules.
 //! * `body` turns one resolved body into a control-flow graph; `operand`, `call` and `constant` are its parts.

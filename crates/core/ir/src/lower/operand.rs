@@ -1,5 +1,5 @@
-//! Instructions and their operands: sorted into destinations and sources, vectors taken apart, constants as bits, spaces
-//! decided (manual, chapter 6 and section 5.1.6).
+//! Instructions and their operands: sorted into destinations and sources, vectors split, constants as bits, state spaces
+//! resolved (manual, chapter 6 and section 5.1.6).
 
 use super::{
     LowerError,

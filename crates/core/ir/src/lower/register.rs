@@ -1,4 +1,4 @@
-//! Virtual registers for the registers of a body: one for a scalar, one an element for a vector, given out at first sight.
+//! Virtual registers for the registers of a body: one per scalar, one per element of a vector, assigned at the first occurrence.
 
 use crate::{Func, VReg};
 use margay_check::{Body, RegId};

@@ -1,8 +1,8 @@
 //! Module-scope `.reg` and `.local` variables (PTX before 3.0; manual, section 7.1.1): each thread has its own, and all
-//! functions see the same ones. They live in the thread block (see [`crate::Ir::thread_block`]).
+//! functions see the same ones. They are in the thread block (see [`crate::Ir::thread_block`]).
 //!
-//! A register there is loaded before an instruction that reads it and stored after one that writes it, with plain `ld.local`
-//! and `st.local`. So no engine knows of them. Predicates are kept as words 0 and 1.
+//! Such a register is loaded before an instruction that reads it and stored after one that writes it, with plain `ld.local`
+//! and `st.local`, so engines need not know of them. Predicates are stored as the words 0 and 1.
 
 use super::{
     LowerError,

@@ -1,4 +1,4 @@
-//! Loads and stores of elements that adjoin, as compilers make them of a copy of a structure: its padding is copied with the rest.
+//! Loads and stores of adjacent elements, which compilers generate for copies of structures, including their padding.
 //! Only arithmetic may be in between.
 
 use crate::{FrameId, Func, GlobalId, Inst, MemBase, Operand, VReg};

@@ -1,4 +1,4 @@
-//! Shape of the control-flow graph: predecessors, a layout in which loops are contiguous, loops, post-dominators.
+//! The structure of the control-flow graph: predecessors, a layout in which loops are contiguous, loops, post-dominators.
 
 use crate::{BlockId, Func, Terminator};
 

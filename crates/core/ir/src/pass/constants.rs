@@ -1,4 +1,4 @@
-//! Constants in registers: where a register is only ever a constant, its readers get the constant.
+//! Constant propagation: readers of a register that is always the same constant get the constant.
 
 use crate::{Func, Operand, pass::liveness::inst_writes};
 use margay_isa::{Effect, Kind, Mod, Opcode};

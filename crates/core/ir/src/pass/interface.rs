@@ -1,10 +1,10 @@
-//! Which formals and returns hold one value for all lanes that call: the uniformity of arguments and results, over the call
+//! Which parameters and return values are the same for all calling lanes: the uniformity of arguments and results, over the call
 //! graph.
 //!
-//! The analysis is optimistic, as [`Uniformity`] is: every formal and return of a function that is only called by name begins
-//! uniform. A formal is taken back where some call site passes what may differ between the lanes that call there, a return where
-//! lanes of one call may store different values or return from different places, until nothing changes. Functions whose address
-//! is known, and those that other modules see, keep formals and returns that vary.
+//! The analysis is optimistic, like [`Uniformity`]: every parameter and return value of a function that is only called directly starts as
+//! uniform. A parameter becomes varying if some call site passes a value that may differ between its lanes, a return value if
+//! lanes of one call may store different values or return at different points, until nothing changes. Functions whose address
+//! is taken, and those visible to other modules, have varying parameters and return values.
 
 use crate::{
     Arg, Callee, FormalHome, FrameId, FrameRole, Func, FuncId, Ir, MemBase, Operand, Stage, Terminator,

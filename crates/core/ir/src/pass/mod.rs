@@ -4,13 +4,13 @@
 //! * [`reached`], [`recursive`]: the call graph.
 //! * [`Cfg`]: predecessors, layout order, loops, post-dominators.
 //! * [`Liveness`]: which registers are live where blocks begin.
-//! * [`Uniformity`]: which registers are equal over the lanes of a warp, which are affine in the lane, which blocks only part
+//! * [`Uniformity`]: which registers are the same in all lanes of a warp, which are affine in the lane, which blocks only part
 //!   of a warp may reach.
-//! * [`mark_uniform_values`]: the same of formals and returns, over the call graph.
+//! * [`mark_uniform_values`]: the same for parameters and return values, over the call graph.
 //! * [`spins`]: loops that may wait for other threads.
 //! * [`propagate_constants`]: constants in registers become operands.
-//! * [`adjacent`]: loads and stores of elements that adjoin.
-//! * [`split_after`], [`split_before`], [`branch_around`]: blocks made shorter.
+//! * [`adjacent`]: loads and stores of adjacent elements.
+//! * [`split_after`], [`split_before`], [`branch_around`]: splitting blocks.
 //! * [`Regions`]: the code between the barriers of a kernel.
 
 mod adjacent;

@@ -1,8 +1,8 @@
 //! Barrier regions: the code between the CTA barriers of a kernel (manual, section 9.7.13.1).
 //!
-//! Where every thread of a CTA reaches the same barriers in the same order, the code between two barriers can be run for one
-//! warp after another: a kernel becomes a sequence of loops over warps (loop fission at barriers). Where barriers end their
-//! blocks, [`Regions`] says which blocks a warp can execute after a barrier before it reaches the next.
+//! If every thread of a CTA reaches the same barriers in the same order, the code between two barriers can be run for one
+//! warp after another: a kernel becomes a sequence of loops over warps (loop fission at barriers). If barriers end their
+//! blocks, [`Regions`] lists the blocks that a warp can execute after a barrier before it reaches the next.
 
 use crate::{
     Arg, BlockId, Func, Inst, MemBase, Operand,

@@ -1,10 +1,10 @@
-//! How values depend on the lane: shapes, and the arithmetic of shapes that addresses are made of.
+//! How values depend on the lane: shapes, and arithmetic on shapes for addresses.
 //!
-//! A warp of a 16 x 16 block is two rows of 16 threads. In general the lanes of a warp fall into rows of 4, 8, 16 or all 32 of
-//! them along which `%tid.x` counts up, and an index is a number for each row plus a stride along it. Sums, differences and
-//! products by constants keep that form in the arithmetic of the register's width. Widening keeps it only where no lane wraps
-//! around inside a row; two more facts prove that for most indices: by how much the first value of each row is divisible, and
-//! below which power of two all values lie. Where they do not, the shape is a *hint*: code must find out at run time.
+//! A warp of a 16 x 16 block is two rows of 16 threads. In general, the lanes of a warp form rows of 4, 8, 16 or all 32 of
+//! them along which `%tid.x` increases, and an index is a base for each row plus a stride along it. Sums, differences and
+//! products with constants preserve this form in arithmetic of the register's width. Widening preserves it only if no lane wraps
+//! around inside a row; two more facts prove that for most indices: the alignment of the first value of each row, and
+//! a power of two that bounds all values. If they do not, the shape is a *hint*: code must check at run time.
 
 use crate::{MemSpace, Operand};
 use margay_isa::{Component, Effect, Kind, Mod, Opcode, Special, Var, Variant};

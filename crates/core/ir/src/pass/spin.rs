@@ -1,4 +1,4 @@
-//! Loops in which threads may wait for others: an engine must let other threads overtake those that are in them.
+//! Loops in which threads may wait for others: an engine must let other threads overtake those inside.
 
 use crate::{
     BlockId, Func, Inst, MemSpace, Operand, VReg,

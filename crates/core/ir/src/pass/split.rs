@@ -1,4 +1,4 @@
-//! Blocks made shorter, on a copy that an engine makes for itself: where some instructions must end a block, and where a guard
+//! Splits blocks, on an engine's own copy: where some instructions must end a block, and where a guard
 //! must be a branch. Instructions keep their numbers.
 
 use crate::{BlockId, Func, Inst, Terminator};

@@ -1,11 +1,11 @@
-//! Which registers are equal over the lanes that execute together, which are affine in the lane, and which blocks a part of a
+//! Which registers are the same in all lanes that execute together, which are affine in the lane, and which blocks part of a
 //! warp may execute without the rest.
 //!
-//! The analysis is optimistic: everything begins uniform, and facts are taken back until nothing changes. A branch whose
+//! The analysis is optimistic: everything starts uniform, and facts are withdrawn until nothing changes. A branch whose
 //! predicate varies is *divergent*; the blocks between it and its immediate post-dominator are reached by part of a warp. For
-//! each such block the analysis keeps which sides of which divergent branches lead to it. A register stays uniform only if all
-//! its definitions and uses lie under the very same sides (one side of a branch): then the lanes that see one definition see
-//! all of them together. This covers loops that lanes leave at different times: their uses outside lie under fewer sides.
+//! each such block, the analysis records which sides of which divergent branches lead to it. A register stays uniform only if all
+//! its definitions and uses are under exactly the same sides (one side of a branch): then the lanes that see one definition see
+//! all of them together. This covers loops that lanes leave at different times: their uses outside are under fewer sides.
 
 use crate::{
     Arg, BlockId, Func, MemBase, Operand, Terminator,

@@ -32,7 +32,7 @@ fn broken(change: impl FnOnce(&mut Func)) -> String {
 
 #[test]
 fn blocks_and_terminators() {
-    assert!(broken(|f| f.blocks[0].term = Terminator::Jump(BlockId(9))).contains("no block"));
+    assert!(broken(|f| f.blocks[0].term = Terminator::Jump(BlockId(9))).contains("not a block"));
     assert!(broken(|f| f.blocks[0].term = Terminator::Ret).contains("no predecessor"));
     let twice = broken(|f| f.blocks[1].insts = f.blocks[0].insts);
     assert!(twice.contains("shared"), "{twice}");

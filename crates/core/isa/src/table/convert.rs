@@ -1,7 +1,7 @@
 //! Conversion: `cvt` and `cvt.pack` (manual, sections 9.7.9.21 and 9.7.9.22).
 //!
-//! Which rounding a pair of types takes is told by the rows: `.rni` and its like where a fraction is cut off, `.rn` and its
-//! like where precision is lost, none where the value stays as it is.
+//! The rows determine the rounding of a pair of types: `.rni` and similar where a fraction is dropped, `.rn` and
+//! similar where precision is lost, none where the value is preserved.
 
 use super::class::*;
 use crate::{Effect::Pure, Mod as M, Ty::*, Type::*, Var::*, *};

@@ -1,8 +1,8 @@
 //! Asynchronous copies: `cp.async`, bulk and tensor copies, reductions and prefetches (manual, sections 9.7.9.25 to 9.7.9.27).
 //!
-//! The spaces on these instructions are those of the destination and of the source, in this order, and every address says
-//! here in which it lies. An operand that belongs to a modifier (`cache-policy`, `ctaMask`) stands there exactly when the
-//! modifier does.
+//! The state spaces on these instructions are those of the destination and of the source, in this order, and every address row
+//! here names its space. An operand that belongs to a modifier (`cache-policy`, `ctaMask`) is present exactly when the
+//! modifier is.
 
 use super::{class::*, target::*};
 use crate::{Effect::Memory, Mod as M, Type::*, Var::{T}, *};

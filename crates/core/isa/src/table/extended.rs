@@ -1,6 +1,6 @@
 //! Extended-precision integer arithmetic: the carry flag CC.CF (manual, section 9.7.2).
 //!
-//! The manual gives every 64-bit form to PTX ISA 4.3; ptxas asks that of `.cc` only (see [`COMMON`]).
+//! According to the manual, all 64-bit forms require PTX ISA 4.3; ptxas requires it only for `.cc` (see [`COMMON`]).
 
 use super::class::*;
 use crate::{Effect::Pure, Mod as M, Type::*, Var::*, *};

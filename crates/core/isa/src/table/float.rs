@@ -1,7 +1,7 @@
 //! Floating-point arithmetic in single and double precision (manual, section 9.7.3).
 //!
 //! Up to PTX ISA 1.3 the roots, quotients and transcendental functions had no `.approx` and no rounding; those spellings are
-//! rows of their own, refused from 1.4 on.
+//! separate rows, rejected since 1.4.
 
 use super::{class::*, half};
 use crate::{Effect::Pure, Mod as M, Type::*, Var::*, *};

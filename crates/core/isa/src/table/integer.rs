@@ -1,4 +1,4 @@
-//! Integer arithmetic (manual, section 9.7.1). Opcodes that floating point has too gather their rows here.
+//! Integer arithmetic (manual, section 9.7.1). Opcodes with floating-point forms collect their rows here.
 
 use super::{alternate, class::*, extended, float, half, mixed};
 use crate::{Effect::Pure, Mod as M, Ty::*, Type::*, Var::*, *};

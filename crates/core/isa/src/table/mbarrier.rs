@@ -1,6 +1,6 @@
 //! `mbarrier` objects (manual, section 9.7.13.15).
 //!
-//! Without a space the address is generic, yet a variable that is named must be one of `.shared`, save for `check_layout`.
+//! Without a state space the address is generic, but a named variable must be in `.shared`, except for `check_layout`.
 
 use super::target::F107;
 use crate::{Effect::Memory, Mod as M, Type::*, Var::T, *};

@@ -1,6 +1,6 @@
 //! Accesses to multicast memory (manual, section 9.7.9.14), and the bulk copies to it (sections 9.7.9.26 and 9.7.9.27).
 //!
-//! A vector of packed or narrow floats has 32, 64 or 128 bits in all; integers and `.f64` come alone.
+//! A vector of packed or narrow floats has 32, 64 or 128 bits in total; integers and `.f64` are scalar.
 
 use super::{class::*, copy::{MULTIMEM_BULK, MULTIMEM_NOFTZ, MULTIMEM_REDUCE}, target::*};
 use crate::{Effect::Memory, Mod as M, Type::*, Var::T, *};

@@ -1,4 +1,4 @@
-//! Barriers and fences (manual, sections 9.7.13.1 to 9.7.13.4), and what waits for other grids (9.7.13.13).
+//! Barriers and fences (manual, sections 9.7.13.1 to 9.7.13.4), and instructions that wait for other grids (9.7.13.13).
 
 use super::class::*;
 use crate::{Effect::*, Mod as M, Ty::*, Type::*, *};

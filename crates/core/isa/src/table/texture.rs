@@ -1,7 +1,7 @@
 //! Texture instructions (manual, section 9.7.10).
 //!
-//! Coordinates that a geometry does not use are ignored: `.3d` and cubes have four. Before arrays' coordinates stands the
-//! layer. In independent mode a sampler is named, in unified mode none. Offsets `e` are integers, the reference `f` of a depth
+//! Coordinates that a geometry does not use are ignored: `.3d` and cubes have four. For arrays, the layer precedes the coordinates.
+//! In independent mode a sampler is required, in unified mode not allowed. Offsets `e` are integers, the reference `f` of a depth
 //! comparison is a float; forms without either are older.
 
 use super::class::UNI;

@@ -1,7 +1,7 @@
 //! Video instructions, scalar and SIMD (manual, section 9.7.18).
 //!
 //! All operands are 32-bit registers; a selector after a register names the byte or half-word that participates, and the types
-//! on the instruction say how it is extended. ptxas takes `c` without a selector on `d` too (the merge then replaces all of
+//! on the instruction determine how it is extended. ptxas also accepts `c` without a selector on `d` (the merge then replaces all of
 //! `d`), and immediates in scalar forms but not in SIMD ones.
 
 use super::class::*;

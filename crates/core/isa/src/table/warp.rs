@@ -1,4 +1,4 @@
-//! What the lanes of a warp do together (manual, sections 9.7.13.8 to 9.7.13.14).
+//! Operations that the lanes of a warp perform together (manual, sections 9.7.13.8 to 9.7.13.14).
 
 use super::class::*;
 use crate::{Effect::*, Mod as M, Ty::*, Type::*, Var::*, *};

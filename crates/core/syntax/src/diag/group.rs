@@ -1,4 +1,4 @@
-//! Many findings alike: the first few, and how many more there are.
+//! Groups repeated diagnostics: the first few, and the number of the others.
 
 use super::{Code, Diagnostic, Severity};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! What margay says about a module: [`Diagnostic`], a value with a code, places and suggestions. Rendering is elsewhere.
+//! The [`Diagnostic`] type: a code, locations and suggestions. Rendering is elsewhere.
 
 mod code;
 mod group;
@@ -11,56 +11,56 @@ pub use nearest::nearest;
 
 use crate::Span;
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// Additional fact, changes nothing.
+    /// Additional information.
     Note,
-    /// Legal for ptxas, but forbidden by the text or probably a mistake.
+    /// Accepted by ptxas, but forbidden by the manual or probably a mistake.
     Warning,
-    /// ptxas would refuse the module (or the text does, under `--text` and `--strict`).
+    /// Rejected by ptxas (or by the manual, under `--text` and `--strict`).
     Error,
 }
 
-/// A place with a few words about it. The first label of a diagnostic is the primary one (the caret).
+/// A location with a short text. The first label of a diagnostic is the primary one (the caret).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
     /// Where.
     pub span: Span,
-    /// What is there: "this is `.f32`"; may be empty for the primary place.
+    /// A description, such as "this is `.f32`"; may be empty for the primary location.
     pub text: String,
 }
 
-/// A change of the text that would help.
+/// A suggested change to the text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Suggestion {
     /// "write `.ftz`"
     pub message: String,
     /// Replacements, in order of position, not overlapping.
     pub edits: Vec<(Span, String)>,
-    /// True if `--fix` may apply it without asking.
+    /// True if it is safe, so that `--fix` applies it.
     pub machine_applicable: bool,
 }
 
-/// One finding: the cause, said once, at its place.
+/// One finding: its cause, reported once, at its location.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
-    /// The published code.
+    /// The code.
     pub code: Code,
     /// Its severity here; lints may be raised or lowered.
     pub severity: Severity,
-    /// One line: the operand, what was found, what was wanted.
+    /// One line: the operand, what was found, what was expected.
     pub message: String,
-    /// Places; the first is the primary one and always exists.
+    /// Locations; the first is the primary one and always exists.
     pub labels: Vec<Label>,
     /// Further facts, one line each.
     pub notes: Vec<String>,
-    /// What to do about it.
+    /// Suggestions.
     pub suggestions: Vec<Suggestion>,
 }
 
 impl Diagnostic {
-    /// A finding at a place, with the severity that its code has by default.
+    /// A finding at a location, with the default severity of its code.
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             code,
@@ -72,38 +72,38 @@ impl Diagnostic {
         }
     }
 
-    /// Words at the primary place.
+    /// Adds a text at the primary location.
     pub fn here(mut self, text: impl Into<String>) -> Diagnostic {
         self.labels[0].text = text.into();
         self
     }
 
-    /// A second place.
+    /// Adds a second location.
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.labels.push(Label { span, text: text.into() });
         self
     }
 
-    /// A further fact.
+    /// Adds a further fact.
     pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
         self.notes.push(text.into());
         self
     }
 
-    /// Advice without an edit.
+    /// Adds advice without an edit.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
         self.suggestions.push(Suggestion { message: text.into(), edits: Vec::new(), machine_applicable: false });
         self
     }
 
-    /// A replacement that is surely right.
+    /// Adds a safe replacement.
     pub fn fix(mut self, span: Span, with: impl Into<String>, message: impl Into<String>) -> Diagnostic {
         let edits = vec![(span, with.into())];
         self.suggestions.push(Suggestion { message: message.into(), edits, machine_applicable: true });
         self
     }
 
-    /// The primary place.
+    /// The primary location.
     pub fn span(&self) -> Span {
         self.labels[0].span
     }

@@ -1,4 +1,4 @@
-//! Did you mean ...?
+//! Suggestions of similar names.
 
 /// The candidate that is nearest to what was written, if it is near enough: a third of the letters may differ. Swapped
 /// neighbors count as one difference. Of equally near ones the first.

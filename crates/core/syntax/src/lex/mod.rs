@@ -1,8 +1,8 @@
-//! Text to tokens (sections 4.1 to 4.5). One token at a time, no allocation; comments are noted by the way.
+//! The lexer (sections 4.1 to 4.5). It returns one token at a time without allocation, and records comments.
 //!
-//! Tokens are cut as ptxas cuts them, by longest match without regard to what follows: `0f3F80` is `0` and `f3F80`, `5%3` is `5`
-//! and the name `%3`. What is plainly meant as one thing but is not a token (`0f3F80`, `5ull`, `–1` with a typographic dash)
-//! becomes the token that was meant, with a diagnostic, so that parsing goes on.
+//! Tokens are split as in ptxas, by longest match without regard to what follows: `0f3F80` is `0` and `f3F80`, `5%3` is `5`
+//! and the name `%3`. Text with an obvious meaning that is not a token (`0f3F80`, `5ull`, `–1` with a typographic dash)
+//! becomes the intended token, with a diagnostic, so that parsing can continue.
 
 mod number;
 mod strange;

@@ -1,4 +1,4 @@
-//! Numbers (section 4.5): decimal, octal, hexadecimal, binary, and floats written as numbers or as bits.
+//! Numbers (section 4.5): decimal, octal, hexadecimal and binary integers, and floats as decimals or bits.
 
 use super::{DIGIT, FOLLOW, HEX, Lexer, T, is};
 use crate::{Code, Diagnostic, Span};

@@ -1,4 +1,4 @@
-//! Constant expressions (section 4.5.4), with a stack of operators in place of recursion.
+//! Constant expressions (section 4.5.4), parsed with an operator stack instead of recursion.
 
 use super::{Parser, Reported, Result};
 use crate::lex::{T, Token};

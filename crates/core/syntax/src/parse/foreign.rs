@@ -1,4 +1,4 @@
-//! What other languages write where PTX has something else: named in the error with what to write instead.
+//! Syntax of other languages: errors name its PTX equivalent.
 
 /// What PTX has instead of a statement of C++ that begins with this word.
 pub(super) fn statement(word: &str) -> Option<&'static str> {

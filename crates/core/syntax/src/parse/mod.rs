@@ -1,12 +1,12 @@
 //! Text to [`Tree`].
 //!
-//! A hand-written parser of one token of look-ahead over the grammar that ptxas 13.5 accepts (found by asking it; the manual gives
-//! no grammar). What fails is reported once and skipped up to the end of its statement; a forgotten semicolon or comma is put
-//! back in thought, so that nothing after it is lost. Nothing here recurses over the nesting of the text: blocks are flat in the
-//! tree, expressions have a stack of their own, initializers stop at [`NESTED_BRACES`].
+//! A hand-written parser with one token of look-ahead for the grammar that ptxas 13.5 accepts (found by experiment; the manual gives
+//! no grammar). An error is reported once and skipped up to the end of its statement; a missing semicolon or comma is
+//! assumed to be present, so that nothing after it is lost. Nothing here recurses over the nesting of the text: blocks are flat in the
+//! tree, expressions use an explicit stack, initializers stop at [`NESTED_BRACES`].
 //!
 //! What the grammar leaves to `check`: `.ptr` on parameters of a `.func`, `.reg` parameters of a kernel, unknown modifiers and
-//! suffixes (`%r1.foo`), missing spaces (`.u32 x;`), initializers where none may be, casts other than `.s64` and `.u64`.
+//! suffixes (`%r1.foo`), missing spaces (`.u32 x;`), initializers where they are not allowed, casts other than `.s64` and `.u64`.
 
 mod body;
 mod expr;

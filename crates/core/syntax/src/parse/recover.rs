@@ -1,4 +1,4 @@
-//! How faults are reported and where reading goes on.
+//! Error reporting and recovery.
 
 use super::{ERRORS, Parser, Reported, word};
 use crate::lex::T;

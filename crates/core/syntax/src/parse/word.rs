@@ -1,4 +1,4 @@
-//! The dotted words that the grammar gives a place of their own (section 4.3.1), and what strangers write for them.
+//! The dotted keywords of the grammar (section 4.3.1), and common substitutes from other languages.
 
 /// What a dotted word begins or belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,8 @@
 //! The printer: a tree back to text, in one canonical layout, with all comments.
 //!
-//! One statement a line, four blanks an indentation, operands in a column, labels one step to the left, at most one empty line, long
+//! One statement per line, indentation by four spaces, operands in a column, labels one step to the left, at most one empty line, long
 //! lists wrapped. Only white space changes, and the order of modifiers if the caller requests it; the tokens stay unchanged. So
-//! [`format`] of its own result changes nothing, and the result means what the text meant.
+//! [`format`] is idempotent and preserves the meaning of the text.
 
 mod line;
 

@@ -177,7 +177,7 @@ mod tests {
         ] {
             assert_eq!(of(from).as_deref(), Ok(to), "{from}");
         }
-        assert!(of("--tool leakcheck a").unwrap_err().contains("no tool"));
+        assert!(of("--tool leakcheck a").unwrap_err().contains("unknown tool"));
         assert!(of("--no-such-thing a").unwrap_err().contains("--no-such-thing"));
         assert!(of("--tool").unwrap_err().contains("requires a value"));
     }

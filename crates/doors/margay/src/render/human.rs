@@ -10,7 +10,7 @@ const NEAR: u32 = 40;
 
 /// A message with places.
 pub struct Message<'a> {
-    /// How bad it is.
+    /// The severity of a diagnostic.
     pub severity: Severity,
     /// A published code, if it has one.
     pub code: Option<&'a str>,
@@ -22,7 +22,7 @@ pub struct Message<'a> {
     pub labels: Vec<(Span, &'a str)>,
     /// Further facts.
     pub notes: &'a [String],
-    /// What to do about it.
+    /// Suggestions.
     pub suggestions: &'a [Suggestion],
 }
 

@@ -1,4 +1,4 @@
-//! Addresses: bases, spaces and symbols.
+//! Errors in addresses: bases, state spaces and symbols.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Constants that a type or a row cannot take.
+//! Constants that a type or a row does not accept.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Mnemonics that no row has, and what a row does not take there.
+//! Mnemonics without a row, and modifiers that a row does not accept.
 
 use super::*;
 

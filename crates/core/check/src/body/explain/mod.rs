@@ -1,4 +1,4 @@
-//! What is said when an instruction does not fit: always the operand, what was found, what was wanted, and where the other
+//! The diagnostics for instructions that do not fit: always the operand, what was found, what was expected, and where the other
 //! half of the information is known. Nothing here runs for a valid module.
 
 mod address;

@@ -1,4 +1,4 @@
-//! Names that nothing has, or that something of another kind has.
+//! Undeclared names, and names of a different kind.
 
 use super::*;
 

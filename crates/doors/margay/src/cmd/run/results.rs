@@ -203,7 +203,7 @@ mod tests {
         let a = iota(&[3, 4]);
         assert_eq!(shown(&a, "7[1..,..2]"), "argument 7: s32[3,4]\n  [1,0] 4 5\n  [2,0] 8 9\n");
         assert_eq!(shown(&a, "7[2,3]"), "argument 7: s32[3,4]\n  [2,3] 11\n");
-        assert!(shown(&a, "7[0..5]").contains("outside of s32[3,4]"));
+        assert!(shown(&a, "7[0..5]").contains("outside s32[3,4]"));
         assert!(shown(&a, "7[0,0,0]").contains("2 dimensions"));
         assert_eq!(shown(&iota(&[20]), "0[15..18]"), "argument 0: s32[20]\n  [15] 15 16 17\n");
         assert!(shown(&iota(&[100]), "0").contains("... 36 more elements"));
