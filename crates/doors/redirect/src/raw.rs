@@ -117,7 +117,7 @@ pub extern "C" fn la_activity(_cookie: *mut usize, flag: c_uint) {
 
 fn report_error(path: &Path, error: &io::Error) {
     eprintln!(
-        "margay: the CUDA runtime inside {} cannot be replaced ({error}); build with `-cudart shared`, for example with \
+        "margay: the CUDA runtime in {} cannot be replaced ({error}); build with `-cudart shared`, for example with \
          NVCC_APPEND_FLAGS='-cudart shared'",
         path.display()
     );

@@ -83,7 +83,7 @@ fn a_program_runs_on_the_runtime_of_its_release() {
 #[test]
 fn functions_that_are_shorter_than_a_jump_are_led_by_their_padding() {
     let program = compile("short", "standin.c", &["-DRELEASE=13", "-DSHORT"]);
-    check(&run(&program, &[]), &["9 functions led"]);
+    check(&run(&program, &[]), &["9 functions redirected"]);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_fault_makes_a_program_fail_that_does_not_look_at_errors() {
     let failed = run_with(&program, &[], &[("MARGAY_FAULT_EXIT", "7")]);
     let err = String::from_utf8_lossy(&failed.stderr);
     assert_eq!(failed.status.code(), Some(7), "{err}");
-    assert!(err.contains("1 launch failed: out of bounds") && err.contains("is made 7"), "{err}");
+    assert!(err.contains("1 launch failed: out of bounds") && err.contains("changed it to 7"), "{err}");
     let kept = run(&program, &[]);
     assert_eq!(kept.status.code(), Some(0), "{}", String::from_utf8_lossy(&kept.stderr));
 }

@@ -214,9 +214,9 @@ impl<'a> Walker<'a, '_> {
         let names: Vec<String> = c.wants.iter().map(|w| w.opnd.name.to_owned()).collect();
         let form = format!("its operands are `{}`", names.join(", "));
         let given = match ops.len() {
-            0 => "none found".to_owned(),
-            1 => "1 is given".to_owned(),
-            n => format!("{n} are given"),
+            0 => "found none".to_owned(),
+            1 => "found 1".to_owned(),
+            n => format!("found {n}"),
         };
         let message = format!("`{name}` takes {wants}, {given}");
         let d = if ops.len() < c.min {

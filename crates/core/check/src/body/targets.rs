@@ -145,7 +145,7 @@ impl Walker<'_, '_> {
     fn hidden_by_other(&mut self, span: Span, label: Span) {
         let name = self.tree.str(span);
         let what = if self.module.symbol(name).is_some() { "declared by the module" } else { "a special register" };
-        let message = format!("`{name}` refers to {what} before the label of this name");
+        let message = format!("`{name}` is {what} before the label of this name");
         let d = Diagnostic::new(Code::OperandKind, span, message).label(label, "the label");
         self.report.push(d.help("rename the label"));
     }

@@ -159,7 +159,7 @@ fn unknown(text: &str, span: Span) -> Diagnostic {
         (!near.is_empty()).then(|| crate::report::list(&near, "and"))
     });
     if let Some(near) = by_number {
-        d = d.here(format!("the nearest targets are {near}"));
+        d = d.here(format!("nearest targets: {near}"));
     } else if let Some(near) = nearest(text, names.iter().map(String::as_str).chain(TARGET_OPTIONS.map(|o| o.0))) {
         d = d.here(format!("did you mean `{near}`?"));
     }

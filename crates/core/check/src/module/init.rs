@@ -58,7 +58,7 @@ fn property(tree: &Tree, ty: Type, name: u32, value: u32) -> Option<Diagnostic> 
     };
     let d = Diagnostic::new(Code::InitializerType, span, message);
     let near = nearest(if span == name.span { field } else { found }, known.iter().copied());
-    let d = d.note(format!("there are {}", known.join(", ")));
+    let d = d.note(format!("expected one of {}", known.join(", ")));
     Some(match near {
         Some(near) => d.fix(span, near, format!("write `{near}`")),
         None => d,

@@ -33,7 +33,7 @@ const NEEDS_SWAP: &[Need] = needs!(t(B64, 1, 2, 12), t(B64, 2, 0, 20).with(IN_SH
 const NEEDS_SUM: &[Need] = needs!(t(U64, 1, 2, 12), t(U64, 2, 0, 20).with(IN_SHARED), t(F32, 2, 0, 20), t(F64, 5, 0, 60));
 const NEEDS_EXTREME: &[Need] = needs!(t(U64, 3, 1, 32), t(S64, 3, 1, 32));
 
-pub static ATOM: Op = op("atom", "9.7.13.5", Memory, "Read, modify and write memory as one; give the old value.", &[
+pub static ATOM: Op = op("atom", "9.7.13.5", Memory, "Atomically read, modify and write memory; return the old value.", &[
     form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&BITWISE), opt(&HINT), T.of(BITS32)], &[D, addr(), B, POLICY]).ptx(1, 1).sm(11).only(NEEDS_BITS).rules(HINTED),
     form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Exch), opt(&HINT), T.of(BITS32)], &[D, addr(), B, POLICY]).ptx(1, 1).sm(11).only(NEEDS_SWAP).rules(HINTED),
     form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Cas), T.of(BITS32)], &[D, addr(), B, C]).ptx(1, 1).sm(11).only(NEEDS_SWAP).rules(HINTED),
@@ -51,7 +51,7 @@ pub static ATOM: Op = op("atom", "9.7.13.5", Memory, "Read, modify and write mem
     form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&GLOBAL), req(&ADD_MIN_MAX), one(M::Noftz), opt(&HINT), req(&VEC16), T.of(&[F16, Bf16])], &[VD, addr(), VB, POLICY]).ptx(8, 1).sm(90).only(NEEDS).rules(HINTED),
     form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&GLOBAL), req(&ADD_MIN_MAX), one(M::Noftz), opt(&HINT), req(&VEC4), T.of(&[F16x2, Bf16x2])], &[VD, addr(), VB, POLICY]).ptx(8, 1).sm(90).only(NEEDS).rules(HINTED),
 ]);
-pub static RED: Op = joined!("red", Memory, "Read, modify and write memory as one.",
+pub static RED: Op = joined!("red", Memory, "Atomically read, modify and write memory.",
     rows("9.7.13.6", &[
         form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&BITWISE), opt(&HINT), T.of(BITS32)], &[addr(), B, POLICY]).ptx(1, 2).sm(11).only(NEEDS_BITS).rules(HINTED),
         form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Add), opt(&HINT), T.of(&[U32, S32, U64, F32, F64])], &[addr(), B, POLICY]).ptx(1, 2).sm(11).only(NEEDS_SUM).rules(HINTED),

@@ -27,7 +27,7 @@ pub static SHFL: Op = joined!("shfl", Warp, "Exchange values between the lanes o
     ]));
 
 static PRMT_MODE: Class = Class::new("permutation", &[M::F4e, M::B4e, M::Rc8, M::Ecl, M::Ecr, M::Rc16]);
-pub static PRMT: Op = op("prmt", "9.7.9.7", Pure, "Pick bytes from a register pair.", &[
+pub static PRMT: Op = op("prmt", "9.7.9.7", Pure, "Select bytes from a register pair.", &[
     form(&[T.of(&[B32]), opt(&PRMT_MODE)], &[d(T), a(T), b(T), c(T)]).ptx(2, 0).sm(20),
 ]);
 
@@ -140,24 +140,24 @@ static CACHE_LEVEL: Class = Class::new("cache level", &[M::L1, M::L2]);
 static PREFETCH_SPACE: Class = Class::new("state space", &[M::Global, M::Local]);
 static PREFETCH_EVICT: Class = Class::new("L2 eviction priority", &[M::L2EvictLast, M::L2EvictNormal]);
 static TENSORMAP_SPACE: Class = Class::new("state space", &[M::Const, M::Param]);
-pub static PREFETCH_: Op = op("prefetch", "9.7.9.15", Memory, "Bring a line into a cache.", &[
+pub static PREFETCH_: Op = op("prefetch", "9.7.9.15", Memory, "Prefetch a line into a cache.", &[
     form(&[opt(&PREFETCH_SPACE), req(&CACHE_LEVEL)], &[addr()]).ptx(2, 0).sm(20),
     form(&[one(M::Global), req(&PREFETCH_EVICT)],    &[addr()]).ptx(7, 4).sm(80),
     form(&[req(&PREFETCH_EVICT)],                    &[addr()]).ptx(7, 4).sm(80), // not in the manual
     form(&[opt(&GLOBAL), one(M::L1B32), one(M::ValidAddr)], &[addr()]).ptx(9, 4).sm(90),
     form(&[opt(&TENSORMAP_SPACE), one(M::Tensormap)], &[addr()]).ptx(8, 0).sm(90),
 ]);
-pub static PREFETCHU: Op = op("prefetchu", "9.7.9.15", Memory, "Bring a line into the uniform cache.", &[
+pub static PREFETCHU: Op = op("prefetchu", "9.7.9.15", Memory, "Prefetch a line into the uniform cache.", &[
     form(&[one(M::L1)], &[addr()]).ptx(2, 0).sm(20),
 ]);
-pub static APPLYPRIORITY: Op = op("applypriority", "9.7.9.16", Memory, "Change the eviction priority of a line.", &[
+pub static APPLYPRIORITY: Op = op("applypriority", "9.7.9.16", Memory, "Change the eviction priority of a cache line.", &[
     form(&[opt(&GLOBAL), one(M::L2EvictNormal)], &[addr(), imm(Is(U32)).named("size").values(&[128])]).ptx(7, 4).sm(80),
     form(&[one(M::Async), one(M::Bulk), opt(&GLOBAL), one(M::BulkGroup), one(M::L2EvictNormal)], &[addr(), src(Is(U32)).named("size")])
         .fixed(2).ptx(9, 4).targets(&[Target::family(107)]),
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&super::copy::DIM), opt(&GLOBAL), one(M::BulkGroup), one(M::L2EvictNormal)], &[super::copy::tensor()])
         .fixed(3).ptx(9, 4).targets(&[Target::family(107)]),
 ]);
-pub static DISCARD: Op = op("discard", "9.7.9.17", Memory, "Drop a line without writing it back.", &[
+pub static DISCARD: Op = op("discard", "9.7.9.17", Memory, "Discard a cache line without writing it back.", &[
     form(&[opt(&GLOBAL), one(M::L2)], &[addr(), imm(Is(U32)).named("size").values(&[128])]).ptx(7, 4).sm(80),
 ]);
 static PRIMARY: Class = Class::new("primary priority", &[M::L2EvictLast, M::L2EvictNormal, M::L2EvictFirst, M::L2EvictUnchanged]);

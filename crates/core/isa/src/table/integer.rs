@@ -20,12 +20,12 @@ pub static SUB: Op = joined!("sub", Pure, "`d = a - b`; integers wrap unless `.s
         form(&[one(M::Sat), T.of(&[S32])],        &[d(T), a(T), b(T)]),
         form(&[opt(&SAT), T.of(&[U8x4, S8x4])],   &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
     ]), extended::SUB_CC, float::SUB, half::SUB, mixed::SUB, mixed::SUB_PACKED, alternate::SUB);
-pub static MUL: Op = joined!("mul", Pure, "`d = a * b`, or a half of the product, or all of it.",
+pub static MUL: Op = joined!("mul", Pure, "`d = a * b`, with half of the product or all of it.",
     rows("9.7.1.3", &[
         form(&[req(&HI_LO), T.of(INT)],           &[d(T), a(T), b(T)]).fixed(1),
         form(&[one(M::Wide), T.of(&[U16, U32, S16, S32])], &[dst(Wide(T)), a(T), b(T)]).fixed(1),
     ]), float::MUL, half::MUL, mixed::MUL_PACKED, alternate::MUL);
-pub static MAD: Op = joined!("mad", Pure, "`d = a * b + c` with a half of the product, or all of it.",
+pub static MAD: Op = joined!("mad", Pure, "`d = a * b + c` with half of the product or all of it.",
     rows("9.7.1.4", &[
         form(&[req(&HI_LO), T.of(INT)],           &[d(T), a(T), b(T), c(T)]).fixed(1),
         form(&[one(M::Wide), T.of(&[U16, U32, S16, S32])], &[dst(Wide(T)), a(T), b(T), src(Wide(T)).named("c")]).fixed(1),
@@ -76,7 +76,7 @@ pub static MAX: Op = joined!("max", Pure, "The larger of `a` and `b`.",
         form(&[T.of(&[U8x4])],                    &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
         form(&[opt(&RELU), T.of(&[S8x4])],        &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
     ]), float::MAX, half::MAX);
-pub static POPC: Op = op("popc", "9.7.1.14", Pure, "The number of one bits.", &[
+pub static POPC: Op = op("popc", "9.7.1.14", Pure, "The number of set bits.", &[
     form(&[T.of(BITS32)],                         &[dst(Is(U32)), a(T)]).ptx(2, 0).sm(20),
 ]);
 pub static CLZ: Op = op("clz", "9.7.1.15", Pure, "The number of leading zeros.", &[

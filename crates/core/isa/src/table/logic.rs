@@ -22,18 +22,18 @@ pub static NOT: Op = op("not", "9.7.8.4", Pure, "Bitwise complement.", &[
 pub static CNOT: Op = op("cnot", "9.7.8.5", Pure, "`d = a == 0 ? 1 : 0`.", &[
     form(&[T.of(BITS)],                          &[d(T), a(T)]),
 ]);
-pub static LOP3: Op = op("lop3", "9.7.8.6", Pure, "Any logical function of three inputs, by its truth table.", &[
+pub static LOP3: Op = op("lop3", "9.7.8.6", Pure, "Any bitwise function of three inputs, given by its truth table.", &[
     form(&[T.of(&[B32])],                        &[d(T).sink(), a(T), b(T), c(T), imm(Is(U32)).named("immLut")]).ptx(4, 3).sm(50),
     form(&[req(&LOP3_BOOL), T.of(&[B32])],       &[d(T).paired(Is(Pred)).sink(), a(T), b(T), c(T), imm(Is(U32)).named("immLut"), src(Is(Pred)).named("q")]).ptx(8, 2).sm(70),
 ]);
 static LOP3_BOOL: Class = Class::new("combination", &[M::Or, M::And]);
-pub static SHF: Op = op("shf", "9.7.8.7", Pure, "Shift the 64 bits of `b` and `a`; keep one half.", &[
+pub static SHF: Op = op("shf", "9.7.8.7", Pure, "Shift the 64 bits of `b` and `a`; return one half.", &[
     form(&[req(&DIRECTION), req(&CLAMP_WRAP), T.of(&[B32])], &[d(T), a(T), b(T), src(Is(U32)).named("c")]).fixed(1).ptx(3, 1).sm(32),
 ]);
 static DIRECTION: Class = Class::new("direction", &[M::L, M::R]);
 pub static SHL: Op = op("shl", "9.7.8.8", Pure, "Shift left.", &[
     form(&[T.of(BITS)],                          &[d(T), a(T), COUNT]),
 ]);
-pub static SHR: Op = op("shr", "9.7.8.9", Pure, "Shift right; signed types keep the sign.", &[
+pub static SHR: Op = op("shr", "9.7.8.9", Pure, "Shift right; arithmetic for signed types.", &[
     form(&[T.of(&[B16, B32, B64, U16, U32, U64, S16, S32, S64])], &[d(T), a(T), COUNT]),
 ]);

@@ -145,5 +145,5 @@ static CONDITIONAL: Rows = rows("9.7.15.16.19", &[
     form(&[one(M::TryWait), one(M::Parity), one(M::PhaseConditional), req(&WAITING), req(&CTA_CLUSTER), opt(&SHARED), T.of(&[B64])],  &[done(), addr(), parity(), hint().opt()]).fixed(2).ptx(9, 3).sm(90).rules(&[Rule::SharedVariable]),
 ]);
 
-pub static MBARRIER: Op = joined!("mbarrier", Memory, "Initialise, arrive at, and wait for barrier objects in shared memory.",
+pub static MBARRIER: Op = joined!("mbarrier", Memory, "Initialize, arrive at, and wait for barrier objects in shared memory.",
     INIT, INVAL, EXPECT_TX, COMPLETE_TX, ARRIVE, ARRIVE_DROP, WAIT, PENDING_COUNT, CHECK_LAYOUT, PRIMARY, CONDITIONAL);

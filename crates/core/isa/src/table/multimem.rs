@@ -93,7 +93,7 @@ static ASYNC: Rows = rows("9.7.10.13", &[
 ]);
 static GPU_SYS: Class = Class::new("scope", &[M::Gpu, M::Sys]);
 
-pub static MULTIMEM: Op = joined!("multimem", Memory, "Load reduced, store or reduce the replicas of multicast memory.",
+pub static MULTIMEM: Op = joined!("multimem", Memory, "Load a reduction of, store to, or reduce into the replicas of multicast memory.",
     LD_REDUCE, ST, RED, ASYNC, MULTIMEM_BULK, MULTIMEM_REDUCE, MULTIMEM_NOFTZ);
 
 /// Targets of `tensormap.replace`.
@@ -144,4 +144,4 @@ static QUERY_CANCEL: Rows = rows("9.7.13.18", &[
     form(&[one(M::QueryCancel), one(M::GetFirstCtaid), one(M::V4), T.of(&[B32]), Var::U.of(&[B128])],    &[d(T).count(Count::Exactly(4)).sink(), response_register()]).fixed(2).glued(1).ptx(8, 6).sm(100),
     form(&[one(M::QueryCancel), req(&FIRST_CTAID), T.of(&[B32]), Var::U.of(&[B128])],                    &[d(T), response()]).fixed(2).glued(1).ptx(8, 6).sm(100),
 ]);
-pub static CLUSTERLAUNCHCONTROL: Op = joined!("clusterlaunchcontrol", Memory, "Cancel the launch of a cluster and ask what came of it.", TRY_CANCEL, QUERY_CANCEL);
+pub static CLUSTERLAUNCHCONTROL: Op = joined!("clusterlaunchcontrol", Memory, "Try to cancel the launch of a cluster, and query the result.", TRY_CANCEL, QUERY_CANCEL);

@@ -30,7 +30,7 @@ macro_rules! compressions {
         ]).ptx(9, 4).targets(A107),
     )*] };
 }
-pub static SPCOMPRESS: Op = op("spcompress", "9.7.10.30", Warp, "Keep two of every four elements, and where they stood.", compressions! {
+pub static SPCOMPRESS: Op = op("spcompress", "9.7.10.30", Warp, "Keep two of every four elements, and their positions.", compressions! {
     // bits of indices to a register of what is kept
     B8 B2: 8;
     B8 B4: 16;
@@ -47,7 +47,7 @@ macro_rules! decompressions {
         ]).ptx(9, 4).targets(A107),
     )*] };
 }
-pub static SPDECOMPRESS: Op = op("spdecompress", "9.7.10.31", Warp, "Put elements back to where they stood, and zeros between.", decompressions! {
+pub static SPDECOMPRESS: Op = op("spdecompress", "9.7.10.31", Warp, "Restore elements to their positions, with zeros in between.", decompressions! {
     // bits of the result, of indices and of what is kept, a repetition
     B8 B2 Sp1to2 NUM_FROM2: 16 2 8;
     B8 B2 Sp1to4 NUM: 32 2 8;

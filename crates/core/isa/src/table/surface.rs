@@ -51,7 +51,7 @@ pub static SURED: Op = op("sured", "9.7.11.3", Memory, "Reduce a value into a su
 ]);
 static QUERY: Class = Class::new("query", &[M::Width, M::Height, M::Depth, M::ChannelDataType, M::ChannelOrder, M::ArraySize, M::MemoryLayout]);
 static SURFACE: &[Opnd] = &[operand("a", Role::Handle(SurfRef), Ty::Any)];
-pub static SUQ: Op = op("suq", "9.7.11.4", Memory, "Ask for a property of a surface.", &[
+pub static SUQ: Op = op("suq", "9.7.11.4", Memory, "Query a property of a surface.", &[
     form(&[req(&QUERY), T.of(&[B32])], &[d(T), operand("[a]", Role::Group(SURFACE), Ty::Any)]).ptx(1, 5)
         .only(&[m(M::ChannelDataType, 2, 1, 0), m(M::ChannelOrder, 2, 1, 0), m(M::ArraySize, 4, 1, 0), m(M::MemoryLayout, 4, 2, 0)]).rules(RULES),
 ]);

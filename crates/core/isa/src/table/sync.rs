@@ -10,7 +10,7 @@ static CTA: Class = Class::new("scope", &[M::Cta]);
 static RED_OP: Class = Class::new("reduction", &[M::And, M::Or]);
 const CTA_NEED: &[Need] = &[m(M::Cta, 7, 8, 20)];
 
-pub static BAR: Op = joined!("bar", Warp, "Synchronise the threads of a CTA.",
+pub static BAR: Op = joined!("bar", Warp, "Synchronize the threads of a CTA.",
     rows("9.7.13.1", &[
         form(&[opt(&CTA), one(M::Sync)],                              &[A, B.opt()]).fixed(1).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Arrive)],                            &[A, B]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
@@ -22,7 +22,7 @@ pub static BAR: Op = joined!("bar", Warp, "Synchronise the threads of a CTA.",
     rows("9.7.13.2", &[
         form(&[one(M::Warp), one(M::Sync)],                           &[src(Is(U32)).named("membermask")]).fixed(1).ptx(6, 0).sm(30),
     ]));
-pub static BARRIER: Op = joined!("barrier", Warp, "Synchronise the threads of a CTA or of a cluster.",
+pub static BARRIER: Op = joined!("barrier", Warp, "Synchronize the threads of a CTA or of a cluster.",
     rows("9.7.13.1", &[
         form(&[opt(&CTA), one(M::Sync), opt(&ALIGNED)],               &[A, B.opt()]).fixed(1).ptx(6, 0).sm(30).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Arrive), opt(&ALIGNED)],             &[A, B]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
@@ -66,12 +66,12 @@ pub static FENCE: Op = op("fence", "9.7.13.4", Memory, "Order memory accesses.",
     form(&[one(M::Proxy), one(M::AsyncGeneric), one(M::AcqRel), req(&SCOPE)], &[addr(), imm(Is(U32)).named("size")]).fixed(1).ptx(8, 3).sm(90), // not in the manual
 ]);
 static LEVEL: Class = Class::new("level", &[M::Cta, M::Gl, M::Sys]);
-pub static MEMBAR: Op = op("membar", "9.7.13.4", Memory, "Order memory accesses, the old way.", &[
+pub static MEMBAR: Op = op("membar", "9.7.13.4", Memory, "Order memory accesses (older form of `fence`).", &[
     form(&[req(&LEVEL)], &[]).ptx(1, 4).only(&[m(M::Sys, 2, 0, 20)]),
     form(&[one(M::Proxy), one(M::Alias)], &[]).fixed(1).ptx(7, 5).sm(60),
     form(&[one(M::Proxy), one(M::Async)], &[]).fixed(1).ptx(8, 0).sm(90),
 ]);
 static GRID_ACTION: Class = Class::new("action", &[M::LaunchDependents, M::Wait]);
-pub static GRIDDEPCONTROL: Op = op("griddepcontrol", "9.7.13.13", Memory, "Start dependent grids, or wait for those this one depends on.", &[
+pub static GRIDDEPCONTROL: Op = op("griddepcontrol", "9.7.13.13", Memory, "Start dependent grids, or wait for prerequisite grids.", &[
     form(&[req(&GRID_ACTION)], &[]).ptx(7, 8).sm(90),
 ]);

@@ -213,7 +213,7 @@ static QUERY_NEEDS: &[Need] = &[
     m(M::ChannelDataType, 2, 1, 0), m(M::ChannelOrder, 2, 1, 0), m(M::ForceUnnormalizedCoords, 2, 2, 0), m(M::ArraySize, 4, 1, 0),
     m(M::NumMipmapLevels, 4, 1, 20), m(M::NumSamples, 4, 1, 30), m(M::MemoryLayout, 4, 2, 0),
 ];
-pub static TXQ: Op = op("txq", "9.7.10.5", Memory, "Ask for a property of a texture or sampler.", &[
+pub static TXQ: Op = op("txq", "9.7.10.5", Memory, "Query a property of a texture or sampler.", &[
     form(&[req(&QUERY), T.of(&[B32])],                           &[d(T), of(texture())]).ptx(1, 5).only(QUERY_NEEDS).rules(&[Rule::HandleRegister]),
     form(&[one(M::Level), req(&LEVEL_QUERY), T.of(&[B32])],      &[d(T), of(texture()), src(Ty::Is(U32)).named("lod").braced()]).fixed(1).ptx(4, 3).sm(30).rules(&[Rule::HandleRegister]),
     form(&[req(&SAMPLER_QUERY), T.of(&[B32])],                   &[d(T), of(sampler())]).ptx(1, 5).only(QUERY_NEEDS).rules(&[Rule::HandleRegister]),

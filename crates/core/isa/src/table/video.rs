@@ -69,7 +69,7 @@ pub static VMAD: Op = op("vmad", "9.7.18.1.3", Pure, "`d = a * b + c` of bytes, 
     form(&[T.of(INT32), U.of(INT32), V.of(INT32), opt(&SAT), opt(&SCALE)],               &[d(T), part(U, "a").neg(), part(V, "b").neg(), c(T).neg()]).ptx(2, 0).sm(20).rules(&[Rule::VmadNegation]),
     form(&[T.of(INT32), U.of(INT32), V.of(INT32), one(Mod::Po), opt(&SAT), opt(&SCALE)], &[d(T), part(U, "a"), part(V, "b"), c(T)]).ptx(2, 0).sm(20),
 ]);
-pub static VSET: Op = op("vset", "9.7.18.1.4", Pure, "Compare bytes, half-words or words to 1 or 0; then a second operation, or a merge into `c`.", &[
+pub static VSET: Op = op("vset", "9.7.18.1.4", Pure, "Compare bytes, half-words or words, giving 1 or 0; then apply a second operation, or merge into `c`.", &[
     form(&[U.of(INT32), V.of(INT32), req(&CMP)],                   &[u32_out(), part(U, "a"), part(V, "b")]).ptx(2, 0).sm(20),
     form(&[U.of(INT32), V.of(INT32), req(&CMP)],                   &[u32_out().parts(Parts::One), part(U, "a"), part(V, "b"), u32_c()]).ptx(2, 0).sm(20),
     form(&[U.of(INT32), V.of(INT32), req(&CMP), req(&OP2)],        &[u32_out(), part(U, "a"), part(V, "b"), u32_c()]).ptx(2, 0).sm(20),

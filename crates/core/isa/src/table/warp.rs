@@ -7,7 +7,7 @@ static VOTE_MODE: Class = Class::new("vote", &[M::All, M::Any, M::Uni]);
 const MASK: Opnd = src(Is(U32)).named("membermask");
 const PREDICATE: Opnd = p_in().named("a");
 
-pub static VOTE: Op = joined!("vote", Warp, "Ask a predicate of every lane.",
+pub static VOTE: Op = joined!("vote", Warp, "Vote on a predicate across the lanes of a warp.",
     rows("9.7.13.9", &[
         form(&[one(M::Sync), req(&VOTE_MODE), T.of(&[Pred])],  &[d(T), PREDICATE, MASK]).ptx(6, 0).sm(30),
         form(&[one(M::Sync), one(M::Ballot), T.of(&[B32])],    &[d(T), PREDICATE, MASK]).ptx(6, 0).sm(30),
@@ -16,11 +16,11 @@ pub static VOTE: Op = joined!("vote", Warp, "Ask a predicate of every lane.",
         form(&[req(&VOTE_MODE), T.of(&[Pred])],                &[d(T), PREDICATE]).ptx(1, 2).sm(12).until(6, 4, 70),
         form(&[one(M::Ballot), T.of(&[B32])],                  &[d(T), PREDICATE]).ptx(2, 0).sm(20).until(6, 4, 70),
     ]));
-pub static MATCH: Op = op("match", "9.7.13.10", Warp, "Which lanes hold the same value.", &[
+pub static MATCH: Op = op("match", "9.7.13.10", Warp, "A mask of the lanes with the same value.", &[
     form(&[one(M::Any), one(M::Sync), T.of(BITS32)],           &[dst(Is(U32)), a(T), MASK]).ptx(6, 0).sm(70),
     form(&[one(M::All), one(M::Sync), T.of(BITS32)],           &[dst(Is(U32)).pair(Is(Pred)).sink(), a(T), MASK]).ptx(6, 0).sm(70),
 ]);
-pub static ACTIVEMASK: Op = op("activemask", "9.7.13.11", Warp, "Which lanes are executing.", &[
+pub static ACTIVEMASK: Op = op("activemask", "9.7.13.11", Warp, "A mask of the executing lanes.", &[
     form(&[T.of(&[B32])],                                      &[d(T)]).ptx(6, 2).sm(30),
 ]);
 static ADD_MIN_MAX: Class = Class::new("operation", &[M::Add, M::Min, M::Max]);

@@ -206,5 +206,5 @@ static GROUPS: Rows = rows("9.7.15.7.2", &[
     form(&[one(M::WaitGroup), one(M::Sync), opt(&ALIGNED)],   &[imm(Ty::Is(U32)).named("N").range(0, i32::MAX as i64)]).fixed(1).ptx(8, 0).targets(A90),
 ]);
 
-pub static WGMMA: Op = joined!("wgmma", Warp, "Multiply matrices asynchronously by four warps together; order, commit and wait for groups of products.",
+pub static WGMMA: Op = joined!("wgmma", Warp, "Multiply matrices asynchronously with four warps; order, commit and wait for groups of products.",
     DENSE, SPARSE, FENCE, GROUPS);

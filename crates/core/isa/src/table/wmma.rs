@@ -140,4 +140,4 @@ static BIT: Rows = rows("9.7.14.4.5", &[
          &[out(S32, n(2)), frag("a", S32, n(1)), frag("b", S32, n(1)), frag("c", S32, n(2))]).fixed(1).ptx(6, 3).sm(75).only(&[m(M::And, 7, 1, 80)]),
 ]);
 
-pub static WMMA: Op = joined!("wmma", Warp, "Load, store and multiply matrices by whole warps.", LOAD, LOAD_OLD, STORE, STORE_OLD, HALF, PRODUCT, BIT);
+pub static WMMA: Op = joined!("wmma", Warp, "Load, store and multiply matrices with whole warps.", LOAD, LOAD_OLD, STORE, STORE_OLD, HALF, PRODUCT, BIT);

@@ -433,9 +433,8 @@ impl<'t> Lexer<'t> {
         self.report(|| match span.end - span.start {
             1 => Diagnostic::new(Code::UnexpectedCharacter, span, "a single `.`")
                 .here("a directive or modifier must follow at once, as in `.global`"),
-            _ => Diagnostic::new(Code::UnexpectedCharacter, span, "dots that begin no word").note(
-                "PTX has no variadic functions; the last parameter may be an array without size, `.param .b8 a[]`",
-            ),
+            _ => Diagnostic::new(Code::UnexpectedCharacter, span, "dots without a word")
+                .note("PTX has no variadic functions; the last parameter may be an unsized array, `.param .b8 a[]`"),
         });
         T::Bad
     }

@@ -102,7 +102,7 @@ impl<'a> Walker<'a, '_> {
         } else if opnd.step > 1 && value % opnd.step != 0 {
             format!("must be a multiple of {}", opnd.step)
         } else if !opnd.values.is_empty() && !opnd.values.contains(&value) {
-            format!("is {}", list(&opnd.values.iter().map(i64::to_string).collect::<Vec<_>>(), "or"))
+            format!("must be {}", list(&opnd.values.iter().map(i64::to_string).collect::<Vec<_>>(), "or"))
         } else {
             return;
         };

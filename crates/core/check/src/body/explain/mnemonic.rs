@@ -89,7 +89,7 @@ impl<'a> Walker<'a, '_> {
                 let word = found[i].name();
                 let with: Vec<Word> = found.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, w)| *w).collect();
                 let beside =
-                    if with.is_empty() { String::new() } else { format!(" beside {}", list(&dotted(&with), "and")) };
+                    if with.is_empty() { String::new() } else { format!(" with {}", list(&dotted(&with), "and")) };
                 let takes = list(&ticks(&fits), "or");
                 let d = Diagnostic::new(
                     Code::InstructionType,
@@ -428,7 +428,7 @@ impl<'a> Walker<'a, '_> {
             let opcode = glued.fold(name.to_owned(), |text, word| text + "." + word.name());
             let whole = c.variant.to_string();
             return self.report.push(
-                Diagnostic::new(Code::UnknownInstruction, instr.mnemonic, format!("`{opcode}` is one word"))
+                Diagnostic::new(Code::UnknownInstruction, instr.mnemonic, format!("`{opcode}` must be one word"))
                     .here("it contains a space")
                     .fix(instr.mnemonic, whole.clone(), format!("write `{whole}`")),
             );

@@ -68,7 +68,7 @@ impl<'a> Walker<'a, '_> {
                     .here("this is the value")
                     .label(address, "this is the address");
             d.suggestions.push(Suggestion {
-                message: "exchange them".to_owned(),
+                message: "swap them".to_owned(),
                 edits: vec![(value, self.tree.str(address).to_owned()), (address, self.tree.str(value).to_owned())],
                 machine_applicable: true,
             });

@@ -85,7 +85,7 @@ impl<'a> Walker<'a, '_> {
         }
         match self.report.diagnostics.last_mut() {
             Some(d) if d.code == Code::OperandWidth => {
-                d.labels.push(margay_syntax::diag::Label { span, text: format!("{bits} bits wide as well") });
+                d.labels.push(margay_syntax::diag::Label { span, text: format!("also {bits} bits wide") });
                 true
             }
             _ => false,
@@ -267,8 +267,12 @@ impl<'a> Walker<'a, '_> {
         let d = match want.count {
             Some(1) if found == 1 => {
                 let inner = self.tree.str(op.span).trim_matches(['{', '}', ' ']).to_owned();
-                Diagnostic::new(Code::VectorSize, op.span, format!("{operand} of `{text}` is a scalar, without braces"))
-                    .fix(op.span, inner, "remove the braces")
+                Diagnostic::new(
+                    Code::VectorSize,
+                    op.span,
+                    format!("{operand} of `{text}` is a scalar and takes no braces"),
+                )
+                .fix(op.span, inner, "remove the braces")
             }
             Some(1) => Diagnostic::new(
                 Code::VectorSize,
@@ -317,7 +321,7 @@ impl<'a> Walker<'a, '_> {
     #[cold]
     pub(in crate::body) fn needless_braces(&self, want: &Want, braces: Span, inner: Span) -> Diagnostic {
         let place = format!("operand {} (`{}`)", self.current.operand + 1, want.opnd.name);
-        let message = format!("{place} of `{}` is a scalar, without braces", self.tree.str(self.mnemonic()));
+        let message = format!("{place} of `{}` is a scalar and takes no braces", self.tree.str(self.mnemonic()));
         Diagnostic::new(Code::VectorSize, braces, message).fix(braces, self.tree.str(inner), "remove the braces")
     }
 
