@@ -138,3 +138,28 @@ def test_autotuning_and_benchmarks_measure_time():
     kernel[lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)](x, y, out, 1000)
     assert torch.equal(out, x + y)
     assert triton.testing.do_bench(lambda: x + y, warmup=1, rep=2) > 0
+
+
+FAULT = """
+import margay
+margay.enable()
+import torch, triton, triton.language as tl
+
+@triton.jit
+def stray(x):
+    tl.store(x + tl.arange(0, 32) * 1000000007, 1.0)
+
+stray[(1,)](torch.zeros(32, device="cuda"))
+try:
+    torch.cuda.synchronize()
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_the_exception_of_a_fault_contains_its_report(python):
+    """torch reads the driver's error logs since 2.15."""
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 15):
+        pytest.skip("torch does not read the driver's logs")
+    words = python(FAULT, env={"MARGAY_LOG": "quiet", "MARGAY_REPORTS": ""})
+    assert "out of bounds" in words and "program.py:8" in words and "in `stray`" in words, words

@@ -47,8 +47,8 @@ macro_rules! absent {
 
 /// The lists of this file.
 #[rustfmt::skip]
-pub const LISTS: [&[Entry]; 13] = [
-    PLANES, CHECKPOINTS, CORE_DUMPS, PARTS, OTHERS, INTEROPERATION, FABRICS, OLDER, GRAPHICS, REFERENCES, MULTICAST, STREAMS, LOGS,
+pub const LISTS: [&[Entry]; 12] = [
+    PLANES, CHECKPOINTS, CORE_DUMPS, PARTS, OTHERS, INTEROPERATION, FABRICS, OLDER, GRAPHICS, REFERENCES, MULTICAST, STREAMS,
 ];
 
 // Sparse arrays and planes.
@@ -170,11 +170,4 @@ absent! {
 absent! {
     STREAMS:
     cuStreamBeginCaptureToCig + ptsz cuStreamBeginRecaptureToGraph + ptsz cuStreamEndCaptureToCig + ptsz
-}
-
-// Logs.
-#[rustfmt::skip]
-absent! {
-    LOGS:
-    cuLogsCurrent cuLogsDumpToFile cuLogsDumpToMemory cuLogsRegisterCallback cuLogsUnregisterCallback
 }

@@ -236,6 +236,7 @@ fn close(status: i32) {
     if is_forked() {
         return; // what there is to say is the parent's
     }
+    crate::logs::close();
     crate::stream::end();
     crate::driver::look_for_leaks();
     crate::watch::close();

@@ -154,6 +154,7 @@ pub fn report_error(message: &str) {
 /// The same with a word for machines ([`crate::reports`]): `fault`, `finding` or `error`.
 pub fn report_as(kind: &str, message: &str) {
     crate::reports::note(kind, message);
+    crate::logs::log(message);
     if !asked("MARGAY_LOG", "quiet") {
         eprintln!("{}", message.trim_end());
     }

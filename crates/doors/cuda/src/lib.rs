@@ -35,6 +35,7 @@ mod ipc;
 mod launch;
 mod library;
 mod link;
+mod logs;
 mod lookup;
 mod memory;
 mod memory_operation;

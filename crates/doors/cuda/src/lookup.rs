@@ -20,6 +20,7 @@ const LISTS: &[&[Entry]] = &[
     crate::ipc::ENTRIES,
     crate::library::ENTRIES,
     crate::link::ENTRIES,
+    crate::logs::ENTRIES,
     crate::memory::ENTRIES,
     crate::memory_operation::ENTRIES,
     crate::module::ENTRIES,

@@ -300,6 +300,27 @@ impl Callback {
     }
 }
 
+/// A callback of `cuLogsRegisterCallback`: data, level, message, its length.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct LogCallback(Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>);
+
+impl LogCallback {
+    /// Whether there is one.
+    pub fn check(self) -> Outcome {
+        self.0.map(drop).ok_or(Code::INVALID_VALUE)
+    }
+
+    /// Calls the function with an error message (level 0).
+    pub fn call(self, data: UserData, message: &str) {
+        let text: Vec<u8> = message.bytes().filter(|b| *b != 0).chain([0]).collect();
+        if let Some(function) = self.0 {
+            // SAFETY: the program registered the function to be called with this data; the text ends with NUL.
+            unsafe { function(data.0, 0, text.as_ptr().cast(), text.len() - 1) };
+        }
+    }
+}
+
 /// A callback of `cuStreamAddCallback`: stream, status, data.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]

@@ -27,6 +27,8 @@ int cuGetProcAddress_v2(const char *, void **, int, unsigned long long, int *);
 int cuLinkCreate_v2(unsigned, int *, void **, H *), cuLinkAddData_v2(H, int, void *, size_t, const char *, unsigned, int *, void **);
 int cuLinkComplete(H, void **, size_t *), cuLinkDestroy(H), cuImportExternalMemory(H *, void *);
 int cuLibraryLoadData(H *, const void *, int *, void **, unsigned, int *, void **, unsigned), cuLibraryGetKernel(H *, H, const char *);
+int cuLogsRegisterCallback(void (*)(void *, unsigned, char *, size_t), void *, H *), cuLogsUnregisterCallback(H);
+int cuLogsCurrent(unsigned *, unsigned), cuLogsDumpToMemory(unsigned *, char *, size_t *, unsigned);
 int cuOccupancyMaxPotentialBlockSize(int *, int *, H, size_t (*)(int), size_t, int);
 int cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *), cuMemHostGetDevicePointer_v2(Ptr *, void *, unsigned);
 int cuMemGetAllocationGranularity(size_t *, void *, int), cuMemAddressReserve(Ptr *, size_t, size_t, Ptr, unsigned long long);
@@ -64,6 +66,10 @@ enum { N = 1000 };
 static void count_down(void *number) { --*(int *)number; }
 
 static size_t dynamic(int block) { return (size_t)block * 4; }
+
+static void keep(void *to, unsigned level, char *message, size_t length) {
+    if (level == 0 && strlen(message) == length) strcpy(to, message);
+}
 
 int main(void) {
     int v, major;
@@ -367,8 +373,28 @@ int main(void) {
     Ptr nowhere = 64;
     void *bad[] = {&b, &nowhere, &n, &plus};
     OK(cuModuleGetFunction(&function, module, "twice"));
-    OK(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, stream, bad, 0));
-    CHECK(cuCtxSynchronize() == 700);
+    {
+        static char told[1 << 16], dumped[1 << 16];
+        unsigned before, now;
+        size_t length = sizeof dumped, none = 4, dropped = 40;
+        H listener;
+        CHECK(cuLogsRegisterCallback(NULL, told, &listener) == 1 && cuLogsUnregisterCallback(NULL) == 1);
+        OK(cuLogsRegisterCallback(keep, told, &listener));
+        OK(cuLogsCurrent(&before, 0));
+        OK(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, stream, bad, 0));
+        CHECK(cuCtxSynchronize() == 700);
+        /* The report is a message of the driver's log. */
+        CHECK(strstr(told, "out of bounds") && strlen(told) < sizeof dumped - 2);
+        OK(cuLogsUnregisterCallback(listener));
+        now = before;
+        CHECK(cuLogsDumpToMemory(&now, dumped, &none, 0) == 1 && none == 0); /* room for no message */
+        now = before;
+        OK(cuLogsDumpToMemory(&now, dumped, &length, 0));
+        CHECK(now == before + 1 && length == strlen(dumped) && length == strlen(told) + 1);
+        CHECK(memcmp(dumped, told, length - 1) == 0 && dumped[length - 1] == '\n');
+        OK(cuLogsDumpToMemory(&now, dumped, &dropped, 0));
+        CHECK(dropped == 0); /* nothing new */
+    }
     CHECK(cuMemAlloc_v2(&managed, 4) == 700);
     OK(cuCtxDestroy_v2(context));
     CHECK(cuModuleUnload(module) == 400);

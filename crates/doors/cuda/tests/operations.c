@@ -188,7 +188,7 @@ static void limits(void) {
 }
 
 static void names(void) {
-    static const char *known[] = { "cuMulticastCreate", "cuGreenCtxCreate", "cuCtxFromGreenCtx", "cuLogsRegisterCallback" };
+    static const char *known[] = { "cuMulticastCreate", "cuGreenCtxCreate", "cuCtxFromGreenCtx", "cuDevResourceGenerateDesc" };
     for (int i = 0; i < 4; i++) {
         int (*function)(void) = NULL;
         int status = -1;
