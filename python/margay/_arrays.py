@@ -1,5 +1,5 @@
-"""The memory of arguments: of NumPy's arrays, of everything with the buffer protocol, and of what other libraries call device memory,
-which is memory of this process where margay is the device."""
+"""The memory of arguments: NumPy arrays, objects with the buffer protocol, and what other libraries call device memory,
+which is memory of this process if margay is the device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Memory", "is_scalar", "memory_of"]
 
 @dataclass
 class Memory:
-    """Bytes that a kernel may use in place while `owner` lives."""
+    """Bytes that a kernel may use in place while `owner` is alive."""
 
     address: int
     size: int
@@ -22,7 +22,7 @@ class Memory:
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether a value is a number, although it may have a buffer too, as NumPy's scalars have."""
+    """Whether a value is a number, even if it also has a buffer, like NumPy scalars."""
     if isinstance(value, (bool, int, float)):
         return True
     numpy = sys.modules.get("numpy")
@@ -32,7 +32,7 @@ def is_scalar(value: Any) -> bool:
 
 
 def memory_of(value: Any) -> Memory:
-    """The memory of an array. `TypeError` says what it has none for; `ValueError` what is wrong with its layout."""
+    """Returns the memory of an array. Raises `TypeError` if it has none, and `ValueError` if its layout is not supported."""
     kind = type(value)
     if kind.__module__.split(".")[0] == "torch" and hasattr(value, "data_ptr"):
         if not value.is_contiguous():

@@ -1,14 +1,14 @@
-"""What makes this process, and those that it starts, find margay where they look for CUDA.
+"""Makes this process and its child processes find margay where they look for CUDA.
 
-Variables like `LD_PRELOAD` are read when a process starts, so a running one cannot be set up as `margay exec` does it. Two ways are left:
+Variables like `LD_PRELOAD` are read when a process starts, so a running process cannot be set up like under `margay exec`. Two ways remain:
 
-* **Loading first.** The dynamic linker knows a library by its name: when `libcuda.so.1` and `libcudart.so.13`, `.12` and `.11.0` are in
-  the process, whoever asks for them gets these. That is enough for PyTorch, for Triton, and for extensions that nvcc links with the
-  shared runtime, and nothing is started anew.
-* **Restarting.** CuPy, and `cuda.core`, on which Numba's CUDA package stands, bring a CUDA runtime inside their own libraries and ask
-  NVRTC and nvJitLink for machine code. They need margay's auditing library, which must be there from the start of the process. So the
-  interpreter executes itself again (`os.execve`), with the same arguments, when such a package is about to be imported; what ran
-  before runs again. Under `margay exec`, and in processes that an enabled one starts, it is there already.
+* **Loading first.** The dynamic linker identifies a library by its name: if `libcuda.so.1` and `libcudart.so.13`, `.12` and `.11.0` are in
+  the process, every later request for them gets these. This is enough for PyTorch, for Triton, and for extensions that nvcc links with the
+  shared runtime, without a restart.
+* **Restarting.** CuPy, and `cuda.core`, on which Numba's CUDA package is built, include a CUDA runtime in their own libraries and request
+  machine code from NVRTC and nvJitLink. They need margay's auditing library, which must be loaded when the process starts. So the
+  interpreter restarts itself (`os.execve`) with the same arguments when such a package is imported; code that ran
+  before runs again. Under `margay exec`, and in child processes of an enabled one, the library is already loaded.
 """
 
 from __future__ import annotations

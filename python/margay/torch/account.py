@@ -1,4 +1,4 @@
-"""What ran: operators on torch's CPU kernels, and kernels on margay, which its driver counts."""
+"""Accounting: operators on torch's CPU kernels, and kernels on margay, which its driver counts."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ _counters: dict[str, list] = {}
 
 
 def counter(name: str) -> list:
-    """Where the kernel of an operator counts its calls and their nanoseconds."""
+    """Returns the counters of an operator's kernel: its calls and their nanoseconds."""
     return _counters.setdefault(name, [0, 0])
 
 
 def reset() -> None:
-    """Forgets what ran so far."""
+    """Resets all counters."""
     for count in _counters.values():
         count[:] = [0, 0]
 
 
 def operators() -> dict[str, tuple[int, float]]:
-    """The operators that torch's CPU kernels computed: how often, and in how many seconds."""
+    """Returns the operators that torch's CPU kernels computed, with their calls and seconds."""
     return {name: (calls, time * 1e-9) for name, (calls, time) in _counters.items() if calls}
 
 
 def kernels() -> dict[str, tuple[int, float, float]]:
-    """The kernels that margay ran since torch was imported: how often, in how many seconds, and those that compiling took.
+    """Returns the kernels that margay has run since torch was imported, with their launches, seconds and compile seconds.
 
-    Launches that still go on are not among them.
+    Running launches are not included.
     """
     from margay.torch import driver
 
@@ -50,7 +50,7 @@ def kernels() -> dict[str, tuple[int, float, float]]:
 
 
 def text() -> str:
-    """Two tables of what ran, what took longest first."""
+    """Returns two tables of operators and kernels, the slowest first."""
     rows = sorted(operators().items(), key=lambda row: -row[1][1])
     calls, time = sum(r[1][0] for r in rows), sum(r[1][1] for r in rows)
     lines = [f"margay: {len(rows)} operators of device cuda ran on torch's CPU kernels: {calls} calls, {time * 1e3:.1f} ms"]
@@ -63,7 +63,7 @@ def text() -> str:
 
 
 def install() -> None:
-    """Has kernels counted, and writes the tables to standard error when the process ends if `MARGAY_TORCH_SUMMARY` asks for it."""
+    """Starts counting kernels, and writes the tables to standard error at exit if `MARGAY_TORCH_SUMMARY` is set."""
     from margay.torch import driver
 
     count = getattr(driver.library(), "margayCountKernels", None)

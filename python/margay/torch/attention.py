@@ -1,8 +1,8 @@
-"""Attention: CUDA's fused operators by the CPU's.
+"""Attention: implements CUDA's fused operators with those of the CPU.
 
 `scaled_dot_product_attention` chooses among fused operators that exist for CUDA only: flash, memory-efficient and cuDNN attention. Each
-is the CPU's flash attention here. What that cannot do (dropout, a mask that needs a gradient, grouped queries) is composed of matrix
-products and a softmax.
+is computed by the CPU's flash attention here. What that does not support (dropout, a mask that needs a gradient, grouped queries) is
+composed of matrix products and a softmax.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _aten = torch.ops.aten
 
 
 def _simple(query, key, value, bias, dropout_p):
-    """Whether the CPU's flash attention takes these."""
+    """Whether the CPU's flash attention supports these arguments."""
     three = (query, key, value)
     return (
         dropout_p == 0
@@ -27,7 +27,7 @@ def _simple(query, key, value, bias, dropout_p):
 
 
 def _composed(query, key, value, bias, dropout_p, is_causal, scale, seed):
-    """Attention as matrix products and a softmax; the seed says which weights drop out."""
+    """Attention as matrix products and a softmax; the seed determines which weights are dropped."""
     groups = query.size(1) // max(key.size(1), 1)
     if groups > 1:
         key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
@@ -83,7 +83,7 @@ def _padded_lse(lse, rows):
 
 
 def _like(tensor, model):
-    """The tensor with its dimensions in memory ordered as the model's are: so CUDA's operators promise it to compiled code."""
+    """The tensor with the memory order of the model's dimensions, which compiled code expects of CUDA's operators."""
     if tensor.shape == model.shape:
         wanted = torch.empty_like(model)
     else:

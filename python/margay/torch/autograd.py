@@ -1,4 +1,4 @@
-"""Derivatives inside of a kernel, where torch has switched its own off."""
+"""Derivatives inside a kernel, where torch's autograd is disabled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 @contextlib.contextmanager
 def differentiable():
-    """Records what is computed on CPU tensors, for `torch.autograd.grad`."""
+    """Records operations on CPU tensors for `torch.autograd.grad`."""
     exclude = torch._C._dispatch_tls_local_exclude_set()
     for key in ("AutogradCPU", "AutogradOther", "ADInplaceOrView"):
         exclude = exclude.remove(torch._C._dispatch_key_parse(key))

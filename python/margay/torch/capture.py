@@ -1,8 +1,8 @@
 """CUDA graphs of operators.
 
 While a stream captures, an operator becomes a host node of the graph that computes it on the same memory, in its place among the
-kernels that Triton or an extension launches. It also runs once at capture, because its results need sizes; what it writes to then is put
-back, since capture computes nothing.
+kernels that Triton or an extension launches. It also runs once at capture, to determine the sizes of its results; its writes are then
+undone, because capture computes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 
 
 class _State:
-    """Which graphs are being captured."""
+    """The graphs being captured."""
 
     def __init__(self):
         self.graphs = []  # those under capture, the last begun last; operators call `record` if it is not empty
@@ -35,7 +35,7 @@ _numbers = itertools.count(1)
 
 
 class CaptureError(RuntimeError):
-    """An operator that cannot be part of a CUDA graph."""
+    """An operator cannot be part of a CUDA graph."""
 
 
 def _run(number):
@@ -51,7 +51,7 @@ def _run(number):
 
 
 def replays() -> bool:
-    """Whether this thread is at a node of a graph: everything before it has run, and its stream goes on behind it only."""
+    """Whether this thread executes a graph node: everything before the node has run, and its stream waits for it."""
     return getattr(STATE.inside, "replays", False)
 
 
@@ -63,7 +63,7 @@ _FORBIDDEN = {"aten::_local_scalar_dense", "aten::equal", "aten::nonzero", "aten
 
 
 def record(name, kernel, schema, args, kwargs):
-    """Runs an operator and makes it a node of the graph, if the current stream captures."""
+    """Runs an operator, and makes it a graph node if the current stream is capturing."""
     from margay.torch import driver, kernel as kernels, memory
 
     if threading.get_ident() in STATE.resting:
@@ -97,7 +97,7 @@ def record(name, kernel, schema, args, kwargs):
 
 
 def _node(name, kernel, args, kwargs, results):
-    """What replays an operator: on the same memory, whoever owns it by then."""
+    """Returns a function that replays an operator on the same memory, even if its owner has changed."""
     from margay.torch import memory
 
     inputs = _map(args, _weak), {k: _map(v, _weak) for k, v in kwargs.items()}
@@ -137,7 +137,7 @@ def finish() -> None:
 
 
 class _Weak:
-    """The memory of a CUDA tensor, not owned."""
+    """A non-owning reference to the memory of a CUDA tensor."""
 
     def __init__(self, tensor):
         self.data = tensor.data_ptr() - tensor.storage_offset() * tensor.itemsize
@@ -178,7 +178,7 @@ def _written(schema, args, kwargs):
 
 
 def install() -> None:
-    """Lets graphs know when they are captured."""
+    """Tracks the capture of graphs."""
     from torch.cuda import graphs
 
     class_ = graphs.CUDAGraph

@@ -1,7 +1,7 @@
-"""Large element-wise results, written where they belong.
+"""Large element-wise results, written directly to their destination.
 
-A CPU operator makes its own result, which is then copied. Element-wise operators have an `out=` form too; with operands of one shape the
-result's shape is theirs, and its type is that of the last result of the same types. So from the second call on nothing is copied.
+A CPU operator allocates its own result, which is then copied. Element-wise operators also have an `out=` form; with operands of the same
+shape, the result has that shape, and the type of the previous result for the same types. So from the second call on, nothing is copied.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def out_form(name: str, op):
 
 
 def writer(name: str, call, out_call):
-    """What computes an operator on large operands, or answers `None`: called with the CUDA operands, their aliases and the rest."""
+    """Returns a function that computes an operator on large operands or returns `None`, from the CUDA operands, their aliases and the rest."""
     types: dict[tuple, torch.dtype] = {}
     count = account.counter(name)
 

@@ -1,8 +1,8 @@
-"""`torch.distributed` with the backend `nccl`: gloo in NCCL's place.
+"""`torch.distributed` with the backend `nccl`, implemented by gloo.
 
 The collectives of a process group are operators (`c10d::allreduce_`), so those on CUDA tensors are served as all others are: by the CPU's
-on the same memory. Collectives have ended when they return; sending and receiving go on in the background, as others may wait for them.
-The group still calls its backend `nccl`.
+on the same memory. Collectives have completed when they return; sends and receives continue in the background, because others may wait
+for them. The group still reports its backend as `nccl`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def collective(name: str):
 
 
 def _ended(work, parts):
-    """A collective that has ended, and whose result are the CUDA tensors."""
+    """A completed collective whose results are the CUDA tensors."""
     from torch._C._distributed_c10d import Work, _create_work_from_future
 
     work = Work.unbox(work) if not isinstance(work, Work) else work
@@ -97,7 +97,7 @@ def _patch(distributed) -> None:
     nccl = distributed.ProcessGroupNCCL
 
     class Gloo(gloo):
-        """gloo, made as NCCL's group is made."""
+        """gloo with the constructor of NCCL's group."""
 
         Options = nccl.Options
 

@@ -1,4 +1,4 @@
-"""What is asked of margay's driver library directly, because asking torch costs more."""
+"""Direct calls to margay's driver library, which are cheaper than calls through torch."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def is_margay() -> bool:
 
 
 def synchronize(device: int) -> None:
-    """Waits until what is enqueued on torch's current stream of the device has run: operators run on the caller's thread.
+    """Waits for the work on torch's current stream of the device, because operators run on the caller's thread.
 
-    A stream under capture has nothing to wait for, and a node of a graph would wait for itself.
+    A capturing stream has no work to wait for, and a graph node would wait for itself.
     """
     if capture.replays():
         return
@@ -47,7 +47,7 @@ _CYCLES_OF_A_MICROSECOND = 1500  # about the clock of a GPU
 
 
 def sleep(cycles: int) -> None:
-    """`torch.cuda._sleep`, for which torch has a kernel: torch's current stream is busy for a while."""
+    """`torch.cuda._sleep`, which is a kernel in torch: keeps torch's current stream busy for a while."""
     torch.cuda.init()
     stream = torch._C._cuda_getCurrentRawStream(torch.cuda.current_device())
     microseconds = min(int(cycles) // _CYCLES_OF_A_MICROSECOND, 2**32 - 1)

@@ -1,4 +1,4 @@
-"""CUDA extensions that are compiled when they are loaded, with nvcc from PyPI.
+"""CUDA extensions that are compiled on load, with nvcc from PyPI.
 
 `torch.utils.cpp_extension` looks for one toolkit with everything in it. PyPI's packages put the compiler, its headers and those of the
 libraries beside each other below `nvidia`, in as many folders as there are places for packages.
@@ -26,7 +26,7 @@ def _append(variable: str, folders) -> None:
 
 
 def install() -> None:
-    """Tells compilers that this process starts where CUDA's headers and runtime are, and torch where nvcc is."""
+    """Sets the paths of CUDA's headers and runtime for compilers that this process starts, and the path of nvcc for torch."""
     if "TRITON_PTXAS_PATH" in os.environ:
         # Triton has a second assembler for newer architectures, under a name of its own.
         os.environ.setdefault("TRITON_PTXAS_BLACKWELL_PATH", os.environ["TRITON_PTXAS_PATH"])

@@ -1,7 +1,7 @@
-"""Kernels of device `cuda` made of torch's kernels of device `cpu`.
+"""Kernels for the `cuda` device, built from torch's kernels for the `cpu` device.
 
-For every operator a Python function is written from its schema. It makes aliases of the CUDA arguments, calls the operator on them, and
-makes CUDA tensors of what comes back:
+For every operator, a Python function is generated from its schema. It makes aliases of the CUDA arguments, calls the operator on them, and
+turns the results into CUDA tensors:
 
     aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
 
@@ -11,7 +11,7 @@ makes CUDA tensors of what comes back:
         r = call(dense(a0), dense(a1), *rest, **options)
         return adopt(r, d, (a0, a1))
 
-What an argument is written to (`Tensor(a!)`) is returned itself. The dispatcher leaves out arguments that have their default values, so the
+Arguments that are written to (`Tensor(a!)`) are returned themselves. The dispatcher omits arguments with default values, so the
 function does too.
 """
 
@@ -30,20 +30,20 @@ _GENERATOR = ("Generator", "Optional[Generator]")
 
 
 def schema_of(name: str):
-    """The schema of an operator by its full name, `aten::add.Tensor`."""
+    """Returns the schema of an operator by its full name, such as `aten::add.Tensor`."""
     base, _, overload = name.partition(".")
     return torch._C._get_schema(base, overload)
 
 
 def overload_of(name: str):
-    """The operator by its full name, as `torch.ops` has it."""
+    """Returns the operator in `torch.ops` by its full name."""
     base, _, overload = name.partition(".")
     space, _, base = base.partition("::")
     return getattr(getattr(getattr(torch.ops, space), base), overload or "default")
 
 
 class _Argument:
-    """What the generator of code has to know of one argument."""
+    """What the code generator needs to know of an argument."""
 
     def __init__(self, index, argument):
         kind = str(argument.type)
@@ -67,7 +67,7 @@ class _Argument:
 
 
 def source(schema, tags=(), dense=True, direct=False):
-    """The text of an operator's kernel, and the values that its names stand for beside those of this file."""
+    """Returns the source of an operator's kernel, and the values of its names in addition to those of this file."""
     arguments = [_Argument(i, a) for i, a in enumerate(schema.arguments)]
     positional = [a for a in arguments if not a.kwarg_only]
     last = max((i for i, a in enumerate(positional) if a.named), default=-1)
@@ -163,7 +163,7 @@ def _passed(a):
 
 
 def _returns(schema, arguments, outs, tensors, lists):
-    """The lines that make CUDA tensors of what the CPU operator returned in `r`."""
+    """Returns the lines that turn the CPU operator's result `r` into CUDA tensors."""
     owners = [a.variable for a in tensors if not a.out] + [f"*flat({a.variable})" for a in lists if not a.out]
     owners = "(" + "".join(f"{o}, " for o in owners) + ")"
     lines = []
@@ -194,7 +194,7 @@ def _returns(schema, arguments, outs, tensors, lists):
 
 
 def device_of(tensors, wanted):
-    """The index of the CUDA device on which an operator runs."""
+    """Returns the index of the CUDA device on which an operator runs."""
     for tensor in tensors:
         if getattr(tensor, "is_cuda", False):
             return tensor.get_device()
@@ -231,7 +231,7 @@ def exact(name, tensor, d):
 
 
 def take(name, tensor, d):
-    """What an operator on device `d` is given for an argument: an alias of a tensor; numbers and `None` as they are."""
+    """Returns what an operator on device `d` receives for an argument: an alias of a tensor; numbers and `None` unchanged."""
     try:
         if tensor.get_device() == d:
             return memory.dense(tensor)
@@ -241,12 +241,12 @@ def take(name, tensor, d):
 
 
 def _extent(tensor):
-    """From the first to behind the last element of a tensor, in elements."""
+    """The extent of a tensor from its first to its last element, in elements."""
     return 1 + sum((n - 1) * step for n, step in zip(tensor.size(), tensor.stride(), strict=True)) if tensor.numel() else 0
 
 
 def finish_out(out, result):
-    """Gives an `out=` argument the sizes and elements that the operator gave its alias."""
+    """Copies the sizes and elements of an alias to its `out=` argument."""
     if result.data_ptr() != out.data_ptr() or out.numel() == 0:
         out.resize_(result.size())
         driver.synchronize(out.get_device())  # torch enqueues a copy of the elements that it had
@@ -274,7 +274,7 @@ def take_any(name, tensor, d):
 
 
 def build(name: str, call=None, dense=True):
-    """The kernel of an operator. `call` computes it on CPU tensors; else torch's own kernel does.
+    """Returns the kernel of an operator. `call` computes it on CPU tensors; by default, torch's own kernel does.
 
     With `dense` false: the kernel for sparse, quantized or nested tensors.
     """
@@ -313,7 +313,7 @@ def build(name: str, call=None, dense=True):
 
 
 def guarded(name, kernel, schema):
-    """A kernel that is itself out of reach of `__torch_function__`, and that graphs capture."""
+    """Wraps a kernel so that `__torch_function__` does not intercept it and graphs capture it."""
     disable = torch._C.DisableTorchFunction
     state = capture.STATE
 
@@ -327,7 +327,7 @@ def guarded(name, kernel, schema):
 
 
 def lazy(name: str, call=None, dense=True):
-    """A kernel that is built when it is called first."""
+    """Returns a kernel that is built on its first call."""
     kernel = None
 
     def first(*args, **kwargs):

@@ -1,4 +1,4 @@
-"""Layers that have kernels of their own on CUDA only, cuDNN's and fused ones, by the operators that the CPU uses for them."""
+"""Layers with special kernels on CUDA only (cuDNN's and fused ones), implemented with the operators that the CPU uses for them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _batch_norm_backward(input, grad_output, weight, running_mean, running_var, 
 
 
 def _channels(input):
-    """The dimensions that a statistic of channels runs over, and the shape in which such a statistic applies to the input."""
+    """The dimensions over which a per-channel statistic is computed, and the shape in which it broadcasts to the input."""
     over = [d for d in range(input.dim()) if d != 1]
     return over, [1, -1] + [1] * (input.dim() - 2)
 

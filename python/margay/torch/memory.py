@@ -1,8 +1,8 @@
-"""The same memory as a tensor of device `cpu` and as one of device `cuda`.
+"""Views of the same memory as a `cpu` tensor and as a `cuda` tensor.
 
 A device pointer of margay is a host address. So a CPU tensor over the memory of a CUDA tensor is a view, at the right offset, into one
-storage that spans the address space: making it costs no allocation, and two of them that share memory share a storage, as torch's
-checks for overlap want it. Such an alias owns nothing: it is valid while the CUDA tensor lives.
+storage that spans the address space: creating it needs no allocation, and two of them that share memory share a storage, as torch's
+overlap checks require. Such an alias owns nothing: it is valid while the CUDA tensor is alive.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _views = _Views()
 
 
 def alias(tensor):
-    """The memory of a CUDA tensor as a CPU tensor of the same sizes and strides."""
+    """Returns the memory of a CUDA tensor as a CPU tensor of the same sizes and strides."""
     if tensor.layout is not torch.strided:
         from margay.torch import sparse
 
@@ -65,7 +65,7 @@ def whole_storage(tensor):
 
 
 def write_back(tensor, result) -> None:
-    """Gives a CUDA tensor that is not dense what an operator made of its alias."""
+    """Writes the changes of an alias back to its CUDA tensor, if that is not dense."""
     if tensor.layout is not torch.strided:
         from margay.torch import sparse
 
@@ -86,7 +86,7 @@ def dense(tensor):
 
 
 def exact(tensor):
-    """Like `alias`, in a storage that ends where the tensor's ends: an operator that wants to resize it past that fails."""
+    """Like `alias`, in a storage that ends where the tensor's ends: an operator that resizes it past that fails."""
     if tensor.layout is not torch.strided:
         return alias(tensor)
     if tensor.numel() == 0:  # it may grow
@@ -102,7 +102,7 @@ def is_alias(tensor) -> bool:
 
 
 def adopt(result, device, arguments=()):
-    """What a CPU operator returned, as a CUDA tensor: a view of the argument whose memory it is, or a copy."""
+    """Returns a CPU operator's result as a CUDA tensor: a view of the argument whose memory it shares, or a copy."""
     if result is None:
         return None
     if result.layout is not torch.strided:
@@ -143,7 +143,7 @@ def copy_out(result, device):
 
 
 def _owner(result, arguments):
-    """The argument in whose memory a result lies, or its view."""
+    """The argument, or its view, that contains the memory of a result."""
     at = result.data_ptr()
     for argument in arguments:
         if argument is None or argument.layout is not torch.strided or argument.dtype != result.dtype:

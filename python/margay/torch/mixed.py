@@ -1,4 +1,4 @@
-"""Tensors of several devices in one operator: what CUDA kernels take, and torch's usual error for the rest."""
+"""Tensors of several devices in one operator: the cases that CUDA kernels accept, and torch's usual error for the rest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HOST = {
 
 
 def foreign(name: str, tensor, d: int):
-    """A tensor that is not on the device `d` on which the operator runs, if CUDA's kernel would take it."""
+    """Handles a tensor that is not on the operator's device `d`, if CUDA's kernel would accept it."""
     if tensor.device.type == "cpu":
         # A CPU tensor without dimensions is a scalar; one that is undefined or empty of storage says nothing.
         if tensor.dim() == 0 or name in _HOST or name.startswith("c10d::"):

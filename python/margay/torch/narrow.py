@@ -1,4 +1,4 @@
-"""A second attempt where torch's CPU kernel refuses what CUDA's takes: narrow types are computed in wider ones."""
+"""A second attempt if torch's CPU kernel rejects types that CUDA's accepts: narrow types are computed in wider ones."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _OVER_INTEGERS = {"aten::histc", "aten::histc.out", "aten::_histc"}
 
 
 def again(name, call, error, args, kwargs, outs=()):
-    """What an operator yields whose CPU kernel raised `error`, or that error with the operator's name.
+    """Returns the result of an operator whose CPU kernel raised `error`, or raises that error with the operator's name.
 
-    With `outs`, the names of output arguments: also the tensors that took their place.
+    With `outs`, the names of output arguments: also the tensors that replaced them.
     """
     message = str(error)
     if outs and "not resizable" in message:
@@ -59,7 +59,7 @@ def _called(name, call, args, kwargs, outs):
 
 
 def _as_tensors(name, args):
-    """The arguments with tensors in the place of numbers, where the dispatcher unwrapped them; `None` if there are none."""
+    """The arguments with tensors instead of the numbers that the dispatcher unwrapped; `None` if there are none."""
     from margay.torch import kernel
 
     schema = kernel.schema_of(name)

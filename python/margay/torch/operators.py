@@ -1,4 +1,4 @@
-"""Which operators of torch's dispatcher get a kernel of ours for device `cuda`."""
+"""Selects the operators of torch's dispatcher that get our kernel for the `cuda` device."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COMPOSED = (
 
 
 def names() -> list[str]:
-    """The operators for which `register` puts a kernel, by their full names."""
+    """The operators for which `register` installs a kernel, by their full names."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     found = []
     for name in torch._C._dispatch_get_all_op_names():
@@ -46,7 +46,7 @@ def names() -> list[str]:
 
 
 def _is_view(name: str) -> bool:
-    """Whether an operator returns what shares memory with an argument: torch's own code needs no kernel for that."""
+    """Whether an operator returns a view of an argument, which torch's own code handles without a kernel."""
     for returned in kernel.schema_of(name).returns:
         alias = returned.alias_info
         if alias is not None and not alias.is_write:
@@ -100,14 +100,14 @@ def layout_names(key: str) -> list[str]:
 
 
 def register() -> int:
-    """Puts the kernels in the place of torch's: how many. That kernels are overridden, some releases of torch say."""
+    """Replaces torch's kernels, and returns their number. Some releases of torch warn about overridden kernels."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _register()
 
 
 def _register() -> int:
-    """Puts the kernels in the place of torch's for the dispatch key `CUDA`: how many."""
+    """Replaces torch's kernels for the dispatch key `CUDA`, and returns their number."""
     count = 0
     for name in names():
         space, _, rest = name.partition("::")

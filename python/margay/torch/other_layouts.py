@@ -58,6 +58,6 @@ def adopt(result, device):
 
 
 def write_back(tensor, result) -> None:
-    """Gives a quantized CUDA tensor what an operator made of its copy."""
+    """Writes the changes of a copy back to its quantized CUDA tensor."""
     if tensor.is_quantized:
         ctypes.memmove(tensor.data_ptr(), result.data_ptr(), tensor.numel() * tensor.element_size())

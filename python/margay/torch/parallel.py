@@ -1,6 +1,6 @@
-"""Several devices of one process: what torch leaves to NCCL, done by copies.
+"""Several devices in one process: replaces NCCL by copies.
 
-NCCL's kernels are machine code only, and it waits for them for ever. `DataParallel` and `torch.cuda.comm` stand on these.
+NCCL's kernels are machine code only, so it would wait for them forever. `DataParallel` and `torch.cuda.comm` depend on it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _broadcast_coalesced(tensors, devices, buffer_size):
 
 
 def install() -> None:
-    """Puts copies in NCCL's place."""
+    """Replaces NCCL by copies."""
     from torch.cuda import nccl
 
     nccl.is_available = lambda tensors: False

@@ -1,4 +1,4 @@
-"""torch's profiler without CUPTI, which belongs to NVIDIA's driver: it records the host's side only."""
+"""torch's profiler without CUPTI, which belongs to NVIDIA's driver: it records only host activity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _without_cuda(function):
 
 
 def install() -> None:
-    """Takes CUDA's activities out of what the profiler is asked to record."""
+    """Removes CUDA activities from the profiler's configuration."""
     for name in ("_prepare_profiler", "_enable_profiler"):
         if hasattr(profiler, name):
             setattr(profiler, name, _without_cuda(getattr(profiler, name)))

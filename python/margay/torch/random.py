@@ -1,13 +1,13 @@
 """Random numbers of device `cuda`, from torch's CPU generators.
 
-A CUDA generator is a seed and an offset. The numbers behind one such pair are always the same:
+A CUDA generator is a seed and an offset. Each such pair always produces the same numbers:
 
-* At offset 0 they are those of a CPU generator with that seed, so a program draws the same numbers on `cuda` as on `cpu`.
-* Behind every operator the CPU generator's state is kept under the new pair, for the first `_KEPT` operators of a seed. The new offset
+* At offset 0, they are those of a CPU generator with this seed, so a program draws the same numbers on `cuda` as on `cpu`.
+* After every operator, the CPU generator's state is stored under the new pair, for the first `_KEPT` operators of a seed. The new offset
   depends on that state, so different histories do not share a pair.
 * Any other pair seeds the CPU generator by both of its numbers.
 
-So `manual_seed`, `get_rng_state`, `set_rng_state` and `fork_rng` keep their promises with the state that torch itself keeps.
+So `manual_seed`, `get_rng_state`, `set_rng_state` and `fork_rng` work with the state that torch itself keeps.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _of(generator, d):
 
 
 def shadow(generator, d: int):
-    """A CPU generator that yields what the CUDA generator (`None`: the device's own) yields next."""
+    """Returns a CPU generator with the next numbers of the CUDA generator (`None`: the device's own)."""
     if capture.STATE.graphs:
         return _captured
     generator = _of(generator, d)
@@ -56,7 +56,7 @@ def shadow(generator, d: int):
 
 
 def advance(generator, d: int, copy) -> None:
-    """Notes that an operator has drawn from `copy`, which `shadow` gave for the same generator."""
+    """Records that an operator has drawn from `copy`, which `shadow` returned for the same generator."""
     if capture.STATE.graphs:
         return
     generator = _of(generator, d)
@@ -77,7 +77,7 @@ def advance(generator, d: int, copy) -> None:
 
 @contextlib.contextmanager
 def seeded(d: int):
-    """Has operators that draw from the CPU's own generator draw what the device's generator yields."""
+    """Makes operators that draw from the CPU's default generator draw the numbers of the device's generator."""
     copy = shadow(None, d)
     own = torch.default_generator
     before = own.get_state()

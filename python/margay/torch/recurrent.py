@@ -1,6 +1,6 @@
-"""Recurrent layers: cuDNN's operators and the fused cells, by the CPU's.
+"""Recurrent layers: cuDNN's operators and the fused cells, implemented with the CPU's.
 
-cuDNN keeps what its backward pass needs in a reserve; here the reserve holds the state of the random numbers of dropout, and the backward
+cuDNN keeps the data for its backward pass in a reserve; here the reserve contains the random state of dropout, and the backward
 pass runs the layers again.
 """
 
@@ -15,7 +15,7 @@ _LAYERS = {_RELU: "rnn_relu", _TANH: "rnn_tanh", _GRU: "gru"}
 
 
 def _layers(input, weights, stride, hx, cx, mode, num_layers, batch_first, dropout, train, bidirectional, batch_sizes, proj_size):
-    """Output, last hidden state and last cell state of the layers."""
+    """Returns output, last hidden state and last cell state of the layers."""
     biases = stride - (1 if proj_size else 0) > 2
     if len(batch_sizes):
         start = (input, torch.tensor(batch_sizes, dtype=torch.int64))
@@ -166,7 +166,7 @@ def _gru_cell_backward(grad_hy, workspace, has_bias):
 
 
 def _cudnn(mode, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, batch_sizes):
-    """What torch's `lstm`, `gru` and `rnn_*` do with cuDNN, but for its weights in one buffer."""
+    """Implements torch's cuDNN path of `lstm`, `gru` and `rnn_*`, except for its single weight buffer."""
     hidden, cell = hx if mode == _LSTM else (hx, None)
     hidden_size = hidden.size(2) if cell is None else cell.size(2)
     proj_size = hidden.size(2) if hidden.size(2) != hidden_size else 0
@@ -198,7 +198,7 @@ def _autocast_rnn(input, weight, stride, weight_buf, hx, cx, *rest):
 
 
 def layers():
-    """Operators above autograd: (their name, dispatch key, what answers them)."""
+    """Operators above autograd: (name, dispatch key, implementation)."""
     for mode, name in {**_LAYERS, _LSTM: "lstm"}.items():
         for overload, answer in zip(("input", "data"), _composed(mode), strict=True):
             for key in ("CUDA", "AutogradCUDA"):

@@ -17,7 +17,7 @@ def _parts(tensor):
 
 
 def _made(tensor, change):
-    """A sparse tensor like this one whose dense parts are changed."""
+    """Returns a sparse tensor like this one with other dense parts."""
     if tensor.layout is torch.sparse_coo:
         indices, values = change(tensor._indices()), change(tensor._values())
         return torch.ops.aten._sparse_coo_tensor_unsafe(indices, values, tensor.size(), is_coalesced=tensor.is_coalesced())

@@ -1,6 +1,6 @@
-"""Attention over sequences of different lengths that lie behind each other: `_flash_attention_*` and `_efficient_attention_*`.
+"""Attention over consecutive sequences of different lengths: `_flash_attention_*` and `_efficient_attention_*`.
 
-They are what `varlen_attn`, nested tensors and libraries call directly. Tensors are (rows, heads, columns) with the places where sequences
+`varlen_attn`, nested tensors and libraries call these directly. Tensors are (rows, heads, columns) with the offsets at which sequences
 begin, or (batch, rows, heads, columns). Each sequence is computed by matrix products and a softmax in float32, as flash attention
 accumulates.
 """
@@ -25,7 +25,7 @@ def _sequences(tensor, begins, used=None):
 
 
 class _Rule:
-    """Which keys a query sees: those from `left` before to `right` behind its own place; `None` sets no bound."""
+    """Which keys a query sees: those from `left` before to `right` after its own position; `None` sets no bound."""
 
     def __init__(self, left, right, from_the_end=True):
         self.left = None if left is None or left < 0 else left
@@ -80,7 +80,7 @@ def _all(query, key, value, begins_q, begins_k, used, rule, bias, scale, dropout
 
 
 def _gradients(grad_out, inputs, wanted, compute):
-    """Derivatives of what `compute` makes of the inputs; `None` for those that are not wanted."""
+    """Derivatives of `compute` with respect to the inputs; `None` for those that are not required."""
     with differentiable():
         leaves = [None if t is None else t.detach().requires_grad_(w) for t, w in zip(inputs, wanted, strict=True)]
         result = compute(*leaves)
