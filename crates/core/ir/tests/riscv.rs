@@ -42,7 +42,7 @@ impl Abi for RiscV {
         let mut plan = Plan { clobbers: REGISTERS.to_vec(), ..Plan::default() };
         let mut next = 0;
         for value in &sig.rets {
-            // A return of more than two registers lies behind a pointer, which takes a0 before all inputs.
+            // A return value of more than two registers is passed by pointer; the pointer takes a0 before all inputs.
             plan.rets.push(if value.size > 2 * XLEN {
                 next = 1;
                 vec![Piece { bytes: 0..value.size, at: Place::Behind(a(0)) }]
