@@ -255,7 +255,7 @@ fn arithmetic(variant: &Variant, srcs: &[Fact], ops: &[Operand]) -> Fact {
         // Of values without common bits.
         (Opcode::Or | Opcode::Xor, [a, b]) => match (a.narrow_to(b), b.narrow_to(a)) {
             (Some(x), Some(y)) if x.disjoint(y) || y.disjoint(x) => sum(*a, *b, 1, bits),
-            _ => None,
+            _ => mixed(*a, *b, bits).or_else(|| mixed(*b, *a, bits)),
         },
         (Opcode::Mul, [a, b]) => product(variant, *a, *b, ops),
         (Opcode::Mad, [a, b, c]) => {
@@ -274,6 +274,11 @@ fn arithmetic(variant: &Variant, srcs: &[Fact], ops: &[Operand]) -> Fact {
             (Operand::Imm(m), _) => masked(*b, m, bits),
             _ => None,
         },
+        (Opcode::Bfe, [a, _, _]) => match (ops[1], ops[2]) {
+            (Operand::Imm(from), Operand::Imm(length)) => field(*a, from & 255, length & 255, bits, t.is_signed()),
+            _ => None,
+        },
+        (Opcode::Selp, [a, b, p]) if p.shape == Shape::Uniform => Some(a.join(*b)),
         (Opcode::Div, [a, _]) if !t.is_signed() => match ops[1] {
             Operand::Imm(d) if d.is_power_of_two() => shifted(*a, d.trailing_zeros(), bits, false),
             _ => None,
@@ -396,6 +401,32 @@ fn shifted(a: Fact, k: u32, bits: u32, signed: bool) -> Option<Fact> {
         let whole = k < 62 && stride % (1i64 << k) == 0 && u32::from(a.align) >= k;
         (whole && a.carry_free(bits - 1)).then(|| Fact::of_rows(w, stride >> k, align, high, a.sure))
     })
+}
+
+/// `a ^ b` or `a | b`, where `b` is the same along rows whose lanes differ only in bits that are zero in it.
+fn mixed(a: Fact, b: Fact, bits: u32) -> Option<Fact> {
+    let (wa, _) = a.rows()?;
+    let (wb, 0) = b.rows()? else { return None };
+    WIDTHS.into_iter().filter(|w| *w <= wa.min(wb)).find_map(|w| {
+        let (a, b) = (a.narrowed(w)?, b.narrowed(w)?);
+        let (_, stride) = a.rows()?;
+        let fits = a.carry_free(u32::from(b.align).min(bits));
+        fits.then(|| Fact::of_rows(w, stride, a.align.min(b.align), a.high.max(b.high), a.sure && b.sure))
+    })
+}
+
+/// `length` bits of `a`, from bit `from` on.
+fn field(a: Fact, from: u64, length: u64, bits: u32, signed: bool) -> Option<Fact> {
+    if length == 0 || from + length > u64::from(bits) || length >= u64::from(bits) {
+        return None;
+    }
+    let found = masked(shifted(a, from as u32, bits, false)?, (1 << length) - 1, bits)?;
+    // The highest bit of the field is its sign.
+    let positive = u64::from(found.high) < length;
+    match found.rows()? {
+        (width, 0) if signed && !positive => Some(Fact::of_rows(width, 0, found.align, 64, found.sure)),
+        _ => (!signed || positive).then_some(found),
+    }
 }
 
 /// `a < b` and its like, where `b` lies where no row of `a` passes by.
@@ -573,7 +604,8 @@ mod tests {
                     let lanes = std::array::from_fn(|l| f(a.lanes[l], b.lanes[l]) & all);
                     Known { lanes, fact: Option::unwrap_or(fact, Fact::VARYING), bits: a.bits }
                 };
-                let (name, v) = match random(9) {
+                let sign = |v: u64, bits: u64| ((v << (64 - bits)) as i64 >> (64 - bits)) as u64;
+                let (name, v) = match random(13) {
                     0 if a.bits == b.bits => ("add", both(&|a, b| a.wrapping_add(b), sum(a.fact, b.fact, 1, a.bits))),
                     1 if a.bits == b.bits => ("sub", both(&|a, b| a.wrapping_sub(b), sum(a.fact, b.fact, -1, a.bits))),
                     2 => (
@@ -587,6 +619,27 @@ mod tests {
                         ("shr.s32", a.map(32, shifted(a.fact, k, 32, true), |v| (v as i32 >> k) as u32 as u64))
                     }
                     7 => ("and", a.map(a.bits, masked(a.fact, constant, a.bits), |v| v & constant)),
+                    9 if a.bits == b.bits => {
+                        let found = mixed(a.fact, b.fact, a.bits).or_else(|| mixed(b.fact, a.fact, a.bits));
+                        if round % 2 == 0 {
+                            ("xor", both(&|a, b| a ^ b, found))
+                        } else {
+                            ("or", both(&|a, b| a | b, found))
+                        }
+                    }
+                    10 => {
+                        let (from, length) = (random(6), 1 + u64::from(k));
+                        let found = field(a.fact, from, length, a.bits, false);
+                        ("bfe.u", a.map(a.bits, found, |v| v >> from & ((1 << length) - 1)))
+                    }
+                    11 if a.bits == 32 => {
+                        let (from, length) = (random(6), 1 + u64::from(k));
+                        ("bfe.s", a.map(32, field(a.fact, from, length, 32, true), |v| sign(v >> from, length)))
+                    }
+                    12 if a.bits == b.bits => {
+                        let first = round % 2 == 0;
+                        ("selp", both(&|a, b| if first { a } else { b }, Some(a.fact.join(b.fact))))
+                    }
                     8 if a.bits == 32 && round % 2 == 0 => ("cvt.u64.u32", a.map(64, widened(a.fact, false), |v| v)),
                     8 if a.bits == 32 => ("cvt.s64.s32", a.map(64, widened(a.fact, true), |v| v as i32 as i64 as u64)),
                     _ => continue,

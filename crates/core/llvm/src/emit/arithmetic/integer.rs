@@ -103,6 +103,10 @@ impl Emitter<'_> {
                 _ => None,
             },
             (Opcode::Div | Opcode::Rem, [a, b]) => self.divide(op, a, b, signed, bits),
+            (Opcode::Bfe, [a, ..]) if !signed && let Some((from, length)) = field(srcs, bits) => {
+                let v = self.w.op_const("lshr", a, i128::from(from));
+                Some(self.w.op_const("and", &v, (1 << length) - 1))
+            }
             (Opcode::Bfe, [a, position, length]) => Some(self.bfe(a, position, length, signed, bits)),
             (Opcode::Bfi, [a, b, position, length]) => Some(self.bfi(a, b, position, length)),
             (Opcode::Bfind, [a]) => Some(self.bfind(a, signed, variant.has(Mod::Shiftamt))),
@@ -311,4 +315,11 @@ impl Emitter<'_> {
         });
         Ok(Some(self.join_halves(&low, &high)))
     }
+}
+
+/// Position and length of a field that lies within so many bits, if both are constants.
+fn field(srcs: &[Operand], bits: u32) -> Option<(u32, u32)> {
+    let [_, Operand::Imm(from), Operand::Imm(length)] = srcs else { return None };
+    let (from, length) = ((from & 255) as u32, (length & 255) as u32);
+    (from + length <= bits && from < bits).then_some((from, length))
 }
