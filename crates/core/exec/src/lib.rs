@@ -15,6 +15,7 @@ pub mod device;
 mod engine;
 mod fault;
 pub mod lanes;
+mod layout;
 pub mod matrix;
 pub mod mem;
 mod observe;
@@ -33,6 +34,7 @@ pub use engine::{
 };
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
+pub use layout::SharedLayout;
 pub use mem::{Freer, Memory};
 pub use observe::{
     AccessKind, Actor, BarrierEvent, Concern, CtaEvent, MemoryEvent, ObjectStep, Observer, Ordering, Scope, Semantics,

@@ -5,15 +5,12 @@
 
 use crate::{Context, Error, module::Variables};
 use margay_exec::{
-    Image, Memory, RESERVED_SHARED,
+    Image, Memory, SharedLayout,
     mem::{Kind, Reach},
 };
-use margay_ir::{
-    FuncId, Global, GlobalId, Ir, Operand, Placed,
-    pass::{self, Reached},
-};
-use margay_isa::{Space, Special};
-use std::{collections::HashSet, sync::Arc};
+use margay_ir::{FuncId, Ir, Operand, Placed, pass};
+use margay_isa::Special;
+use std::sync::Arc;
 
 /// Allocates so many zeroed bytes at a multiple of the alignment.
 pub(crate) fn allocate(
@@ -44,52 +41,18 @@ impl Context {
 /// Builds the image for `kernel`, with addresses of all variables that it reaches. Also returns whether the kernel
 /// reads the environment registers through which a cooperative grid finds its workspace.
 pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Result<(Image, bool), Error> {
-    let (used, [cooperative, reserves]) = reached(&ir, kernel);
+    let reached = pass::reached(&ir, kernel);
+    // Reads of the registers through which a cooperative grid finds its workspace.
+    let reads = |o: &Operand| matches!(o, Operand::Special(Special::EnvReg(1 | 2), _));
+    let cooperative = reached.funcs.iter().any(|f| ir.func(*f).operands.iter().any(reads));
+    let layout = SharedLayout::new(&ir, &reached);
     let mut addresses = variables.addresses(&ir)?;
-    // The reserved part comes first; only programs that ask for its location can observe it.
-    let reserved_shared = if reserves { RESERVED_SHARED } else { 0 };
-    let (mut shared, mut dynamic_align) = (u64::from(reserved_shared), 16);
-    for (i, global) in ir.globals.iter().enumerate() {
-        let is_used = used.contains(&GlobalId(i as u32));
-        match global.space {
-            Space::Shared if is_used && global.size == 0 => dynamic_align = dynamic_align.max(u64::from(global.align)),
-            Space::Shared if is_used => {
-                addresses[i] = shared.next_multiple_of(u64::from(global.align.max(1)));
-                shared = addresses[i] + global.size;
-            }
-            _ => {}
-        }
+    for (address, offset) in addresses.iter_mut().zip(&layout.offsets) {
+        offset.iter().for_each(|offset| *address = *offset);
     }
-    let static_shared = match used.iter().any(|g| is_dynamic(ir.global(*g))) {
-        true => shared.next_multiple_of(dynamic_align),
-        false => shared,
-    };
-    for (i, global) in ir.globals.iter().enumerate().filter(|(_, g)| is_dynamic(g)) {
-        debug_assert_eq!(global.space, Space::Shared);
-        addresses[i] = static_shared;
-    }
-    let static_shared = u32::try_from(static_shared).map_err(|_| {
-        Error::BadLaunch(format!("static shared variables take {static_shared} bytes, more than any CTA can have"))
+    let static_shared = u32::try_from(layout.size).map_err(|_| {
+        Error::BadLaunch(format!("static shared variables take {} bytes, more than any CTA can have", layout.size))
     })?;
     variables.initialise(&ir, &addresses)?;
-    Ok((Image { ir: Arc::new(ir), addresses, static_shared, reserved_shared }, cooperative))
-}
-
-fn is_dynamic(global: &Global) -> bool {
-    global.space == Space::Shared && global.size == 0
-}
-
-/// The variables that a kernel reaches, whether it may wait for the grid, and whether it reads the location of reserved shared memory.
-fn reached(ir: &Ir<Placed>, kernel: FuncId) -> (HashSet<GlobalId>, [bool; 2]) {
-    let Reached { funcs, globals } = pass::reached(ir, kernel);
-    let reads = |wanted: fn(Special) -> bool| {
-        let is = |o: &Operand| matches!(o, Operand::Special(special, _) if wanted(*special));
-        funcs.iter().any(|f| ir.func(*f).operands.iter().any(is))
-    };
-    let cooperative = reads(|s| matches!(s, Special::EnvReg(1 | 2)));
-    let reserves = reads(|s| {
-        use Special::{ReservedSmemOffset0, ReservedSmemOffset1, ReservedSmemOffsetCap, ReservedSmemOffsetEnd};
-        matches!(s, ReservedSmemOffset0 | ReservedSmemOffset1 | ReservedSmemOffsetCap | ReservedSmemOffsetEnd)
-    });
-    (globals, [cooperative, reserves])
+    Ok((Image { ir: Arc::new(ir), addresses, static_shared, reserved_shared: layout.reserved }, cooperative))
 }

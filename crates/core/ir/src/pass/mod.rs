@@ -8,12 +8,14 @@
 //!   of a warp may reach.
 //! * [`mark_uniform_values`]: the same for parameters and return values, over the call graph.
 //! * [`spins`]: loops that may wait for other threads.
-//! * [`propagate_constants`]: constants in registers become operands.
+//! * [`Ranges`]: bounds of integer registers.
+//! * [`propagate_constants`]: constants in registers become operands; [`constants_at`]: those that other registers still hold.
 //! * [`adjacent`]: loads and stores of adjacent elements.
 //! * [`split_after`], [`split_before`], [`branch_around`]: splitting blocks.
 //! * [`Regions`]: the code between the barriers of a kernel.
 
 mod adjacent;
+mod bounds;
 mod calls;
 pub mod cfg;
 mod constants;
@@ -26,9 +28,10 @@ mod split;
 mod uniformity;
 
 pub use adjacent::{Adjacent, adjacent};
+pub use bounds::{Bounds, Ranges};
 pub use calls::{Reached, pointee, reachable, reached, recursive};
 pub use cfg::{Cfg, Loop};
-pub use constants::propagate_constants;
+pub use constants::{constants_at, propagate_constants};
 pub use interface::{mark_uniform_values, passes_uniform, returns_uniform};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};

@@ -1,10 +1,11 @@
 //! The cache key of a kernel: a hash of everything that its code depends on, so that equal keys mean equal code.
 //!
-//! Hashed are the instructions of all functions that the kernel may call, their locations under the ABI, and the
-//! properties of variables; names and source positions are not, so a module that was only moved or renamed still hits.
+//! Hashed are the instructions of all functions that the kernel may call, their locations under the ABI, the
+//! properties of variables, and where the shared ones lie; names and source positions are not, so a module that was only moved or renamed still hits.
 
 use crate::{code::target, emit::Options};
-use margay_ir::{Func, FuncId, Global, Ir, Placed, pass::reachable};
+use margay_exec::SharedLayout;
+use margay_ir::{Func, FuncId, Global, Ir, Placed, pass};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A 128-bit hash of a kernel, its callees and the way it is compiled.
@@ -39,7 +40,9 @@ impl CacheKey {
             let Global { name: _, space, reference, size, align, init: _, visible: _, external, managed } = &**global;
             (space, reference, size, align, external, managed).hash(&mut h);
         }
-        for f in reachable(ir, kernel) {
+        let reached = pass::reached(ir, kernel);
+        SharedLayout::new(ir, &reached).hash(&mut h);
+        for f in reached.funcs {
             f.hash(&mut h);
             function(ir.func(f), &mut h);
             // A call of an undefined function fails with its name.

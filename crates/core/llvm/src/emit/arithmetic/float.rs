@@ -35,10 +35,15 @@ impl Emitter<'_> {
 
     /// Canonicalises single-precision NaNs.
     pub fn canonical(&mut self, v: &Val) -> Val {
-        // An integer test: LLVM folds floating-point NaN tests of square roots.
         let bits = self.w.cast("bitcast", v, Elem::I32);
-        let magnitude = self.w.op_const("and", &bits, 0x7fff_ffff);
-        let is_nan = self.w.cmp("icmp ugt", &magnitude, &constant(bits.ty, 0x7f80_0000));
+        // LLVM folds floating-point NaN tests of square roots.
+        let is_nan = if self.roots {
+            let magnitude = self.w.op_const("and", &bits, 0x7fff_ffff);
+            self.w.cmp("icmp ugt", &magnitude, &constant(bits.ty, 0x7f80_0000))
+        } else {
+            let v = self.w.cast("bitcast", v, Elem::F32);
+            self.w.cmp("fcmp uno", &v, &v)
+        };
         self.w.select(&is_nan, &constant(bits.ty, 0x7fff_ffff), &bits)
     }
 

@@ -225,7 +225,9 @@ impl Emitter<'_> {
         let locals = self.ctx_value(Elem::I64, at::LOCALS);
         let local = self.w.op("add", &locals, &offset);
         let to = self.ctx_pointer(at::LOCAL);
+        let line = self.w.body.len();
         self.w.store(&local, &to, 8);
+        self.kept_local.insert(self.w.body[line..].trim_end().to_owned());
         self.current = Some(Current { warp: warp.clone(), local, cta: cta.clone(), next: next.clone() });
         let lanes = self.lanes_of(before.is_some(), &after);
         self.reset_registers(before.is_none());

@@ -1,7 +1,7 @@
 //! Spills across barriers, in kernels that run every warp up to a barrier before any continues.
 //!
-//! Only live values cross, in one of three ways. Values computed from constants, parameters and thread indices by a few
-//! integer operations are rematerialized. Values uniform over the CTA are kept once, in variables of the function. All
+//! Only live values cross, in one of three ways. Constants, and values computed from constants, parameters and thread indices
+//! by a few integer operations, are rematerialized. Values uniform over the CTA are kept once, in variables of the function. All
 //! others are spilled to an array indexed by warp.
 
 use crate::ctx::at;
@@ -12,10 +12,10 @@ use crate::emit::{
 };
 use margay_ir::{
     Func, Inst, MemBase, MemSpace, Operand, VReg,
-    pass::{BitSet, Cfg, Shape, Uniformity, live_frame, liveness::inst_writes},
+    pass::{BitSet, Cfg, Shape, Uniformity, constants_at, live_frame, liveness::inst_writes},
 };
 use margay_isa::{Effect, Kind, Mod, Opcode, Special, Type};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Vector operations up to which rematerializing is cheaper than storing and loading a word per lane.
 const FEW: u32 = 4;
@@ -38,6 +38,8 @@ pub struct SpillPlan {
     /// Per register that is uniform over the CTA: the variable that holds it between regions.
     once: HashMap<u32, Val>,
     frame_live: Vec<BitSet>,
+    /// Per block: the registers that hold constants where it begins.
+    constants: Vec<BTreeMap<u32, u64>>,
     /// Per register: its shape over the warp.
     shapes: Vec<Shape>,
 }
@@ -58,6 +60,7 @@ impl SpillPlan {
         }
         definition.iter_mut().zip(times).filter(|(_, n)| *n != 1).for_each(|(d, _)| *d = None);
         let frame_live = if cta.is_some() { live_frame(func, cfg) } else { Vec::new() };
+        let constants = if cta.is_some() { constants_at(func, cfg) } else { Vec::new() };
         let shapes = warp.shapes.clone();
         SpillPlan {
             size: 0,
@@ -67,6 +70,7 @@ impl SpillPlan {
             cta,
             once: HashMap::new(),
             frame_live,
+            constants,
             shapes,
         }
     }
@@ -159,7 +163,15 @@ impl Emitter<'_> {
         let next = self.barriers[barrier as usize].next;
         let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
         let func = self.func;
-        live.into_iter().filter(|r| self.spills.cost(func, VReg(*r)).is_none()).collect()
+        live.into_iter()
+            .filter(|r| self.spills.cost(func, VReg(*r)).is_none() && self.constant_after(barrier, *r).is_none())
+            .collect()
+    }
+
+    /// The constant that a register holds after a barrier.
+    fn constant_after(&self, barrier: u32, r: u32) -> Option<u64> {
+        let next = self.barriers[barrier as usize].next;
+        self.spills.constants.get(next.0 as usize)?.get(&r).copied()
     }
 
     fn spilled_frame(&self, barrier: u32) -> Vec<u32> {
@@ -277,6 +289,9 @@ impl Emitter<'_> {
         for r in live {
             if self.spills.cost(func, VReg(r)).is_some() {
                 self.recompute(VReg(r), &mut done)?;
+            } else if let Some(v) = self.constant_after(barrier, r) {
+                let elem = self.slots[r as usize].elem;
+                self.write(VReg(r), &int(elem, i128::from(v as i64)), None);
             }
         }
         Ok(())

@@ -178,6 +178,7 @@ impl Emitter<'_> {
             }
         }
         let func = self.func;
+        self.here = b;
         let block = &func.blocks[b.0 as usize];
         let barrier = self.barrier_at[b.0 as usize];
         self.count_block(block.insts.len as usize + usize::from(!matches!(block.term, Terminator::Jump(_))));

@@ -24,11 +24,14 @@ use crate::emit::{
     warp::held::Held,
 };
 use margay_ir::{
-    BlockId, FormalHome, Func, FuncId, Ir, Placed,
-    pass::{BitSet, Cfg, Cut, Liveness, Shape, Uniformity, WarpShape},
+    BlockId, FormalHome, Func, FuncId, Inst, Ir, MemSpace, Placed,
+    pass::{BitSet, Cfg, Cut, Liveness, Ranges, Shape, Uniformity, WarpShape},
 };
-use margay_isa::Type;
-use std::{collections::HashMap, fmt::Write};
+use margay_isa::{Opcode, Type};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Write,
+};
 
 /// What code is specialized for; part of the cache key.
 #[derive(Clone, Hash, Debug)]
@@ -157,6 +160,8 @@ pub(in crate::emit) struct Emitter<'a> {
     pub blended: Vec<bool>,
     /// Registers that may hold the host's NaNs (see `arithmetic/nan.rs`).
     pub lazy: Vec<bool>,
+    /// The function takes square roots.
+    pub roots: bool,
     /// Variables that are live in many blocks are pinned in memory.
     pins: bool,
     /// The lanes' stack ends, if some instruction moves them.
@@ -167,6 +172,10 @@ pub(in crate::emit) struct Emitter<'a> {
     pub frame: Vec<Option<Val>>,
     pub inst: u32,
     pub at: u32,
+    /// Bounds of registers, in functions that access shared memory through them.
+    pub ranges: Ranges,
+    /// The block that is being emitted.
+    pub here: BlockId,
     /// Accesses that share a check, by instruction.
     pub groups: HashMap<u32, Grouped>,
     /// The additions that are combined, if there are any.
@@ -175,6 +184,8 @@ pub(in crate::emit) struct Emitter<'a> {
     pub row: Option<Row>,
     /// Some code accesses the local windows.
     pub uses_local: bool,
+    /// Lines that keep the address of the warp's local windows in the context.
+    pub kept_local: HashSet<String>,
     /// Buffers for the rows that helpers read and write; shared, since their uses do not overlap.
     pub buffers: HashMap<(usize, bool), Val>,
     /// Memory of call sites, by instruction.
@@ -229,6 +240,11 @@ pub fn emit(
         Prepared::new(id, original, options, reached);
     let func = &func;
     let live = Liveness::new(func, &cfg);
+    let indexes = |i: &Inst| i.space == Some(MemSpace::Shared);
+    let ranges = match func.insts.iter().any(indexes) {
+        true => Ranges::new(func, &cfg, &live, options.warp, reached.shared.offsets.clone()),
+        false => Ranges::default(),
+    };
     let kernel = func.kind == margay_check::FuncKind::Kernel;
     let stacked = func.insts.iter().any(|i| moves_stack(func, i));
     let has_cluster_barrier = func.insts.iter().any(|i| is_cluster_barrier(func, i));
@@ -284,16 +300,20 @@ pub fn emit(
         sites,
         blended: Vec::new(),
         lazy: crate::emit::arithmetic::nan::lazy_registers(func),
+        roots: func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Sqrt | Opcode::Rsqrt)),
         pins: false,
         top: None,
         uninitialised: Vec::new(),
         frame: Vec::new(),
         inst: 0,
         at: 0,
+        ranges,
+        here: BlockId(0),
         groups: crate::emit::memory::group::find(func),
         combined: None,
         row: None,
         uses_local: false,
+        kept_local: HashSet::new(),
         buffers: HashMap::new(),
         call_blocks: HashMap::new(),
         outputs: Vec::new(),
@@ -397,7 +417,9 @@ impl Emitter<'_> {
         let result = result(carriers, self.stores_results());
         let _ = writeln!(text, "define {result} @{}({args}) #0 {{\nentry:", symbol(self.id));
         let body = format!("{}  br label %start\n{}", self.w.entry, self.w.body);
-        text.push_str(&tidy(&body));
+        // Without local windows, those of all warps begin at the address that the context has.
+        let idle = !self.uses_local && self.func.calls.is_empty();
+        text.push_str(&tidy(&body, |line| idle && self.kept_local.contains(line)));
         text.push_str("}\n");
         if self.role == Role::Device && self.reached.fibers {
             self.declare_cttz();

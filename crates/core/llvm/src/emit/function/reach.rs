@@ -1,14 +1,15 @@
-//! Properties of the device functions that a kernel reaches: whether they wait for other threads, and whether threads
-//! exit in them.
+//! Properties of what a kernel reaches: whether device functions wait for other threads and whether threads exit in them, where
+//! shared variables lie.
 
 use crate::emit::{
     function::Options,
     function::prepare::{Prepared, waits_in_warp},
 };
 use margay_check::FuncKind;
+use margay_exec::SharedLayout;
 use margay_ir::{
     Callee, Func, FuncId, Inst, Ir, Operand, Placed, Terminator,
-    pass::{Cfg, is_cta_barrier, observes_others, spins},
+    pass::{self, Cfg, is_cta_barrier, observes_others, spins},
 };
 use margay_isa::{Mod, Opcode};
 
@@ -23,7 +24,7 @@ pub enum Waits {
     AtBarriers,
 }
 
-/// What the device functions that a kernel calls may do.
+/// What the device functions that a kernel calls may do, and where its shared variables lie.
 pub struct Reached {
     /// The strongest way in which any of them waits.
     pub waits: Waits,
@@ -41,6 +42,8 @@ pub struct Reached {
     some_blocking: bool,
     /// Per function: lanes of a warp may return from it at different times.
     staggered: Vec<bool>,
+    /// Where the kernel's shared variables lie.
+    pub shared: SharedLayout,
 }
 
 impl Reached {
@@ -63,6 +66,7 @@ impl Reached {
             blocking,
             some_blocking: false,
             staggered,
+            shared: SharedLayout::new(ir, &pass::reached(ir, kernel)),
         };
         reached.some_exit = callees().any(|f| reached.exits[f.0 as usize]);
         let mut changed = reached.some_exit;

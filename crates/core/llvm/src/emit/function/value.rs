@@ -6,7 +6,7 @@ use crate::emit::{
     function::{Emitter, Mode, Result, elem_of},
     text::{Elem, Ty, Val, int, named, per_lane},
 };
-use margay_ir::{FrameRole, Inst, Operand, VReg, pass::Shape};
+use margay_ir::{FrameRole, GlobalId, Inst, Operand, VReg, pass::Shape};
 use margay_isa::{Component, Special};
 
 impl Emitter<'_> {
@@ -117,6 +117,9 @@ impl Emitter<'_> {
 
     /// Address of a module variable in its space.
     pub fn global_address(&mut self, global: u32, offset: i64) -> Val {
+        if let Some(base) = self.reached.shared.offset(GlobalId(global)) {
+            return int(Elem::I64, i128::from(base) + i128::from(offset));
+        }
         let table = self.ctx_value(Elem::Ptr, at::GLOBALS);
         let entry = self.w.offset_const(&table, u64::from(global) * 8);
         let base = self.w.fixed_load(Ty::scalar(Elem::I64), &entry, 8);

@@ -104,6 +104,7 @@ impl Emitter<'_> {
             write,
             space: name,
             origin: offset,
+            end: None,
         };
         let r = match base {
             MemBase::Reg(r) => *r,
@@ -147,11 +148,19 @@ impl Emitter<'_> {
             }
         };
         let slot = self.slots[r.0 as usize].clone();
-        let own = single_step(*offset);
+        let proven = |e: &Self, mut check: Check| {
+            let end = if space == MemSpace::Shared { e.shared_end(r, &check.members) } else { None };
+            // Only the launch tells the size of dynamic shared memory.
+            check.end = end.filter(|_| e.reached.shared.dynamic);
+            (!end.is_some_and(|end| e.shared_reaches(end))).then_some(check)
+        };
+        let own = proven(self, single_step(*offset));
         let grouped = match self.groups.get(&self.inst).cloned() {
-            Some(Grouped::First(members)) => Some(Check { members, write, space: name, origin: *offset }),
+            Some(Grouped::First(members)) => {
+                proven(self, Check { members, write, space: name, origin: *offset, end: None })
+            }
             Some(Grouped::Later) => None,
-            None => Some(single_step(*offset)),
+            None => proven(self, single_step(*offset)),
         };
         let in_rows = |e: &mut Self, width: u32, stride: i64| {
             let mut bases = Vec::new();
@@ -185,7 +194,7 @@ impl Emitter<'_> {
         self.w.branch_unlikely(&wrapped, &cold, &hot);
         let mark = self.w.mark();
         self.w.follow(&cold);
-        let address = by_lanes(self, Some(&own));
+        let address = by_lanes(self, own.as_ref());
         f(self, &address)?;
         self.w.jump(&done);
         self.w.join(&hot, mark);
@@ -241,7 +250,7 @@ impl Emitter<'_> {
                 let bases = bases.iter().map(|b| self.based(space, b, apart)).collect();
                 let address = Address::Affine { bases, width, stride };
                 if let Some(check) = check {
-                    self.check(&address, check, space, mask);
+                    self.unless_within(check, |e| e.check(&address, check, space, mask));
                 }
                 address
             }
@@ -268,7 +277,7 @@ impl Emitter<'_> {
         let lanes = self.w.op("add", &base, &wide);
         if let Some(check) = check {
             let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
-            self.check_offsets(offsets, &size, &lanes, check, mask);
+            self.unless_within(check, |e| e.check_offsets(offsets, &size, &lanes, check, mask));
         }
         Address::Lanes(lanes)
     }

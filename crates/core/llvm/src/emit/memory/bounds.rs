@@ -13,7 +13,7 @@ use crate::emit::{
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int, named, per_lane},
 };
-use margay_ir::MemSpace;
+use margay_ir::{MemSpace, VReg, pass::Bounds};
 use margay_isa::Opcode;
 
 /// The memory that an access may touch.
@@ -31,6 +31,8 @@ pub(super) struct Check {
     pub space: &'static str,
     /// The offset from the register at which the checked address lies.
     pub origin: i64,
+    /// In shared memory: all accesses are aligned and end at this offset at the latest.
+    pub end: Option<u64>,
 }
 
 impl Check {
@@ -117,6 +119,34 @@ fine:
 }";
 
 impl Emitter<'_> {
+    /// The offset in the shared window at which accesses through a register end, if they are known to be aligned.
+    pub(super) fn shared_end(&self, r: VReg, members: &[Member]) -> Option<u64> {
+        let everywhere = end(self.ranges.of(r)?, members);
+        match everywhere.filter(|end| self.shared_reaches(*end)) {
+            Some(end) => Some(end),
+            None => end(self.ranges.at(self.func, &self.cfg, self.here, r)?, members).or(everywhere),
+        }
+    }
+
+    /// Whether shared memory surely extends to an offset.
+    pub(super) fn shared_reaches(&self, end: u64) -> bool {
+        end <= self.reached.shared.size
+    }
+
+    /// Emits a check, skipped where shared memory extends to where the accesses are known to end.
+    pub(super) fn unless_within(&mut self, check: &Check, f: impl FnOnce(&mut Self)) {
+        let Some(end) = check.end else { return f(self) };
+        let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
+        let short = self.w.cmp("icmp ult", &size, &int(Elem::I64, end.into()));
+        let (near, within) = (self.w.label("near"), self.w.label("within"));
+        self.w.branch_unlikely(&short, &near, &within);
+        let mark = self.w.mark();
+        self.w.follow(&near);
+        f(self);
+        self.w.jump(&within);
+        self.w.join(&within, mark);
+    }
+
     /// Checks that an access by name lies within what was passed through an unsized parameter.
     pub(super) fn check_passed(&mut self, frame: u32, offset: i64, bytes: u32, mask: Option<&Val>) {
         let passed = named(Ty::scalar(Elem::I32), "%passed");
@@ -320,4 +350,15 @@ impl Emitter<'_> {
         self.w.jump(&fast);
         self.w.join(&fast, mark);
     }
+}
+
+/// The offset at which accesses end whose register has these bounds, if they are aligned and begin at no less than 0.
+fn end(bounds: Bounds, members: &[Member]) -> Option<u64> {
+    let end = |m: &Member| {
+        let aligned = m.offset & m.odd() == 0 && bounds.align >= m.odd().count_ones();
+        bounds.least.checked_add_signed(m.offset)?;
+        let end = bounds.most.checked_add_signed(m.offset)?.checked_add(m.bytes.into())?;
+        (aligned && end < 1 << 31).then_some(end)
+    };
+    members.iter().map(end).try_fold(0, |most, end| Some(most.max(end?)))
 }

@@ -1,0 +1,61 @@
+//! Where the shared variables of a kernel lie in the window of a CTA.
+
+use crate::RESERVED_SHARED;
+use margay_ir::{GlobalId, Ir, Operand, Placed, pass::Reached};
+use margay_isa::{Space, Special};
+
+/// The layout of a kernel's shared window. Only the variables that the kernel reaches take space, as on a GPU.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SharedLayout {
+    /// By [`GlobalId`]: offsets of the shared variables that the kernel reaches. Those without a size lie where dynamic
+    /// shared memory begins.
+    pub offsets: Vec<Option<u64>>,
+    /// Where dynamic shared memory begins, if there is any: bytes of all static variables and of the reserved part.
+    pub size: u64,
+    /// Bytes reserved by the system at the start, of which only programs that ask for their location know.
+    pub reserved: u32,
+    /// The kernel reaches a variable without a size.
+    pub dynamic: bool,
+}
+
+impl SharedLayout {
+    /// The layout for a kernel that reaches these functions and variables.
+    pub fn new(ir: &Ir<Placed>, reached: &Reached) -> SharedLayout {
+        use Special::{ReservedSmemOffset0, ReservedSmemOffset1, ReservedSmemOffsetCap, ReservedSmemOffsetEnd};
+        let asks = |o: &Operand| match o {
+            Operand::Special(s, _) => {
+                matches!(s, ReservedSmemOffset0 | ReservedSmemOffset1 | ReservedSmemOffsetCap | ReservedSmemOffsetEnd)
+            }
+            _ => false,
+        };
+        let reserves = reached.funcs.iter().any(|f| ir.func(*f).operands.iter().any(asks));
+        let reserved = if reserves { RESERVED_SHARED } else { 0 };
+        let (mut size, mut align, mut dynamic) = (u64::from(reserved), 16, false);
+        let mut offsets = vec![None; ir.globals.len()];
+        let shared = || {
+            ir.globals
+                .iter()
+                .enumerate()
+                .filter(|(i, g)| g.space == Space::Shared && reached.globals.contains(&GlobalId(*i as u32)))
+        };
+        for (i, global) in shared() {
+            if global.size == 0 {
+                (dynamic, align) = (true, align.max(u64::from(global.align)));
+                continue;
+            }
+            let offset = size.next_multiple_of(u64::from(global.align.max(1)));
+            offsets[i] = Some(offset);
+            size = offset + global.size;
+        }
+        if dynamic {
+            size = size.next_multiple_of(align);
+        }
+        shared().filter(|(_, g)| g.size == 0).for_each(|(i, _)| offsets[i] = Some(size));
+        SharedLayout { offsets, size, reserved, dynamic }
+    }
+
+    /// The offset of a shared variable in the window; `None` for others.
+    pub fn offset(&self, global: GlobalId) -> Option<u64> {
+        self.offsets.get(global.0 as usize).copied().flatten()
+    }
+}
