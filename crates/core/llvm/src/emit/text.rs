@@ -334,6 +334,21 @@ impl Writer {
         self.known.computed(&text.to_string(), v);
     }
 
+    /// Whether a buffer is known to hold what [`Writer::fill`] said.
+    pub fn holds(&self, buffer: &Val, content: &str) -> bool {
+        let Name::Temp(number) = buffer.name else { return false };
+        let filled = self.known.result(content);
+        filled.is_some() && self.known.variable(number, 0) == filled
+    }
+
+    /// Records what a buffer holds from here on, in words that say the same only of the same content.
+    pub fn fill(&mut self, buffer: &Val, content: &str) {
+        let Name::Temp(number) = buffer.name else { return };
+        let token = self.fresh(buffer.ty);
+        self.known.computed(content, &token);
+        self.known.holds(number, 0, &token);
+    }
+
     /// Reads a part of a variable, `offset` bytes from its start. Only [`Writer::set`] may change it.
     pub fn get(&mut self, ty: Ty, variable: &Val, offset: u64, align: u32) -> Val {
         let Name::Temp(number) = variable.name else { return self.load(ty, variable, align) };

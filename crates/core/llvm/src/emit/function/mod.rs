@@ -22,6 +22,7 @@ use crate::emit::{
     text::{Elem, Ty, Val, Writer, constant, int, named},
     tidy::tidy,
     warp::held::Held,
+    warp::product::Side,
 };
 use margay_ir::{
     BlockId, FormalHome, Func, FuncId, Inst, Ir, MemSpace, Placed,
@@ -188,6 +189,8 @@ pub(in crate::emit) struct Emitter<'a> {
     pub kept_local: HashSet<String>,
     /// Buffers for the rows that helpers read and write; shared, since their uses do not overlap.
     pub buffers: HashMap<(usize, bool), Val>,
+    /// Buffers for factors of matrix products, by side and type; the one filled last is last.
+    pub factors: HashMap<(Side, String), Vec<Val>>,
     /// Memory of call sites, by instruction.
     pub call_blocks: HashMap<u32, crate::emit::call::Blocks>,
     /// Types and variables of the function's results.
@@ -315,6 +318,7 @@ pub fn emit(
         uses_local: false,
         kept_local: HashSet::new(),
         buffers: HashMap::new(),
+        factors: HashMap::new(),
         call_blocks: HashMap::new(),
         outputs: Vec::new(),
     };

@@ -4,7 +4,7 @@
 //! The words of such a fragment, in lane order, are the matrix row by row, so a register is eight rows of 16 bytes. All
 //! 32 lanes must be active; else the reference engine executes the instruction.
 
-use super::product::Product;
+use super::product::{Product, Side};
 use crate::emit::{
     function::{Emitter, Mode, Result},
     text::{Elem, Ty, Val, int, per_lane},
@@ -13,6 +13,9 @@ use margay_exec::matrix;
 use margay_ir::{Inst, Operand};
 use margay_isa::{Mod, Opcode, Variant};
 use std::fmt::Write;
+
+/// Factors of each side that are kept in double precision.
+const MOST_FACTORS: usize = 4;
 
 /// Whether a matrix instruction has native code.
 fn known(variant: &Variant) -> bool {
@@ -67,12 +70,49 @@ impl Emitter<'_> {
         let Some(product) = Product::of(variant).filter(|_| self.options.half_floats) else {
             return self.thunk(inst, srcs, dsts);
         };
+        let [left, right] = [self.factor(product, Side::Left, srcs)?, self.factor(product, Side::Right, srcs)?];
         // All rows of sums fit into the vector registers of AVX-512.
         let text = product.text(if self.options.mask_registers { 16 } else { 4 });
         self.w.declared.insert(text);
-        self.in_memory(inst, srcs, dsts, |e, input, output| {
-            e.w.line(format_args!("call void @{}(ptr {input}, ptr {output})", product.name()));
-        })
+        let [input, output] = self.buffers(4, 4);
+        for (i, c) in srcs[product.fragment(Side::Right).end..].iter().enumerate() {
+            let (v, p) = (self.fragment(c)?, self.w.offset_const(&input, 128 * i as u64));
+            self.w.store(&v, &p, 64);
+        }
+        self.w.line(format_args!("call void @{}(ptr {left}, ptr {right}, ptr {input}, ptr {output})", product.name()));
+        let guard = self.guard(inst);
+        for (i, d) in dsts.iter().enumerate() {
+            let p = self.w.offset_const(&output, 128 * i as u64);
+            let v = self.w.load(Ty::lanes(Elem::I32), &p, 64);
+            if let Operand::Reg(r) = d {
+                self.write(*r, &v, guard.as_ref());
+            }
+        }
+        Ok(())
+    }
+
+    /// A buffer that holds a factor in double precision: one that an earlier product has filled, if there is one.
+    fn factor(&mut self, product: Product, side: Side, srcs: &[Operand]) -> Result<Val> {
+        let operands = srcs[product.fragment(side)].iter();
+        let values = operands.map(|o| self.fragment(o)).collect::<Result<Vec<Val>>>()?;
+        let content = values.iter().fold(product.widening(side), |text, v| format!("{text} {v}"));
+        let kind = product.buffer(side);
+        let buffers = self.factors.entry((side, kind.clone())).or_default().clone();
+        if let Some(filled) = buffers.iter().find(|b| self.w.holds(b, &content)) {
+            return Ok(filled.clone());
+        }
+        let all = self.factors.entry((side, kind.clone())).or_default();
+        let buffer = if all.len() < MOST_FACTORS { self.w.alloca(&kind, 64) } else { all.remove(0) };
+        all.push(buffer.clone());
+        let [input, _] = self.buffers(values.len(), 0);
+        for (i, v) in values.iter().enumerate() {
+            let p = self.w.offset_const(&input, 128 * i as u64);
+            self.w.store(v, &p, 64);
+        }
+        self.w.declared.insert(product.widening_text(side));
+        self.w.line(format_args!("call void @{}(ptr {input}, ptr {buffer})", product.widening(side)));
+        self.w.fill(&buffer, &content);
+        Ok(buffer)
     }
 
     fn fragment(&mut self, o: &Operand) -> Result<Val> {

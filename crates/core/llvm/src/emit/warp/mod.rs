@@ -7,7 +7,7 @@
 
 pub(in crate::emit) mod held;
 pub(in crate::emit) mod matrix;
-mod product;
+pub(in crate::emit) mod product;
 pub(in crate::emit) mod rendezvous;
 pub(in crate::emit) mod single_step;
 

@@ -5,6 +5,9 @@
 //! `4 per` neighbors along k. The sums are those of `exec::matrix`: from C over k upwards, in double precision, where
 //! the product of two factors is exact. Rows of C and D hold their even columns before the odd ones, since these are
 //! in registers of their own.
+//!
+//! Fragments of A and B are widened by functions of their own, into buffers that later products with the same fragments find
+//! filled: in a loop over tiles each fragment has a part in several products.
 
 use margay_exec::matrix;
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
@@ -16,6 +19,25 @@ const ROWS: usize = 16;
 const COLUMNS: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
 /// Bytes of a register of a warp.
 const REGISTER: usize = 128;
+
+/// A factor.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// A
+    Left,
+    /// B
+    Right,
+}
+
+/// Writes that `%name` is the address `bytes` bytes behind `%base`.
+fn place(text: &mut String, name: &str, base: &str, bytes: usize) {
+    let _ = writeln!(text, "  %{name} = getelementptr i8, ptr %{base}, i64 {bytes}");
+}
+
+/// Elements of a mask of `shufflevector`.
+fn picks_of(range: std::ops::Range<usize>) -> String {
+    range.map(|i| format!("i32 {i}")).collect::<Vec<_>>().join(", ")
+}
 
 /// A product that has a function of its own.
 #[derive(Clone, Copy)]
@@ -61,14 +83,33 @@ impl Product {
         self.depth / self.wide()
     }
 
-    /// The name of the function: of the sources' registers, one after the other, and of the places of the results.
-    pub fn name(self) -> String {
+    /// What the function that widens A or B is called; it takes the fragment's registers, one after the other, and a buffer.
+    pub fn widening(self, side: Side) -> String {
         let factors = match self.factors {
             Type::F16 => "f16",
             Type::Bf16 => "bf16",
             _ => "tf32",
         };
-        format!("margay.product.{factors}.{}", self.depth)
+        let side = if side == Side::Left { "left" } else { "right" };
+        format!("margay.{side}.{factors}.{}", self.depth)
+    }
+
+    /// What the function is called that takes the buffers of A and B, the registers of C, and a place for those of D.
+    pub fn name(self) -> String {
+        format!("margay.product.{}", self.depth)
+    }
+
+    /// Operands that make up A, or B.
+    pub fn fragment(self, side: Side) -> std::ops::Range<usize> {
+        match side {
+            Side::Left => 0..2 * self.registers(),
+            Side::Right => 2 * self.registers()..3 * self.registers(),
+        }
+    }
+
+    /// The type of a buffer for A or B.
+    pub fn buffer(self, side: Side) -> String {
+        format!("[{} x double]", self.depth * if side == Side::Left { ROWS } else { COLUMNS.len() })
     }
 
     /// The integer type of an element.
@@ -100,32 +141,25 @@ impl Product {
         let _ = writeln!(text, "  %{name}.d = fpext {single} %{name}.s to {double}");
     }
 
-    /// The function. With `rows` rows of sums in vector registers, the inner loop loads a row of B and an element of A for
-    /// each of them.
-    pub fn text(self, rows: usize) -> String {
+    /// The function that widens A, to rows, or B, to rows of `COLUMNS`.
+    pub fn widening_text(self, side: Side) -> String {
         let (depth, wide, bits) = (self.depth, self.wide(), self.bits());
-        let mut text = format!(
-            "define internal void @{}(ptr %in, ptr %out) #1 {{\nentry:\n  %left = alloca [{ROWS} x [{depth} x double]], align 64\n  \
-             %right = alloca [{depth} x <8 x double>], align 64\n  %sums = alloca [{ROWS} x <8 x double>], align 64\n",
-            self.name()
-        );
-        let place = |text: &mut String, name: &str, base: &str, bytes: usize| {
-            let _ = writeln!(text, "  %{name} = getelementptr i8, ptr %{base}, i64 {bytes}");
-        };
-        for register in 0..2 * self.registers() {
+        let mut text = format!("define internal void @{}(ptr %in, ptr %wide) #1 {{\nentry:\n", self.widening(side));
+        let registers = self.fragment(side).len();
+        for register in (0..registers).filter(|_| side == Side::Left) {
             for group in 0..8 {
                 let (a, row) = (format!("a{register}.{group}"), group + 8 * (register % 2));
                 place(&mut text, &format!("{a}.from"), "in", register * REGISTER + group * 16);
                 let _ = writeln!(text, "  %{a} = load <{wide} x {bits}>, ptr %{a}.from, align 16");
                 self.widen(&mut text, &a, wide);
-                place(&mut text, &format!("{a}.to"), "left", (row * depth + register / 2 * wide) * 8);
+                place(&mut text, &format!("{a}.to"), "wide", (row * depth + register / 2 * wide) * 8);
                 let _ = writeln!(text, "  store <{wide} x double> %{a}.d, ptr %{a}.to, align 32");
             }
         }
-        for register in 0..self.registers() {
+        for register in (0..registers).filter(|_| side == Side::Right) {
             let all = 8 * wide;
             let b = format!("b{register}");
-            place(&mut text, &format!("{b}.from"), "in", (2 * self.registers() + register) * REGISTER);
+            place(&mut text, &format!("{b}.from"), "in", register * REGISTER);
             let _ = writeln!(text, "  %{b} = load <{all} x {bits}>, ptr %{b}.from, align 64");
             let picks: Vec<String> = (0..wide).flat_map(|k| COLUMNS.map(|c| format!("i32 {}", c * wide + k))).collect();
             let _ = writeln!(
@@ -135,56 +169,74 @@ impl Product {
             );
             for k in 0..wide {
                 let row = format!("{b}.{k}");
-                let picks: Vec<String> = (8 * k..8 * k + 8).map(|i| format!("i32 {i}")).collect();
                 let _ = writeln!(
                     text,
                     "  %{row} = shufflevector <{all} x {bits}> %{b}.t, <{all} x {bits}> poison, <8 x i32> <{}>",
-                    picks.join(", ")
+                    picks_of(8 * k..8 * k + 8)
                 );
                 self.widen(&mut text, &row, 8);
-                place(&mut text, &format!("{row}.to"), "right", (register * wide + k) * 64);
+                place(&mut text, &format!("{row}.to"), "wide", (register * wide + k) * 64);
                 let _ = writeln!(text, "  store <8 x double> %{row}.d, ptr %{row}.to, align 64");
             }
         }
-        let c = 3 * self.registers();
+        text + "  ret void\n}"
+    }
+
+    /// The product. With `rows` rows of sums in vector registers, the inner loop loads a row of B and an element of A for
+    /// each of them.
+    pub fn text(self, rows: usize) -> String {
+        let mut text = format!(
+            "define internal void @{}(ptr %left, ptr %right, ptr %in, ptr %out) #1 {{\nentry:\n  \
+             %sums = alloca [{ROWS} x <8 x double>], align 64\n",
+            self.name()
+        );
         for row in 0..ROWS {
             // Even columns, then odd ones.
             for part in 0..2 {
-                place(
-                    &mut text,
-                    &format!("c{row}.{part}.from"),
-                    "in",
-                    (c + row / 8 * 2 + part) * REGISTER + row % 8 * 16,
-                );
+                place(&mut text, &format!("c{row}.{part}.from"), "in", (row / 8 * 2 + part) * REGISTER + row % 8 * 16);
                 let _ = writeln!(text, "  %c{row}.{part} = load <4 x float>, ptr %c{row}.{part}.from, align 16");
             }
             place(&mut text, &format!("c{row}.to"), "sums", row * 64);
             let _ = writeln!(
                 text,
-                "  %c{row} = shufflevector <4 x float> %c{row}.0, <4 x float> %c{row}.1, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>\n  \
-                 %c{row}.d = fpext <8 x float> %c{row} to <8 x double>\n  store <8 x double> %c{row}.d, ptr %c{row}.to, align 64"
+                "  %c{row} = shufflevector <4 x float> %c{row}.0, <4 x float> %c{row}.1, <8 x i32> <{}>\n  \
+                 %c{row}.d = fpext <8 x float> %c{row} to <8 x double>\n  store <8 x double> %c{row}.d, ptr %c{row}.to, align 64",
+                picks_of(0..8)
             );
         }
         self.multiply(&mut text, rows);
         for row in 0..ROWS {
             place(&mut text, &format!("d{row}.from"), "sums", row * 64);
+            let _ = writeln!(
+                text,
+                "  %d{row}.d = load <8 x double>, ptr %d{row}.from, align 64\n  %d{row} = fptrunc <8 x double> %d{row}.d to <8 x float>"
+            );
+        }
+        for pair in 0..ROWS / 2 {
             // NaN results are canonical.
             let _ = writeln!(
                 text,
-                "  %d{row}.d = load <8 x double>, ptr %d{row}.from, align 64\n  %d{row}.s = fptrunc <8 x double> %d{row}.d to <8 x float>\n  \
-                 %d{row}.b = bitcast <8 x float> %d{row}.s to <8 x i32>\n  %d{row}.n = fcmp uno <8 x float> %d{row}.s, zeroinitializer\n  \
-                 %d{row} = select <8 x i1> %d{row}.n, <8 x i32> splat (i32 2147483647), <8 x i32> %d{row}.b"
+                "  %e{pair}.s = shufflevector <8 x float> %d{}, <8 x float> %d{}, <16 x i32> <{}>\n  \
+                 %e{pair}.b = bitcast <16 x float> %e{pair}.s to <16 x i32>\n  \
+                 %e{pair}.n = fcmp uno <16 x float> %e{pair}.s, zeroinitializer\n  \
+                 %e{pair} = select <16 x i1> %e{pair}.n, <16 x i32> splat (i32 2147483647), <16 x i32> %e{pair}.b",
+                2 * pair,
+                2 * pair + 1,
+                picks_of(0..16)
             );
-            for part in 0..2 {
-                let picks: Vec<String> = (4 * part..4 * part + 4).map(|i| format!("i32 {i}")).collect();
-                place(&mut text, &format!("d{row}.{part}.to"), "out", (row / 8 * 2 + part) * REGISTER + row % 8 * 16);
-                let _ = writeln!(
-                    text,
-                    "  %d{row}.{part} = shufflevector <8 x i32> %d{row}, <8 x i32> poison, <4 x i32> <{}>\n  \
-                     store <4 x i32> %d{row}.{part}, ptr %d{row}.{part}.to, align 16",
-                    picks.join(", ")
-                );
-            }
+        }
+        // Whole halves of registers are stored, so that they are loaded without waiting for the stores.
+        for (quad, part) in (0..ROWS / 4).flat_map(|q| [(q, 0), (q, 1)]) {
+            let picks: Vec<String> = (0..4).map(|row| picks_of(8 * row + 4 * part..8 * row + 4 * part + 4)).collect();
+            place(&mut text, &format!("f{quad}.{part}.to"), "out", (quad / 2 * 2 + part) * REGISTER + quad % 2 * 64);
+            let _ = writeln!(
+                text,
+                "  %f{quad}.{part} = shufflevector <16 x i32> %e{}, <16 x i32> %e{}, <16 x i32> <{}>\n  \
+                 store <16 x i32> %f{quad}.{part}, ptr %f{quad}.{part}.to, align 64",
+                2 * quad,
+                2 * quad + 1,
+                picks.join(", ")
+            );
         }
         text + "  ret void\n}\ndeclare <8 x double> @llvm.fmuladd.v8f64(<8 x double>, <8 x double>, <8 x double>)"
     }
