@@ -112,6 +112,8 @@ pub struct Ranges {
 
 /// Definitions through which a condition on one register is traced to another.
 const DEPTH: u32 = 6;
+/// Branches before a block that are looked at.
+const BRANCHES: u32 = 64;
 
 impl Ranges {
     /// Analyses a function. `addresses`: by variable, what is known of them.
@@ -175,8 +177,7 @@ impl Ranges {
     pub fn at(&self, func: &Func, cfg: &Cfg, block: BlockId, r: VReg) -> Option<Bounds> {
         let mut known = HashMap::new();
         let mut here = block;
-        // At most once around a loop.
-        for _ in 0..cfg.order.len() {
+        for _ in 0..BRANCHES {
             let [before] = cfg.preds[here.0 as usize][..] else { break };
             if let Terminator::Branch { pred, negated, then, other, .. } = func.blocks[before.0 as usize].term
                 && then != other

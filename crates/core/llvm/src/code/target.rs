@@ -24,7 +24,7 @@ pub fn host() -> &'static str {
         let first = text.split("\n\n").next().unwrap_or_default();
         let names = ["vendor_id", "cpu family", "model", "flags"];
         let line = |line: &&str| line.split_once(':').is_some_and(|(name, _)| names.contains(&name.trim()));
-        let known = [mask_registers(), half_floats(), wide_atomics(), is_x86_feature_detected!("avx2")];
+        let known = [mask_registers(), half_floats(), wide_atomics(), wide_integers()];
         format!("{known:?} {}", first.lines().filter(line).collect::<Vec<_>>().join(";"))
     });
     &HOST
@@ -52,6 +52,11 @@ pub fn mask_registers() -> bool {
 /// Whether the host converts between half and single precision (F16C).
 pub fn half_floats() -> bool {
     is_x86_feature_detected!("f16c")
+}
+
+/// Whether the host multiplies vectors of 32 bytes of integers (AVX2).
+pub fn wide_integers() -> bool {
+    is_x86_feature_detected!("avx2")
 }
 
 /// Whether the host has 16-byte atomic operations (`cmpxchg16b`).

@@ -12,7 +12,7 @@ use crate::emit::{
 };
 use margay_ir::{
     Func, Inst, MemBase, MemSpace, Operand, VReg,
-    pass::{BitSet, Cfg, Shape, Uniformity, constants_at, live_frame, liveness::inst_writes},
+    pass::{BitSet, Cfg, Cut, Shape, Uniformity, constants_at, live_frame, liveness::inst_writes},
 };
 use margay_isa::{Effect, Kind, Mod, Opcode, Special, Type};
 use std::collections::{BTreeMap, HashMap};
@@ -46,7 +46,7 @@ pub struct SpillPlan {
 
 impl SpillPlan {
     /// Prepares the plan of a function; `cta` is set for kernels split into regions.
-    pub fn new(func: &Func, cfg: &Cfg, warp: &Uniformity, cta: Option<Uniformity>) -> SpillPlan {
+    pub fn new(func: &Func, cfg: &Cfg, barriers: &[Cut], warp: &Uniformity, cta: Option<Uniformity>) -> SpillPlan {
         let mut definition: Vec<Option<u32>> = vec![None; func.regs.len()];
         let mut times = vec![0u32; func.regs.len()];
         for b in &cfg.order {
@@ -60,7 +60,7 @@ impl SpillPlan {
         }
         definition.iter_mut().zip(times).filter(|(_, n)| *n != 1).for_each(|(d, _)| *d = None);
         let frame_live = if cta.is_some() { live_frame(func, cfg) } else { Vec::new() };
-        let constants = if cta.is_some() { constants_at(func, cfg) } else { Vec::new() };
+        let constants = if cta.is_some() && !barriers.is_empty() { constants_at(func, cfg) } else { Vec::new() };
         let shapes = warp.shapes.clone();
         SpillPlan {
             size: 0,

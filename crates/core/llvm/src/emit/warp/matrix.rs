@@ -5,6 +5,7 @@
 //! 32 lanes must be active; else the reference engine executes the instruction.
 
 use super::product::{Product, Side};
+use crate::code::target;
 use crate::emit::{
     function::{Emitter, Mode, Result},
     text::{Elem, Ty, Val, int, per_lane},
@@ -67,7 +68,8 @@ impl Emitter<'_> {
     }
 
     fn matrix_product(&mut self, inst: &Inst, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<()> {
-        let Some(product) = Product::of(variant).filter(|_| self.options.half_floats) else {
+        let native = |p: &Product| if p.is_integer() { target::wide_integers() } else { self.options.half_floats };
+        let Some(product) = Product::of(variant).filter(native) else {
             return self.thunk(inst, srcs, dsts);
         };
         let [left, right] = [self.factor(product, Side::Left, srcs)?, self.factor(product, Side::Right, srcs)?];
