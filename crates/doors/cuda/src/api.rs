@@ -106,6 +106,9 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
     let why = REASON.try_with(Cell::take).ok().flatten();
     if code != Code::SUCCESS {
         crate::watch::failed(name, code, why);
+        if code != Code::NOT_READY {
+            crate::logs::deliver();
+        }
     }
     if logged() {
         eprintln!("margay: {name} = {}", code.name());

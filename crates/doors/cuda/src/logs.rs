@@ -10,7 +10,11 @@ use std::{
     collections::{BTreeMap, VecDeque},
     ffi::c_char,
     fs,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
 };
 
 /// The documented size of the log in bytes.
@@ -27,6 +31,8 @@ struct Logs {
     messages: VecDeque<String>,
     /// Number of messages that were dropped before them.
     dropped: u32,
+    /// Messages of margay's threads that callbacks have not seen yet.
+    pending: Vec<String>,
     /// Whether the process exits: what a callback uses may be gone.
     closed: bool,
 }
@@ -37,27 +43,50 @@ fn logs() -> MutexGuard<'static, Logs> {
         handle: 0,
         messages: VecDeque::new(),
         dropped: 0,
+        pending: Vec::new(),
         closed: false,
     });
     LOGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Stores a message, and passes it to the callbacks.
+/// Whether there are pending messages.
+static PENDING: AtomicBool = AtomicBool::new(false);
+
+/// Stores a message, and passes it to the callbacks: at once in a thread of the program, else with the error that the program gets
+/// ([`deliver`]), since programs relate messages to the calls of the same thread.
 pub fn log(message: &str) {
     let message = message.trim_end();
-    let callbacks: Vec<_> = {
+    let mut logs = logs();
+    logs.messages.push_back(format!("{message}\n"));
+    let mut size: usize = logs.messages.iter().map(String::len).sum();
+    while size > MOST && logs.messages.len() > 1 {
+        size -= logs.messages.pop_front().map_or(0, |m| m.len());
+        logs.dropped += 1;
+    }
+    if logs.callbacks.is_empty() || logs.closed {
+        return;
+    }
+    logs.pending.push(message.into());
+    PENDING.store(true, Relaxed);
+    drop(logs);
+    if !thread::current().name().is_some_and(|name| name.starts_with("margay-")) {
+        deliver();
+    }
+}
+
+/// Passes pending messages to the callbacks, in the thread of a call that fails.
+pub fn deliver() {
+    if !PENDING.swap(false, Relaxed) {
+        return;
+    }
+    let (messages, callbacks): (_, Vec<_>) = {
         let mut logs = logs();
-        logs.messages.push_back(format!("{message}\n"));
-        let mut size: usize = logs.messages.iter().map(String::len).sum();
-        while size > MOST && logs.messages.len() > 1 {
-            size -= logs.messages.pop_front().map_or(0, |m| m.len());
-            logs.dropped += 1;
-        }
-        if logs.closed { Vec::new() } else { logs.callbacks.values().copied().collect() }
+        let callbacks = if logs.closed { Vec::new() } else { logs.callbacks.values().copied().collect() };
+        (std::mem::take(&mut logs.pending), callbacks)
     };
     // Without the lock: a callback may call the driver.
-    for (callback, data) in callbacks {
-        callback.call(data, message);
+    for message in messages {
+        callbacks.iter().for_each(|(callback, data)| callback.call(*data, &message));
     }
 }
 
