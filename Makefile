@@ -120,6 +120,7 @@ bench: release
 	python3 benches/kernels/bench.py $(TARGET)/release/margay
 	python3 benches/calls/bench.py $(TARGET)/release/margay
 	python3 benches/cold/bench.py $(TARGET)/release/margay
+	python3 benches/checker/bench.py $(TARGET)/release/margay
 
 # Intel's OpenCL runtime from its packages, in a folder that git ignores.
 bench-opencl: release .opencl/ready

@@ -241,7 +241,7 @@ impl Checker {
             if gone == 0 {
                 continue;
             }
-            let Some(cta) = state.ctas.get(&self.index(e.cta)) else { return };
+            let Some(cta) = state.ctas.get(self.index(e.cta)) else { return };
             let reach = &mut state.barriers.0;
             let graph = reach.entry(place.0).or_insert_with(|| Graph::new(self.image.ir.func(place.0)));
             skipped = lanes(gone).find_map(|lane| {

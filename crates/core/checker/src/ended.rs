@@ -44,10 +44,10 @@ impl Checker {
             left &= !mask;
             let lane = mask.trailing_zeros();
             let side = if e.order.asynchronous { Side::Agent } else { Side::Program };
-            let phase = state.ctas.get(&own).map_or(0, |cta| cta.threads.phase(e.actor.warp, lane));
+            let phase = state.ctas.get(own).map_or(0, |cta| cta.threads.phase(e.actor.warp, lane));
             let (warp, time, address) = (e.actor.warp, state.threads.now, e.addresses[lane as usize]);
             let remote = Remote { site, cta: own, warp, lanes: mask, address, time, side, phase };
-            if !state.ctas.contains_key(&target) {
+            if state.ctas.get(target).is_none() {
                 self.report_ended(state, target, &remote, lane, None);
                 continue;
             }
@@ -63,7 +63,7 @@ impl Checker {
     pub(crate) fn end(&self, state: &mut State, actor: &Actor<'_>, last: bool) {
         let index = self.index(actor.cta);
         let now = state.threads.now;
-        let Some(cta) = state.ctas.get_mut(&index) else { return };
+        let Some(cta) = state.ctas.get_mut(index) else { return };
         cta.threads.gather(who(actor), now, &mut cta.end.clock);
         let passed = lanes(actor.lanes).map(|lane| cta.threads.passed(actor.warp, lane)).max();
         cta.end.phase = cta.end.phase.max(passed.unwrap_or(0));

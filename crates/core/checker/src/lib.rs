@@ -35,8 +35,8 @@ pub use footprint::{Conflict, Footprint};
 use barrier::Arrivals;
 use hash::Map;
 use margay_exec::{
-    Actor, BarrierEvent, Concern, CtaEvent, Image, LANES, LaunchShape, MemoryEvent, Observer, SyncEvent, SyncKind,
-    Undefined, UndefinedEvent,
+    Actor, Attendant, BarrierEvent, Concern, CtaEvent, Image, LANES, LaunchShape, MemoryEvent, Observer, RowEvent,
+    SyncEvent, SyncKind, Undefined, UndefinedEvent,
 };
 use margay_ir::{FrameRole, FuncId, MemSpace};
 use margay_isa::Opcode;
@@ -46,7 +46,7 @@ use site::{Place, Sites};
 use std::{
     collections::BTreeMap,
     hash::{Hash, Hasher},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use threads::{CtaThreads, Threads, Who};
 
@@ -82,14 +82,55 @@ struct Cta {
     end: ended::End,
 }
 
+/// The CTAs in flight, by linear index.
+#[derive(Default)]
+struct Ctas {
+    list: Vec<(u32, Cta)>,
+    /// Where in the list the one stands that was looked up last.
+    recent: usize,
+}
+
+impl Ctas {
+    fn place(&self, index: u32) -> Option<usize> {
+        match self.list.get(self.recent) {
+            Some((known, _)) if *known == index => Some(self.recent),
+            _ => self.list.iter().position(|(known, _)| *known == index),
+        }
+    }
+
+    fn get(&self, index: u32) -> Option<&Cta> {
+        Some(&self.list[self.place(index)?].1)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, index: u32) -> Option<&mut Cta> {
+        self.recent = self.place(index)?;
+        Some(&mut self.list[self.recent].1)
+    }
+
+    fn insert(&mut self, index: u32, cta: Cta) {
+        self.remove(index);
+        self.list.push((index, cta));
+    }
+
+    fn remove(&mut self, index: u32) {
+        if let Some(place) = self.place(index) {
+            self.list.swap_remove(place);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Cta> {
+        self.list.iter().map(|(_, cta)| cta)
+    }
+}
+
 /// Identifies a finding: its kind and two [line keys](line_key).
 type Key = (FindingKind, u64, u64);
 
 #[derive(Default)]
 struct State {
     threads: Threads,
-    /// By linear index.
-    ctas: Map<u32, Cta>,
+    ctas: Ctas,
     shadow: Shadow,
     /// Bytes of shared and local memory that were written.
     marks: Marks,
@@ -266,30 +307,45 @@ impl State {
     }
 }
 
-impl Observer for Checker {
-    fn is_content_with_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
-        let func = image.ir.func(kernel);
-        // Whether an access leaves the frame, only the reference engine knows.
-        let frames = func.frame.iter().any(|v| v.role == FrameRole::Local)
-            || func.insts.iter().any(|i| func.variant(i).op == Opcode::Alloca);
-        !(self.what.init || self.what.memory && frames)
+/// A checker that one thread has locked.
+struct Attending<'c> {
+    checker: &'c Checker,
+    state: MutexGuard<'c, State>,
+}
+
+impl Attendant for Attending<'_> {
+    fn row(&mut self, e: &RowEvent<'_>) -> bool {
+        self.checker.see_row(&mut self.state, e)
     }
 
-    fn memory(&self, e: &MemoryEvent<'_>) {
+    fn memory(&mut self, e: &MemoryEvent<'_>) {
+        self.checker.see(&mut self.state, e);
+    }
+
+    fn sync(&mut self, e: &SyncEvent<'_>) {
+        self.checker.synchronise(&mut self.state, e);
+    }
+}
+
+impl Checker {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn see(&self, state: &mut State, e: &MemoryEvent<'_>) {
         if matches!(e.space, MemSpace::Const | MemSpace::KernelParam) || e.actor.lanes == 0 || e.size == 0 {
             return;
         }
-        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *guard;
         state.whole = false;
         if state.over {
             return;
         }
-        if self.what.races || self.what.unused {
+        let own = matches!(e.space, MemSpace::Shared | MemSpace::SharedCluster | MemSpace::Local);
+        if (self.what.races || self.what.unused) && !own {
             state.footprint.note(e);
         }
         if self.what.sync
-            && let Some(cta) = state.ctas.get_mut(&self.index(e.actor.cta))
+            && let Some(cta) = state.ctas.get_mut(self.index(e.actor.cta))
         {
             cta.arrivals.touch(&e.actor);
         }
@@ -303,6 +359,59 @@ impl Observer for Checker {
         if self.what.races && self.index(e.actor.cta).is_multiple_of(self.sample) {
             self.look_for_races(state, e);
         }
+    }
+
+    fn synchronise(&self, state: &mut State, e: &SyncEvent<'_>) {
+        if state.over {
+            return;
+        }
+        if let SyncKind::Object { at, done, order, .. } = e.kind {
+            self.access_object(state, e, at, done, order);
+        }
+        let Some(cta) = state.ctas.get_mut(self.index(e.actor.cta)) else { return };
+        let apart = match e.kind {
+            SyncKind::Barrier { id, aligned, counted } if self.what.sync => {
+                cta.arrivals.arrive(&e.actor, id, (aligned, counted))
+            }
+            _ => None,
+        };
+        if e.kind == SyncKind::Exit {
+            cta.live = cta.live.saturating_sub(e.actor.lanes.count_ones());
+            let last = cta.live == 0;
+            if self.what.races && self.cluster != [1; 3] {
+                self.end(state, &e.actor, last);
+            }
+            if last {
+                state.ctas.remove(self.index(e.actor.cta));
+            }
+            return;
+        }
+        // Only races need the order.
+        if self.what.races {
+            state.threads.sync(&mut cta.threads, who(&e.actor), e.kind);
+            state.advance();
+        }
+        if let Some(apart) = apart {
+            self.report_apart(state, &e.actor, &apart);
+        }
+    }
+}
+
+impl Observer for Checker {
+    fn is_content_with_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
+        let func = image.ir.func(kernel);
+        // Whether an access leaves the frame, only the reference engine knows.
+        let frames = func.frame.iter().any(|v| v.role == FrameRole::Local)
+            || func.insts.iter().any(|i| func.variant(i).op == Opcode::Alloca);
+        !(self.what.init || self.what.memory && frames)
+    }
+
+    fn attend(&self) -> Option<Box<dyn Attendant + '_>> {
+        Some(Box::new(Attending { checker: self, state: self.lock() }))
+    }
+
+    fn memory(&self, e: &MemoryEvent<'_>) {
+        self.see(&mut self.lock(), e);
     }
 
     fn passes_on(&self, element: usize, origin: Place) {
@@ -344,46 +453,13 @@ impl Observer for Checker {
     }
 
     fn sync(&self, e: &SyncEvent<'_>) {
-        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *guard;
-        if state.over {
-            return;
-        }
-        if let SyncKind::Object { at, done, order, .. } = e.kind {
-            self.access_object(state, e, at, done, order);
-        }
-        let Some(cta) = state.ctas.get_mut(&self.index(e.actor.cta)) else { return };
-        let apart = match e.kind {
-            SyncKind::Barrier { id, aligned, counted } if self.what.sync => {
-                cta.arrivals.arrive(&e.actor, id, (aligned, counted))
-            }
-            _ => None,
-        };
-        if e.kind == SyncKind::Exit {
-            cta.live = cta.live.saturating_sub(e.actor.lanes.count_ones());
-            let last = cta.live == 0;
-            if self.what.races && self.cluster != [1; 3] {
-                self.end(state, &e.actor, last);
-            }
-            if last {
-                state.ctas.remove(&self.index(e.actor.cta));
-            }
-            return;
-        }
-        // Only races need the order.
-        if self.what.races {
-            state.threads.sync(&mut cta.threads, who(&e.actor), e.kind);
-            state.advance();
-        }
-        if let Some(apart) = apart {
-            self.report_apart(state, &e.actor, &apart);
-        }
+        self.synchronise(&mut self.lock(), e);
     }
 
     fn barrier(&self, e: &BarrierEvent<'_>) {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;
-        let Some(cta) = state.ctas.get_mut(&self.index(e.cta)) else { return };
+        let Some(cta) = state.ctas.get_mut(self.index(e.cta)) else { return };
         if self.what.races {
             state.threads.complete(&mut cta.threads, e.id, e.all, (e.arrived, e.waited));
         }

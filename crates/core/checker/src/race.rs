@@ -7,7 +7,7 @@
 //! code relies on warps executing in lockstep.
 
 use crate::{
-    Checker, Finding, FindingKind, Party, State,
+    Checker, Finding, FindingKind, Party, State, What,
     clock::Time,
     lanes, name,
     row::{Hit, Row},
@@ -15,7 +15,8 @@ use crate::{
     site::{Kind, Site},
     threads::{CtaThreads, Threads, Who},
 };
-use margay_exec::{AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent};
+use margay_exec::{AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, RowEvent, Scope, Semantics, SyncEvent};
+use std::cell::Cell;
 
 /// What is missing between two accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,9 +59,53 @@ fn follow_order(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>
     }
 }
 
-fn is_uniform(e: &MemoryEvent<'_>) -> bool {
-    let first = e.addresses[e.actor.lanes.trailing_zeros() as usize];
-    lanes(e.actor.lanes).all(|l| e.addresses[l as usize] == first)
+/// How the addresses of lanes follow from one another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// Lane after lane accesses whole words that adjoin, `1 << shift` of them; lane 0 would begin at this address.
+    Row(u64, u8),
+    /// All lanes access this address.
+    Same(u64),
+    /// In another way.
+    Lanes,
+}
+
+impl Form {
+    #[inline(always)]
+    fn of(e: &MemoryEvent<'_>) -> Form {
+        let mask = e.actor.lanes;
+        let first = mask.trailing_zeros();
+        let address = e.addresses[first as usize & 31];
+        let rest = mask & mask.wrapping_sub(1);
+        let size = u64::from(e.size);
+        let (base, stride) = match e.row {
+            _ if rest == 0 => (address, 0),
+            Some(row) => row,
+            None => {
+                let second = rest.trailing_zeros();
+                let apart = e.addresses[second as usize].wrapping_sub(address);
+                let stride = if apart == 0 { 0 } else { size };
+                let base = address.wrapping_sub(u64::from(first) * stride);
+                let differs = |lane: usize| e.addresses[lane] ^ base.wrapping_add(lane as u64 * stride);
+                let odd = |lane: usize| differs(lane) & 0u64.wrapping_sub(u64::from(mask >> lane & 1));
+                if (0..LANES).fold(0, |all, lane| all | odd(lane)) != 0 {
+                    return Form::Lanes;
+                }
+                (base, stride)
+            }
+        };
+        let shift = match size {
+            4 => 0,
+            8 => 1,
+            16 => 2,
+            _ => 3,
+        };
+        match stride {
+            0 => Form::Same(address),
+            _ if stride == size && shift < 3 && base.is_multiple_of(WORD) => Form::Row(base, shift),
+            _ => Form::Lanes,
+        }
+    }
 }
 
 /// The lanes from `first` on, of those in a mask, that access the same address.
@@ -102,50 +147,75 @@ impl Checker {
     }
 
     pub(crate) fn look_for_races(&self, state: &mut State, e: &MemoryEvent<'_>) {
-        let site = state.sites.number(&e.actor, e.access, e.order, e.element);
-        if e.access == AccessKind::Store && e.order.semantics == Semantics::Weak {
+        let site = match e.memo.get().checked_sub(1) {
+            Some(known) => known,
+            None => {
+                let site = state.sites.number(&e.actor, e.access, e.order, e.element);
+                e.memo.set(site + 1);
+                site
+            }
+        };
+        let form = Form::of(e);
+        let weak = e.order.semantics == Semantics::Weak;
+        let alone = e.actor.lanes.is_power_of_two() || matches!(form, Form::Row(..));
+        if e.access == AccessKind::Store && weak && !alone {
             self.compare_lanes(state, e);
         }
         // Stores get a time of their own.
         if e.access.writes() {
             state.advance();
         }
-        let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
+        let strong = !weak && !e.order.asynchronous;
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
-        let Some(cta) = ctas.get_mut(&self.index(e.actor.cta)) else { return };
-        let row = self.row(&mut cta.threads, (site, sites.kinds[site as usize]), e, threads.now);
+        let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };
+        let who = (e.actor.warp, e.actor.lanes, e.order.asynchronous);
+        let row = self.row(&mut cta.threads, (site, sites.kinds[site as usize]), who, threads.now);
+        let context = (&cta.threads, &sites.kinds[..]);
+        let is_local = |address: u64| address.wrapping_sub(e.local.0) < e.local.1;
+        let plain = weak && !e.order.asynchronous;
+        let whole = |address: u64| plain && matches!(e.size, 4 | 8 | 16) && address.is_multiple_of(u64::from(e.size));
         // Lanes that load the same address are one access, and so are lanes of one atomic; stores are performed one after
         // another.
-        let shared = e.access == AccessKind::Load || is_uniform(e);
-        let follows = strong || e.access.writes() && threads.any_released();
-        let mut left = e.actor.lanes;
-        while left != 0 {
-            let lane = left.trailing_zeros();
-            let address = e.addresses[lane as usize];
-            let line = row.line(e, (left, lane), address);
-            let group = match line {
-                Some((lanes, _)) => lanes,
-                None if shared && e.access != AccessKind::Store => same_address(e, left, lane),
-                None => 1 << lane,
-            };
-            left &= !group;
-            if address.wrapping_sub(e.local.0) < e.local.1 {
-                continue;
+        let shared = e.access == AccessKind::Load || matches!(form, Form::Same(_)) && e.access != AccessKind::Store;
+        let passes_on = e.order.semantics.releases() || !cta.threads.are_alike(e.actor.warp);
+        let follows = strong && passes_on || (strong || e.access.writes()) && threads.any_released();
+        match form {
+            Form::Row(address, shift) if plain => {
+                if !is_local(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]) {
+                    row.access_row((shadow, buffer), context, (e.actor.lanes, shift), address, hits);
+                }
             }
-            let context = (&cta.threads, &sites.kinds[..]);
-            match line {
-                Some((_, shift)) => row.access_line((shadow, buffer), context, (lane, shift), address, hits),
-                None => row.access((shadow, buffer), context, group, (address, e.size), hits),
-            }
-            if follows && line.is_some() {
-                for lane in lanes(group) {
+            _ => {
+                let mut left = e.actor.lanes;
+                while left != 0 {
+                    let lane = left.trailing_zeros();
                     let address = e.addresses[lane as usize];
-                    if strong || threads.is_released(address) {
-                        follow_order(threads, &mut cta.threads, e, 1 << lane, address);
+                    let group = match form {
+                        Form::Same(_) if shared => left,
+                        _ if shared => same_address(e, left, lane),
+                        _ => 1 << lane,
+                    };
+                    left &= !group;
+                    match is_local(address) {
+                        true => {}
+                        false if whole(address) => {
+                            row.access_same((shadow, buffer), context, group, (address, e.size), hits);
+                        }
+                        false => row.access((shadow, buffer), context, group, (address, e.size), hits),
                     }
                 }
-            } else if follows && (strong || threads.is_released(address)) {
-                follow_order(threads, &mut cta.threads, e, group, address);
+            }
+        }
+        if follows {
+            let mut left = e.actor.lanes;
+            while left != 0 {
+                let lane = left.trailing_zeros();
+                let address = e.addresses[lane as usize];
+                let group = if shared { same_address(e, left, lane) } else { 1 << lane };
+                left &= !group;
+                if !is_local(address) && (strong || threads.is_released(address)) {
+                    follow_order(threads, &mut cta.threads, e, group, address);
+                }
             }
         }
         if e.windows.len() > 1 {
@@ -158,8 +228,69 @@ impl Checker {
         }
     }
 
-    fn row(&self, cta: &mut CtaThreads, (site, kind): (u32, Kind), e: &MemoryEvent<'_>, now: Time) -> Row {
-        let (warp, warps) = (e.actor.warp, self.warps);
+    /// An access in short: whether that is all there is to do. If not, nothing was done that the whole event would not do again.
+    #[inline]
+    pub(crate) fn see_row(&self, state: &mut State, e: &RowEvent<'_>) -> bool {
+        let What { memory, init, races, sync, unused, .. } = self.what;
+        let Some(site) = e.memo.get().checked_sub(1).filter(|_| !memory && !init) else { return false };
+        if state.over {
+            return true;
+        }
+        let index = self.index(e.actor.cta);
+        let State { shadow, ctas, sites, threads, footprint, .. } = state;
+        let Some(cta) = ctas.get_mut(index) else { return false };
+        if sync {
+            cta.arrivals.touch(&e.actor);
+        }
+        if !races {
+            return !unused;
+        }
+        let kind = sites.kinds[site as usize];
+        let ((base, stride), lanes) = (e.row, e.actor.lanes);
+        let address = base.wrapping_add(stride.wrapping_mul(lanes.trailing_zeros().into()));
+        let shift = match e.size {
+            4 => 0,
+            8 => 1,
+            16 => 2,
+            _ => return false,
+        };
+        let fits = stride == u64::from(e.size) && base.is_multiple_of(WORD)
+            || stride == 0 && !kind.writes && base.is_multiple_of(e.size.into());
+        if kind.strong || !fits || kind.writes && threads.any_released() {
+            return false;
+        }
+        if address.wrapping_sub(e.local.0) < e.local.1 {
+            return true;
+        }
+        if address.wrapping_sub(cta.shared.0) >= cta.shared.1 {
+            let run = lanes >> lanes.trailing_zeros();
+            if stride != 0 && run & run.wrapping_add(1) != 0 {
+                return false;
+            }
+            let bytes = if stride == 0 { e.size } else { run.count_ones() * e.size };
+            footprint.add(address, bytes.into(), kind.writes);
+        }
+        if !index.is_multiple_of(self.sample) {
+            return true;
+        }
+        if kind.writes && !threads.advance() {
+            return false;
+        }
+        let row = self.row(&mut cta.threads, (site, kind), (e.actor.warp, lanes, false), threads.now);
+        match stride {
+            0 => row.try_same(shadow, &sites.kinds, lanes, (base, e.size)),
+            _ => row.try_row(shadow, &sites.kinds, (lanes, shift), base),
+        }
+    }
+
+    fn row(
+        &self,
+        cta: &mut CtaThreads,
+        (site, kind): (u32, Kind),
+        (warp, lanes, agent): (u32, u32, bool),
+        now: Time,
+    ) -> Row {
+        let warps = self.warps;
         Row {
             cta: cta.index,
             first: cta.index * warps,
@@ -167,9 +298,9 @@ impl Checker {
             warp,
             site,
             kind,
-            agent: e.order.asynchronous,
+            agent,
             now,
-            seen: cta.seen(Who { warp, lanes: e.actor.lanes }),
+            seen: cta.seen(Who { warp, lanes }),
             published: cta.published(warp),
         }
     }
@@ -333,8 +464,19 @@ impl Checker {
     /// Reports lanes of one store that write different values to one address: the result is undefined.
     fn compare_lanes(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let Some(values) = e.values else { return };
-        let mut order: Vec<u32> = lanes(e.actor.lanes).collect();
-        order.sort_by_key(|l| e.addresses[*l as usize]);
+        let mut list = [0; LANES];
+        let mut count = 0;
+        lanes(e.actor.lanes).for_each(|lane| {
+            list[count] = lane;
+            count += 1;
+        });
+        let order = &mut list[..count];
+        let at = |lane: u32| e.addresses[lane as usize];
+        let apart = |pair: &[u32]| at(pair[0]) < at(pair[1]) && at(pair[1]) - at(pair[0]) >= u64::from(e.size);
+        if order.windows(2).all(apart) {
+            return;
+        }
+        order.sort_unstable_by_key(|lane| (at(*lane), *lane));
         let clash = order.windows(2).find_map(|pair| {
             let [a, b] = [pair[0] as usize, pair[1] as usize];
             let apart = e.addresses[b] - e.addresses[a];
@@ -395,7 +537,7 @@ impl Checker {
         };
         let access = if weak { AccessKind::Store } else { AccessKind::Atomic };
         let site = state.sites.number(&e.actor, access, order, 8);
-        let windows = state.ctas.values().map(|c| c.shared).find(|(base, size)| at.wrapping_sub(*base) < *size);
+        let windows = state.ctas.iter().map(|c| c.shared).find(|(base, size)| at.wrapping_sub(*base) < *size);
         let window = windows.map(|w| [w]);
         let memory = margay_exec::Memory::new(0);
         let event = MemoryEvent {
@@ -413,11 +555,14 @@ impl Checker {
             peek: &|_, _| false,
             memory: &memory,
             tracked: false,
+            row: None,
+            memo: &Cell::new(0),
         };
         state.advance();
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
-        let Some(cta) = ctas.get_mut(&self.index(e.actor.cta)) else { return };
-        let row = self.row(&mut cta.threads, (site, sites.kinds[site as usize]), &event, threads.now);
+        let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };
+        let who = (e.actor.warp, e.actor.lanes, order.asynchronous);
+        let row = self.row(&mut cta.threads, (site, sites.kinds[site as usize]), who, threads.now);
         for lane in lanes(e.actor.lanes) {
             row.access((shadow, buffer), (&cta.threads, &sites.kinds), 1 << lane, (at, event.size), hits);
         }

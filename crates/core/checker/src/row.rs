@@ -2,11 +2,11 @@
 
 use crate::{
     clock::{Side, Time},
-    shadow::{AGENT, Cell, Crew, LINE, LINE_BYTES, Record, Rowed, Shadow, WORD},
+    shadow::{AGENT, Cell, Crew, Kept, LINE, LINE_BYTES, Pattern, Record, Shadow, Span, Spans, WORD},
     site::Kind,
     threads::{CtaThreads, Seen, Who},
 };
-use margay_exec::{MemoryEvent, Scope};
+use margay_exec::Scope;
 
 /// A group of lanes that access memory now.
 pub struct Row {
@@ -56,10 +56,13 @@ impl Row {
     /// needed. False if the slow path must run.
     #[inline(always)]
     fn quick(&self, cell: &mut Cell, kinds: &[Kind], lanes: u32, mask: u32) -> bool {
-        if self.kind.strong || self.agent {
+        if self.agent {
             return false;
         }
         let Some(records) = cell.records() else { return false };
+        if self.kind.strong {
+            return self.quick_strong(records, kinds, lanes, mask);
+        }
         let new = Record::new((self.who(), lanes), self.now, self.site, mask);
         if self.kind.writes {
             let passed = |r: &Record| !r.is_some() || r.bytes() & !mask == 0 && self.has_seen(*r, lanes);
@@ -79,7 +82,8 @@ impl Row {
             if r.time > self.published && r.join(crew, self.warps) {
                 return true;
             }
-            if r.who == new.who && r.lanes & !lanes == 0 {
+            // What is unordered with the earlier read of this instruction is so with the present one.
+            if r.who == new.who && r.lanes & !lanes == 0 || self.has_seen(*r, lanes) {
                 *r = new;
                 return true;
             }
@@ -91,6 +95,29 @@ impl Row {
             }
             None => false,
         }
+    }
+
+    /// The fast path for strong accesses: one that repeats an earlier one beside which there is no more than one record, and
+    /// that stays as it is.
+    #[inline(always)]
+    fn quick_strong(&self, records: &mut [Record; 2], kinds: &[Kind], lanes: u32, mask: u32) -> bool {
+        let Kind { volatile, scope, element, .. } = self.kind;
+        let same = |r: &Record| r.is_some() && r.site() == self.site && r.bytes() == mask && r.time > self.published;
+        let [first, second] = records;
+        let (mine, other) = if same(first) { (first, second) } else { (second, first) };
+        if !same(mine) {
+            return false;
+        }
+        let earlier = kinds[other.site() as usize];
+        let stays = match earlier.strong {
+            true => {
+                let device = scope >= Scope::Gpu && earlier.scope >= Scope::Gpu && element == earlier.element;
+                device && !(volatile && earlier.volatile) && other.site() != self.site
+            }
+            false => self.has_seen(*other, lanes) || !self.kind.writes && !earlier.writes && other.site() != self.site,
+        };
+        let crew = Crew { cta: self.cta, warp: self.warp, lanes };
+        (!other.is_some() || other.bytes() & mask == 0 || stays) && mine.join(crew, self.warps)
     }
 
     /// An access of some lanes at one address, word by word.
@@ -109,84 +136,199 @@ impl Row {
             let (from, to) = (address.max(word) - word, end.min(word + WORD) - word);
             let mask = (1u32 << to) - (1 << from);
             if !self.quick(shadow.cell(word), kinds, group, mask) {
-                shadow.update(
-                    word,
-                    |list| access_word(self, (cta, kinds), (group, false), (word, mask), list, hits),
-                    buffer,
-                );
+                let change = |list: &mut Vec<Record>| access_word(self, (cta, kinds), group, (word, mask), list, hits);
+                shadow.update(word, change, buffer);
             }
             word += WORD;
         }
     }
 
-    /// Whether lanes of `mask` from `first` on, which accesses `address`, access all of a line in their order: these
-    /// lanes, and how many words each accesses as a power of two.
+    /// Whether lanes certainly have seen an earlier access of words that both have in common.
     #[inline(always)]
-    pub fn line(&self, e: &MemoryEvent<'_>, (mask, first): (u32, u32), address: u64) -> Option<(u32, u8)> {
-        let shift = match e.size {
-            4 => 0,
-            8 => 1,
-            16 => 2,
-            _ => return None,
-        };
-        let count = LINE >> shift;
-        let lanes = ((1u32 << count) - 1).checked_shl(first)?;
-        if self.kind.strong || self.agent || !address.is_multiple_of(LINE_BYTES) || mask & lanes != lanes {
-            return None;
+    fn has_seen_span(&self, span: &Span, new: &Span) -> bool {
+        let warp = span.who.wrapping_sub(self.first);
+        if warp < self.warps {
+            // Of equal rows, each word has the same lane.
+            let alone = || match span.pattern {
+                Pattern::Same => span.lanes == new.lanes && span.lanes.is_power_of_two(),
+                Pattern::Row { .. } => true,
+            };
+            let own = warp == self.warp && (span.time <= self.seen.warp || span.pattern == new.pattern && alone());
+            return span.time <= self.seen.cta || own;
         }
-        let here = e.addresses.get(first as usize..first as usize + count)?;
-        let apart = |i: usize| here[i] ^ address.wrapping_add(i as u64 * u64::from(e.size));
-        ((1..count).fold(0, |all, i| all | apart(i)) == 0).then_some((lanes, shift))
+        span.time <= self.seen.cta && span.cta(self.warps) == self.cta
     }
 
-    /// An access of a line by lanes from `first` on, of `1 << shift` words each.
+    /// Records an access of a line's words among its spans, if there is no race and room for it. What it may have changed if
+    /// not is nothing that [`Row::access`] would not change.
     #[inline(always)]
-    pub fn access_line(
+    fn quick_span(&self, spans: &mut Spans, kinds: &[Kind], new: &Span) -> bool {
+        if self.kind.writes {
+            if spans.all().iter().any(|s| s.words & new.words != 0 && !self.has_seen_span(s, new)) {
+                return false;
+            }
+            spans.clear(new.words);
+            return spans.push(*new);
+        }
+        let mut place = None;
+        for (i, s) in spans.all().iter().enumerate() {
+            if s.words & new.words == 0 {
+                continue;
+            }
+            if s.site == new.site && s.words == new.words && s.pattern == new.pattern {
+                place = place.or(Some(i));
+            } else if kinds[s.site as usize].writes && !self.has_seen_span(s, new) {
+                return false;
+            }
+        }
+        if let Some(i) = place {
+            let s = &mut spans.all()[i];
+            if s.time > self.published && s.join(new, (self.cta, self.warp, self.warps)) {
+                return true;
+            }
+            if s.who == new.who && s.lanes & !new.lanes == 0 || self.has_seen_span(s, new) {
+                *s = *new;
+                return true;
+            }
+        }
+        spans.push(*new)
+    }
+
+    /// A new span of this access.
+    #[inline(always)]
+    fn span(&self, words: u32, lanes: u32, pattern: Pattern) -> Span {
+        Span { who: self.who(), lanes, time: self.now, site: self.site, words, pattern }
+    }
+
+    /// The spans, line by line, of accesses of whole words in the order of the lanes: lane 0 begins at `address`, and each of
+    /// `mask` has `1 << shift` words.
+    #[inline(always)]
+    fn spans(&self, (mask, shift): (u32, u8), address: u64) -> impl Iterator<Item = (u64, Span)> {
+        let words = spread(mask, shift);
+        let mut line = address / LINE_BYTES * LINE_BYTES;
+        // The number in the row of the line's first word.
+        let mut phase = -((address / WORD % LINE as u64) as i32);
+        std::iter::from_fn(move || {
+            while phase < (LINE as i32) << shift {
+                let here = if phase < 0 { (words << -phase) as u32 } else { (words >> phase) as u32 };
+                let span = self.span(here, 1, Pattern::Row { phase: phase as i16, shift });
+                let at = line;
+                line = line.wrapping_add(LINE_BYTES);
+                phase += LINE as i32;
+                if here != 0 {
+                    return Some((at, span));
+                }
+            }
+            None
+        })
+    }
+
+    /// The span of accesses of the same whole words by all lanes of a mask, which lie in one line.
+    #[inline(always)]
+    fn same(&self, lanes: u32, (address, size): (u64, u32)) -> (u64, Span) {
+        let words = ((1u32 << (size / WORD as u32)) - 1) << (address / WORD % LINE as u64);
+        (address / LINE_BYTES * LINE_BYTES, self.span(words, lanes, Pattern::Same))
+    }
+
+    /// Accesses of whole words in the order of the lanes.
+    #[inline(always)]
+    pub fn access_row(
         &self,
         (shadow, buffer): (&mut Shadow, &mut Vec<Record>),
-        (cta, kinds): (&CtaThreads, &[Kind]),
-        (first, shift): (u32, u8),
+        context: (&CtaThreads, &[Kind]),
+        row: (u32, u8),
         address: u64,
         hits: &mut Vec<Hit>,
     ) {
+        self.spans(row, address).for_each(|(line, span)| self.access_span((shadow, buffer), context, span, line, hits));
+    }
+
+    /// Accesses of the same whole words by all lanes of a mask.
+    #[inline(always)]
+    pub fn access_same(
+        &self,
+        shadow: (&mut Shadow, &mut Vec<Record>),
+        context: (&CtaThreads, &[Kind]),
+        lanes: u32,
+        access: (u64, u32),
+        hits: &mut Vec<Hit>,
+    ) {
+        let (line, span) = self.same(lanes, access);
+        self.access_span(shadow, context, span, line, hits);
+    }
+
+    /// As [`Row::access_row`], if there is no race and no list is needed; else false, and it must be done in full.
+    #[inline(always)]
+    pub fn try_row(&self, shadow: &mut Shadow, kinds: &[Kind], row: (u32, u8), address: u64) -> bool {
+        self.spans(row, address).all(|(line, span)| self.try_span(shadow, kinds, span, line))
+    }
+
+    /// The same for [`Row::access_same`].
+    #[inline(always)]
+    pub fn try_same(&self, shadow: &mut Shadow, kinds: &[Kind], lanes: u32, access: (u64, u32)) -> bool {
+        let (line, span) = self.same(lanes, access);
+        self.try_span(shadow, kinds, span, line)
+    }
+
+    #[inline(always)]
+    fn try_span(&self, shadow: &mut Shadow, kinds: &[Kind], span: Span, line: u64) -> bool {
+        match shadow.kept(line) {
+            Kept::Spans(spans) => self.quick_span(spans, kinds, &span),
+            // A line that is written whole becomes one span.
+            Kept::Words(_) if self.kind.writes => false,
+            Kept::Words(cells) => {
+                let mut left = span.words;
+                while left != 0 {
+                    let k = left.trailing_zeros();
+                    left &= left - 1;
+                    if !self.quick(&mut cells[k as usize], kinds, span.record(k).lanes, 0xf) {
+                        return false;
+                    }
+                }
+                true
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn access_span(
+        &self,
+        (shadow, buffer): (&mut Shadow, &mut Vec<Record>),
+        (cta, kinds): (&CtaThreads, &[Kind]),
+        span: Span,
+        line: u64,
+        hits: &mut Vec<Hit>,
+    ) {
         const ALL: u32 = 0xf;
-        let lanes = |k: usize| 1 << (first + (k as u32 >> shift));
-        let mut slow = u32::MAX >> (u32::BITS - LINE as u32);
-        match shadow.row(address, shift) {
-            // What holds for the first word holds for the others, whose lanes differ by the same.
-            Rowed::One(cell) => {
-                if self.quick(cell, kinds, lanes(0), ALL) {
+        let mut slow = span.words;
+        match shadow.kept(line) {
+            Kept::Spans(spans) => {
+                if self.quick_span(spans, kinds, &span) {
                     return;
                 }
-                // Many readers: still the same for all words, if there is no write that they might race with.
-                let cell = *cell;
-                let is_harmless = |r: &Record| !kinds[r.site() as usize].writes || self.has_seen(*r, lanes(0));
-                if !self.kind.writes && shadow.all(&cell, is_harmless) {
-                    let change = |list: &mut Vec<Record>| {
-                        access_word(self, (cta, kinds), (lanes(0), true), (address, ALL), list, hits)
-                    };
-                    return shadow.update_row(address, change, buffer);
-                }
             }
-            Rowed::Each(cells) => {
-                for (k, cell) in cells.iter_mut().enumerate() {
-                    if self.quick(cell, kinds, lanes(k), ALL) {
+            Kept::Words(cells) => {
+                let mut left = span.words;
+                while left != 0 {
+                    let k = left.trailing_zeros();
+                    left &= left - 1;
+                    if self.quick(&mut cells[k as usize], kinds, span.record(k).lanes, ALL) {
                         slow &= !(1 << k);
                     }
                 }
-                if slow == 0 && self.kind.writes {
+                if slow == 0 && self.kind.writes && span.words == u32::MAX {
                     // Each cell holds this access alone.
-                    return shadow.narrow(address, shift);
+                    return shadow.narrow(line, Some(span));
                 }
             }
         }
-        for k in (0..LINE).filter(|k| slow >> k & 1 == 1) {
-            let word = address + k as u64 * WORD;
-            shadow.update(
-                word,
-                |list| access_word(self, (cta, kinds), (lanes(k), false), (word, ALL), list, hits),
-                buffer,
-            );
+        while slow != 0 {
+            let k = slow.trailing_zeros();
+            slow &= slow - 1;
+            let (word, lanes) = (line + u64::from(k) * WORD, span.record(k).lanes);
+            if !self.quick(shadow.cell(word), kinds, lanes, ALL) {
+                shadow.update(word, |list| access_word(self, (cta, kinds), lanes, (word, ALL), list, hits), buffer);
+            }
         }
     }
 
@@ -208,6 +350,25 @@ impl Row {
     }
 }
 
+/// The words of the lanes of a mask, `1 << shift` of each.
+#[inline(always)]
+fn spread(mask: u32, shift: u8) -> u128 {
+    let mut words = u128::from(mask);
+    if shift == 0 {
+        return words;
+    }
+    if mask == u32::MAX {
+        return u128::MAX >> (128 - (32 << shift));
+    }
+    words = 0;
+    let mut left = mask;
+    while left != 0 {
+        words |= ((1 << (1 << shift)) - 1) << (left.trailing_zeros() << shift);
+        left &= left - 1;
+    }
+    words
+}
+
 /// A lane that did not see an earlier access by one of its lanes: the two, if there are any.
 fn unordered(cta: &CtaThreads, earlier: &Record, (warp, lanes, warps): (u32, u32, u32)) -> Option<(u32, Crew)> {
     let side = if earlier.is_agent() { Side::Agent } else { Side::Program };
@@ -218,11 +379,11 @@ fn unordered(cta: &CtaThreads, earlier: &Record, (warp, lanes, warps): (u32, u32
 }
 
 /// Compares an access of a word with the records in `list`, and updates the list to what later accesses must be
-/// compared with. If `alike`, the outcome must be the same for the other words of the line, each with the next lanes.
+/// compared with.
 fn access_word(
     row: &Row,
     (cta, kinds): (&CtaThreads, &[Kind]),
-    (group, alike): (u32, bool),
+    group: u32,
     (word, mask): (u64, u32),
     list: &mut Vec<Record>,
     hits: &mut Vec<Hit>,
@@ -249,12 +410,9 @@ fn access_word(
             }
             let earlier = kinds[r.site() as usize];
             if !writes && !earlier.writes {
-                // Two reads: one of them may represent both.
-                let covered = || match alike {
-                    true => row.has_seen(r, group),
-                    false => find(&r).is_none(),
-                };
-                if crowded && strong == earlier.strong && !r.is_agent() && covered() {
+                // Two reads: one of them may stand for both.
+                let repeated = || r.site() == row.site && r.bytes() == mask && !row.agent && row.has_seen(r, group);
+                if strong == earlier.strong && !r.is_agent() && (repeated() || crowded && find(&r).is_none()) {
                     break 'keep false;
                 }
                 break 'keep row.agent || row.supersede(&mut r, group, mask);
@@ -297,24 +455,31 @@ mod tests {
 
     const WARPS: u32 = 2;
 
-    /// A row of lanes leaves the same records, and finds the same races, line by line as word by word.
+    /// Rows and single addresses find the same races, and leave the same records, as spans as word by word.
     #[test]
-    fn lines_are_like_words() {
+    fn spans_are_like_words() {
         let mut state = 7u64;
         let mut random = |below: u32| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as u32 % below
         };
         let kind = |writes, element| Kind { writes, strong: false, volatile: false, scope: Scope::Cta, element };
-        let kinds = [kind(false, 4), kind(true, 4), kind(false, 8), kind(true, 8)];
+        let kinds = [kind(false, 4), kind(true, 4), kind(false, 8), kind(true, 8), kind(false, 4), kind(true, 4)];
         let mut threads = Threads::new();
         let mut ctas = [0, 1].map(|index| CtaThreads::new(index, index, WARPS));
-        let (mut lines, mut words, mut buffer) = (Shadow::default(), Shadow::default(), Vec::new());
+        let (mut spans, mut words, mut buffer) = (Shadow::default(), Shadow::default(), Vec::new());
         let (mut compact, mut races) = (0, 0);
-        let told = |hits: &[Hit]| hits.iter().map(|h| (h.earlier, h.other, h.lane, h.word)).collect::<Vec<_>>();
-        for _ in 0..20_000 {
+        // Warps that share a record of a word may have spans of their own, of different words.
+        let told = |hits: &[Hit]| {
+            let mut all: Vec<_> = hits.iter().map(|h| (h.word, h.lane, h.earlier.site())).collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        const LINES: u32 = 3;
+        for _ in 0..40_000 {
             threads.advance();
-            let (index, warp, address) = (random(2), random(WARPS), 4096 + u64::from(random(3)) * LINE_BYTES);
+            let (index, warp) = (random(2), random(WARPS));
             let cta = &mut ctas[index as usize];
             if random(3) == 0 {
                 let barrier = SyncKind::Barrier { id: 0, aligned: true, counted: false };
@@ -322,11 +487,14 @@ mod tests {
                 threads.complete(cta, 0, true, (&[u32::MAX; WARPS as usize], &[u32::MAX; WARPS as usize]));
                 continue;
             }
-            let site = random(4);
-            let shift = site / 2;
-            let count = LINE as u32 >> shift;
-            let first = random(32 / count) * count;
-            let lanes = ((1 << count) - 1) << first;
+            if random(20) == 0 {
+                for shadow in [&mut spans, &mut words] {
+                    shadow.forget(4096, u64::from(LINES) * LINE_BYTES);
+                }
+            }
+            let site = random(6);
+            let shift = (site % 4 / 2) as u8;
+            let mask = [u32::MAX, u32::MAX >> random(32), 1 << random(32)][random(3) as usize];
             let row = Row {
                 cta: index,
                 first: index * WARPS,
@@ -336,34 +504,28 @@ mod tests {
                 kind: kinds[site as usize],
                 agent: false,
                 now: threads.now,
-                seen: cta.seen(Who { warp, lanes: if random(2) == 0 { lanes } else { u32::MAX } }),
+                seen: cta.seen(Who { warp, lanes: mask }),
                 published: cta.published(warp),
             };
             let (mut one, mut each) = (Vec::new(), Vec::new());
             let size = 4 << shift;
-            let at = |lane: u32| address + u64::from(lane * size);
-            if random(12) == 0 {
-                let word = random(count);
-                for (shadow, hits) in [(&mut lines, &mut one), (&mut words, &mut each)] {
-                    row.access((shadow, &mut buffer), (cta, &kinds), 1 << first, (at(word), size), hits);
-                }
+            let address = 4096 + u64::from(random((LINES - 2) * LINE as u32) >> shift) * u64::from(size);
+            let context = (&*cta, &kinds[..]);
+            if site >= 4 {
+                let group = if kinds[site as usize].writes { mask & mask.wrapping_neg() } else { mask };
+                row.access_same((&mut spans, &mut buffer), context, group, (address, 4), &mut one);
+                row.access((&mut words, &mut buffer), context, group, (address, 4), &mut each);
             } else {
-                row.access_line((&mut lines, &mut buffer), (cta, &kinds), (first, shift as u8), address, &mut one);
-                for lane in 0..count {
-                    let access = (at(lane), size);
-                    row.access((&mut words, &mut buffer), (cta, &kinds), 1 << (first + lane), access, &mut each);
+                row.access_row((&mut spans, &mut buffer), context, (mask, shift), address, &mut one);
+                for lane in (0..32).filter(|l| mask >> l & 1 == 1) {
+                    let access = (address + u64::from(lane * size), size);
+                    row.access((&mut words, &mut buffer), context, 1 << lane, access, &mut each);
                 }
-                compact += u32::from(matches!(lines.row(address, shift as u8), Rowed::One(_)));
             }
             assert_eq!(told(&one), told(&each));
             races += one.len();
+            compact += u32::from(matches!(spans.kept(address), Kept::Spans(_)));
         }
-        assert!(compact > 500 && races > 1000, "{compact} rows kept as such, {races} races");
-        for word in (0..3 * LINE as u64).map(|k| 4096 + k * WORD) {
-            let (mut one, mut each) = (Vec::new(), Vec::new());
-            lines.update(word, |list| one.clone_from(list), &mut buffer);
-            words.update(word, |list| each.clone_from(list), &mut buffer);
-            assert_eq!(one, each);
-        }
+        assert!(compact > 2000 && races > 1000, "{compact} lines kept as spans, {races} races");
     }
 }

@@ -1,12 +1,11 @@
 //! Shadow memory: per word, the accesses that a later one may race with.
 //!
-//! A word has two inline records of 16 bytes: 8 bytes of shadow per checked byte. If more accesses are mutually
-//! unordered (reads, atomics), they spill to a list of bounded length: [`MOST`]. The same access by several warps of a
-//! CTA is one record ([`Record::join`]): tiles that a whole CTA reads, bins that all threads update.
-//!
-//! Most accesses are rows: lane after lane accesses element after element. A line of 8 words that was accessed by such
-//! rows only has the records of its first word; those of the others differ by their lanes ([`Rowed`]). The first access
-//! of another kind gives the line a cell for each word.
+//! Most accesses are rows (lane after lane accesses element after element) or go to one address for all lanes. A line of 32
+//! words that was accessed so keeps [`Span`]s: an access of some of its words, with the rule by which the lane follows from
+//! the word. When it has too many of them, or is accessed in another way, it gets a cell for each word: two inline records of
+//! 16 bytes, 8 bytes of shadow per checked byte. If more accesses of a word are mutually unordered (reads, atomics), they spill
+//! to a list of bounded length: [`MOST`]. The same access by several warps of a CTA is one span or record ([`Record::join`]):
+//! tiles that a whole CTA reads, bins that all threads update.
 
 use crate::{clock::Time, hash::Map};
 use margay_exec::LANES;
@@ -18,8 +17,12 @@ const MOST: usize = 32;
 const PAGE: u64 = 4096;
 /// Size of a word in bytes.
 pub const WORD: u64 = 4;
+/// Pages that are found at once.
+const RECENT: usize = 16;
 /// Words of a line.
-pub const LINE: usize = 8;
+pub const LINE: usize = 32;
+/// Spans of a line.
+const SPANS: usize = 8;
 /// Size of a line in bytes.
 pub const LINE_BYTES: u64 = LINE as u64 * WORD;
 /// Marks a second record as the index of a list.
@@ -71,14 +74,6 @@ fn pattern(lanes: u32) -> Option<u32> {
 
 impl Record {
     const NONE: Record = Record { who: 0, lanes: 0, time: 0, site: 0 };
-
-    /// The record of a line's word whose lanes are by `step` higher than those of this record of its first word.
-    fn at(self, step: u32) -> Record {
-        match self.is_joined() {
-            true => Record { who: self.who + (step << 24), ..self },
-            false => Record { lanes: self.lanes << step, ..self },
-        }
-    }
 
     /// A record of an access to the bytes in a mask.
     #[inline]
@@ -185,37 +180,188 @@ impl Record {
     }
 }
 
-/// The records of a line.
+/// How lanes access the words of a span.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pattern {
+    /// All of its lanes access all of its words.
+    Same,
+    /// Word `k` of the line is accessed by lane `(k + phase) >> shift`.
+    Row {
+        /// The number of the line's first word in the row of lanes.
+        phase: i16,
+        /// Words of a lane, as a power of two.
+        shift: u8,
+    },
+}
+
+/// Accesses of words of a line by a warp, or by several warps of a CTA, by one instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// As in a [`Record`], but of no agent. In a joined span of a row no lane is encoded.
+    pub who: u32,
+    /// [`Pattern::Same`]: the lanes. In a joined span: the warps.
+    pub lanes: u32,
+    /// The time of the access, or a later one that no thread can distinguish from it.
+    pub time: Time,
+    /// The site.
+    pub site: u32,
+    /// The words; none in an empty span.
+    pub words: u32,
+    /// How lanes access them.
+    pub pattern: Pattern,
+}
+
+impl Span {
+    const NONE: Span = Span { who: 0, lanes: 0, time: 0, site: 0, words: 0, pattern: Pattern::Same };
+
+    /// The record of one of its words.
+    pub fn record(&self, word: u32) -> Record {
+        let Span { who, lanes, time, site, .. } = *self;
+        let (who, lanes) = match self.pattern {
+            Pattern::Same => (who, lanes),
+            Pattern::Row { phase, shift } => {
+                let lane = ((word as i32 + i32::from(phase)) >> shift) as u32 & 31;
+                if who & JOINED != 0 { (who | lane << 24, lanes) } else { (who, 1 << lane) }
+            }
+        };
+        Record::new((who, lanes), time, site, 0xf)
+    }
+
+    /// The CTA, in a launch with `warps` warps per CTA.
+    #[inline]
+    pub fn cta(&self, warps: u32) -> u32 {
+        if self.who & JOINED != 0 { self.who & (MOST_CTAS - 1) } else { self.who / warps }
+    }
+
+    /// Merges an access of the same words by the same instruction, by another warp or by other lanes; false if they cannot share
+    /// a span. As in [`Record::join`], nothing must have been released since.
+    #[inline]
+    pub fn join(&mut self, new: &Span, (cta, warp, warps): (u32, u32, u32)) -> bool {
+        if self.who == new.who {
+            self.lanes |= new.lanes;
+            return true;
+        }
+        let encoded = match self.pattern {
+            Pattern::Row { .. } => 0,
+            Pattern::Same => match pattern(new.lanes) {
+                Some(pattern) => pattern << 24,
+                None => return false,
+            },
+        };
+        if cta >= MOST_CTAS {
+            return false;
+        }
+        let joined = JOINED | encoded | cta;
+        if self.who == joined {
+            self.lanes |= 1 << warp;
+            return true;
+        }
+        if self.who & JOINED == 0 && self.lanes == new.lanes && self.who / warps == cta {
+            (self.who, self.lanes) = (joined, 1 << (self.who % warps) | 1 << warp);
+            return true;
+        }
+        false
+    }
+}
+
+/// The spans of a line; those that are not empty stand in front.
 #[derive(Clone, Copy)]
-struct Line {
-    /// Those of the first word, which represent all words.
-    cell: Cell,
-    form: Form,
+pub struct Spans {
+    list: [Span; SPANS],
+    count: u8,
+}
+
+impl Spans {
+    const NONE: Spans = Spans { list: [Span::NONE; SPANS], count: 0 };
+
+    /// Those that are not empty.
+    #[inline(always)]
+    pub fn all(&mut self) -> &mut [Span] {
+        &mut self.list[..usize::from(self.count)]
+    }
+
+    /// Adds one; false if there is no room.
+    #[inline(always)]
+    pub fn push(&mut self, span: Span) -> bool {
+        let Some(free) = self.list.get_mut(usize::from(self.count)) else { return false };
+        *free = span;
+        self.count += 1;
+        true
+    }
+
+    /// Removes words from all spans.
+    #[inline(always)]
+    pub fn clear(&mut self, words: u32) {
+        let mut kept = 0;
+        for i in 0..usize::from(self.count) {
+            let mut span = self.list[i];
+            span.words &= !words;
+            if span.words != 0 {
+                self.list[kept] = span;
+                kept += 1;
+            }
+        }
+        self.count = kept as u8;
+    }
+
+    /// The records of a word; `None` if there are more than a cell holds.
+    fn cell(&self, word: u32) -> Result<Cell, Vec<Record>> {
+        let here = self.list[..usize::from(self.count)].iter().filter(|s| s.words >> word & 1 == 1);
+        let mut cell = Cell::NONE;
+        for (i, span) in here.clone().enumerate() {
+            match cell.0.get_mut(i) {
+                Some(record) => *record = span.record(word),
+                None => return Err(here.map(|s| s.record(word)).collect()),
+            }
+        }
+        Ok(cell)
+    }
 }
 
 /// How a line's records are kept.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// By one cell, for accesses of so many words a lane, as a power of two.
-    Rows(u8),
+#[derive(Clone, Copy)]
+enum Line {
+    /// There are none.
+    Empty,
+    /// As spans, in this place of the pool.
+    Spans(u32),
     /// By a cell for each word, in this place of the pool.
     Words(u32),
 }
 
-impl Line {
-    const NONE: Line = Line { cell: Cell::NONE, form: Form::Rows(0) };
+/// What a line keeps.
+pub enum Kept<'s> {
+    /// Spans.
+    Spans(&'s mut Spans),
+    /// The cells of its words.
+    Words(&'s mut [Cell; LINE]),
+}
 
-    fn is_empty(&self) -> bool {
-        !self.cell.0[0].is_some() && !self.cell.0[1].is_some()
+/// What lines keep, by place.
+struct Pool<T> {
+    all: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Pool<T> {
+    fn default() -> Pool<T> {
+        Pool { all: Vec::new(), free: Vec::new() }
     }
 }
 
-/// The cells of a line that a row of lanes accesses.
-pub enum Rowed<'s> {
-    /// One for all words.
-    One(&'s mut Cell),
-    /// One for each.
-    Each(&'s mut [Cell; LINE]),
+impl<T> Pool<T> {
+    fn add(&mut self, new: T) -> u32 {
+        match self.free.pop() {
+            Some(place) => {
+                self.all[place as usize] = new;
+                place
+            }
+            None => {
+                self.all.push(new);
+                self.all.len() as u32 - 1
+            }
+        }
+    }
 }
 
 /// Shadow memory of the device.
@@ -223,11 +369,12 @@ pub enum Rowed<'s> {
 pub struct Shadow {
     pages: Map<u64, u32>,
     lines: Vec<Box<[Line]>>,
-    /// The page that was looked up last.
-    last: Option<(u64, u32)>,
+    /// Pages that were looked up last, by the lower bits of their numbers; number 0 is none, which nothing is allocated in.
+    recent: [(u64, u32); RECENT],
+    /// Spans of lines, and those that are free.
+    spans: Pool<Spans>,
     /// Cells of lines with one for each word, and those that are free.
-    wide: Vec<[Cell; LINE]>,
-    free: Vec<u32>,
+    wide: Pool<[Cell; LINE]>,
     lists: Vec<Vec<Record>>,
     spare: Vec<u32>,
 }
@@ -237,20 +384,18 @@ impl Shadow {
     #[inline(always)]
     fn line(&mut self, address: u64) -> (u32, usize) {
         let page = address / PAGE;
-        let index = match self.last {
-            Some((known, index)) if known == page => index,
-            _ => self.page(page),
-        };
+        let (known, index) = self.recent[page as usize % RECENT];
+        let index = if known == page { index } else { self.page(page) };
         (index, (address % PAGE / LINE_BYTES) as usize)
     }
 
     fn page(&mut self, page: u64) -> u32 {
         let lines = &mut self.lines;
         let index = *self.pages.entry(page).or_insert_with(|| {
-            lines.push(vec![Line::NONE; (PAGE / LINE_BYTES) as usize].into_boxed_slice());
+            lines.push(vec![Line::Empty; (PAGE / LINE_BYTES) as usize].into_boxed_slice());
             lines.len() as u32 - 1
         });
-        self.last = Some((page, index));
+        self.recent[page as usize % RECENT] = (page, index);
         index
     }
 
@@ -258,60 +403,63 @@ impl Shadow {
     #[inline(always)]
     pub fn cell(&mut self, address: u64) -> &mut Cell {
         let (page, line) = self.line(address);
-        let place = match self.lines[page as usize][line].form {
-            Form::Words(place) => place,
-            Form::Rows(_) => self.widen(page, line),
+        let place = match self.lines[page as usize][line] {
+            Line::Words(place) => place,
+            Line::Empty | Line::Spans(_) => self.widen(page, line),
         };
-        &mut self.wide[place as usize][(address / WORD) as usize % LINE]
+        &mut self.wide.all[place as usize][(address / WORD) as usize % LINE]
     }
 
-    /// The cells of the line at an address, for a row of accesses of `1 << shift` words each.
+    /// What the line at an address keeps.
     #[inline(always)]
-    pub fn row(&mut self, address: u64, shift: u8) -> Rowed<'_> {
+    pub fn kept(&mut self, address: u64) -> Kept<'_> {
         let (page, index) = self.line(address);
         let line = &mut self.lines[page as usize][index];
-        let place = match line.form {
-            Form::Words(place) => place,
-            Form::Rows(same) if same == shift => return Rowed::One(&mut self.lines[page as usize][index].cell),
-            Form::Rows(_) if line.is_empty() => {
-                line.form = Form::Rows(shift);
-                return Rowed::One(&mut self.lines[page as usize][index].cell);
+        match *line {
+            Line::Words(place) => Kept::Words(&mut self.wide.all[place as usize]),
+            Line::Spans(place) => Kept::Spans(&mut self.spans.all[place as usize]),
+            Line::Empty => {
+                let place = self.spans.add(Spans::NONE);
+                *line = Line::Spans(place);
+                Kept::Spans(&mut self.spans.all[place as usize])
             }
-            Form::Rows(_) => self.widen(page, index),
-        };
-        Rowed::Each(&mut self.wide[place as usize])
+        }
     }
 
     /// Gives a line a cell for each word.
     fn widen(&mut self, page: u32, index: usize) -> u32 {
-        let Line { cell, form } = self.lines[page as usize][index];
-        let Form::Rows(shift) = form else { return 0 };
-        let cells = std::array::from_fn(|k| match k {
-            0 => cell,
-            _ => self.at(cell, k as u32 >> shift),
-        });
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.wide[place as usize] = cells;
-                place
+        let mut cells = [Cell::NONE; LINE];
+        match self.lines[page as usize][index] {
+            Line::Empty => {}
+            Line::Words(place) => return place,
+            Line::Spans(place) => {
+                let spans = self.spans.all[place as usize];
+                self.spans.free.push(place);
+                for (k, cell) in cells.iter_mut().enumerate() {
+                    *cell = match spans.cell(k as u32) {
+                        Ok(cell) => cell,
+                        Err(records) => self.list(Cell::NONE, &records),
+                    };
+                }
             }
-            None => {
-                self.wide.push(cells);
-                self.wide.len() as u32 - 1
-            }
-        };
-        self.lines[page as usize][index] = Line { cell: Cell::NONE, form: Form::Words(place) };
+        }
+        let place = self.wide.add(cells);
+        self.lines[page as usize][index] = Line::Words(place);
         place
     }
 
-    /// Lets one cell represent all words of a line, whose cells have just become equal by a row of accesses of
-    /// `1 << shift` words each.
-    pub fn narrow(&mut self, address: u64, shift: u8) {
+    /// Lets a line keep spans again: this one alone, of all its words, whose records are equal to those in the cells.
+    pub fn narrow(&mut self, address: u64, span: Option<Span>) {
         let (page, index) = self.line(address);
         let line = &mut self.lines[page as usize][index];
-        if let Form::Words(place) = line.form {
-            *line = Line { cell: self.wide[place as usize][0], form: Form::Rows(shift) };
-            self.free.push(place);
+        if let Line::Words(place) = *line {
+            self.wide.free.push(place);
+            *line = Line::Empty;
+            if let Some(span) = span {
+                let mut spans = Spans::NONE;
+                spans.push(span);
+                *line = Line::Spans(self.spans.add(spans));
+            }
         }
     }
 
@@ -319,21 +467,6 @@ impl Shadow {
     pub fn update(&mut self, address: u64, change: impl FnOnce(&mut Vec<Record>), buffer: &mut Vec<Record>) {
         let cell = *self.cell(address);
         *self.cell(address) = self.changed(address, cell, change, buffer);
-    }
-
-    /// Lets `change` update the records of all words of the line at an address, which are kept by one cell: it gets those
-    /// of the first word.
-    pub fn update_row(&mut self, address: u64, change: impl FnOnce(&mut Vec<Record>), buffer: &mut Vec<Record>) {
-        let (page, line) = self.line(address);
-        let cell = self.lines[page as usize][line].cell;
-        self.lines[page as usize][line].cell = self.changed(address, cell, change, buffer);
-    }
-
-    /// Whether all records of a cell are such.
-    pub fn all(&self, cell: &Cell, is_such: impl Fn(&Record) -> bool) -> bool {
-        let [first, second] = cell.0;
-        let more = if second.who == SPILLED { &self.lists[second.time as usize][..] } else { &cell.0[1..] };
-        [first].iter().chain(more).filter(|r| r.is_some()).all(is_such)
     }
 
     fn changed(
@@ -345,13 +478,12 @@ impl Shadow {
     ) -> Cell {
         let [first, second] = cell.0;
         buffer.clear();
-        let mut list = None;
+        let list = (second.who == SPILLED).then_some(second.time);
         if first.is_some() {
             buffer.push(first);
         }
-        if second.who == SPILLED {
-            list = Some(second.time);
-            buffer.extend_from_slice(&self.lists[second.time as usize]);
+        if let Some(list) = list {
+            buffer.extend_from_slice(&self.lists[list as usize]);
         } else if second.is_some() {
             buffer.push(second);
         }
@@ -361,43 +493,30 @@ impl Shadow {
             let victim = 1 + (address / WORD + u64::from(buffer[MOST].time)) as usize % (MOST - 1);
             buffer.swap_remove(victim);
         }
-        if buffer.len() <= 2 {
-            if let Some(list) = list {
-                self.lists[list as usize].clear();
-                self.spare.push(list);
-            }
-            let at = |i: usize| buffer.get(i).copied().unwrap_or(Record::NONE);
+        if list.is_some() && buffer.len() <= 2 {
+            self.drop_list(cell);
+        }
+        let records = std::mem::take(buffer);
+        let cell = self.list(if records.len() > 2 { cell } else { Cell::NONE }, &records);
+        *buffer = records;
+        cell
+    }
+
+    /// A cell with these records; the list of `cell` is used again, if it has one.
+    fn list(&mut self, cell: Cell, records: &[Record]) -> Cell {
+        if records.len() <= 2 {
+            let at = |i: usize| records.get(i).copied().unwrap_or(Record::NONE);
             return Cell([at(0), at(1)]);
         }
-        let list = list.or_else(|| self.spare.pop()).unwrap_or_else(|| {
+        let known = (cell.0[1].who == SPILLED).then_some(cell.0[1].time);
+        let list = known.or_else(|| self.spare.pop()).unwrap_or_else(|| {
             self.lists.push(Vec::new());
             self.lists.len() as u32 - 1
         });
         let kept = &mut self.lists[list as usize];
         kept.clear();
-        kept.extend_from_slice(&buffer[1..]);
-        let first = buffer[0];
-        Cell([first, Record { who: SPILLED, lanes: 1, time: list, site: 0 }])
-    }
-
-    /// The cell of a word whose lanes are by `step` higher than those of a line's first word, which has this cell.
-    fn at(&mut self, cell: Cell, step: u32) -> Cell {
-        let [first, second] = cell.0;
-        if second.who != SPILLED {
-            return Cell([first.at(step), second.at(step)]);
-        }
-        let list: Vec<Record> = self.lists[second.time as usize].iter().map(|r| r.at(step)).collect();
-        let place = match self.spare.pop() {
-            Some(place) => {
-                self.lists[place as usize] = list;
-                place
-            }
-            None => {
-                self.lists.push(list);
-                self.lists.len() as u32 - 1
-            }
-        };
-        Cell([first.at(step), Record { time: place, ..second }])
+        kept.extend_from_slice(&records[1..]);
+        Cell([records[0], Record { who: SPILLED, lanes: 1, time: list, site: 0 }])
     }
 
     /// Drops what a cell keeps elsewhere.
@@ -418,11 +537,22 @@ impl Shadow {
             let to = end.min((page + 1) * PAGE);
             for at in (from / LINE_BYTES..to.div_ceil(LINE_BYTES)).map(|line| line * LINE_BYTES) {
                 let index = (at % PAGE / LINE_BYTES) as usize;
-                let line = &self.lines[page_index as usize][index];
-                if matches!(line.form, Form::Rows(_)) && (line.is_empty() || from <= at && at + LINE_BYTES <= to) {
-                    let line = std::mem::replace(&mut self.lines[page_index as usize][index], Line::NONE);
-                    self.drop_list(line.cell);
-                    continue;
+                let whole = from <= at && at + LINE_BYTES <= to;
+                match self.lines[page_index as usize][index] {
+                    Line::Words(_) => {}
+                    Line::Empty => continue,
+                    Line::Spans(place) => {
+                        let words =
+                            |bytes: u64| 1u32.checked_shl((bytes / WORD) as u32).map_or(u32::MAX, |bit| bit - 1);
+                        let (first, last) = (from.max(at) - at, to.min(at + LINE_BYTES) - at);
+                        let spans = &mut self.spans.all[place as usize];
+                        spans.clear(words(last.next_multiple_of(WORD)) & !words(first));
+                        if spans.count == 0 {
+                            self.spans.free.push(place);
+                            self.lines[page_index as usize][index] = Line::Empty;
+                        }
+                        continue;
+                    }
                 }
                 let mut word = from.max(at) / WORD * WORD;
                 while word < to.min(at + LINE_BYTES) {
@@ -430,8 +560,8 @@ impl Shadow {
                     self.drop_list(cell);
                     word += WORD;
                 }
-                if from <= at && at + LINE_BYTES <= to {
-                    self.narrow(at, 0);
+                if whole {
+                    self.narrow(at, None);
                 }
             }
         }
@@ -484,20 +614,36 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_lanes_has_one_cell_until_a_word_is_accessed_alone() {
+    fn rows_of_lanes_are_spans_until_there_are_too_many() {
         let mut shadow = Shadow::default();
-        let (a, b) = (Record::new((5, 1 << 8), 3, 1, 0xf), Record::new((JOINED | 8 << 24 | 2, 0b11), 4, 2, 0xf));
+        let spans = |shadow: &mut Shadow, at: u64| match shadow.kept(at) {
+            Kept::Spans(spans) => spans.all().to_vec(),
+            Kept::Words(_) => panic!("a line with cells"),
+        };
+        let base = 4096 + LINE_BYTES;
         // Two words a lane: lane 8 has the first two.
-        let Rowed::One(cell) = shadow.row(4096 + 64, 1) else { panic!("a new line has one cell") };
-        cell.0 = [a, b];
-        assert!(matches!(shadow.row(4096 + 64, 1), Rowed::One(_)));
-        let cell = shadow.cell(4096 + 64 + 5 * 4).0;
+        let row = Pattern::Row { phase: 16, shift: 1 };
+        let a = Span { who: 5, lanes: 1, time: 3, site: 1, words: 0xff, pattern: row };
+        let b = Span { who: JOINED | 2, lanes: 0b11, time: 4, site: 2, words: u32::MAX, pattern: row };
+        let Kept::Spans(list) = shadow.kept(base) else { panic!("a new line has spans") };
+        assert!(list.push(a) && list.push(b));
+        let cell = shadow.cell(base + 5 * 4).0;
         assert_eq!((cell[0].lanes, cell[1].who), (1 << 10, JOINED | 10 << 24 | 2), "lane 10 has the sixth");
-        assert!(matches!(shadow.row(4096 + 64, 1), Rowed::Each(cells) if cells[0].0 == [a, b]));
-        shadow.narrow(4096 + 64, 1);
-        assert!(matches!(shadow.row(4096 + 64, 1), Rowed::One(cell) if cell.0 == [a, b]));
-        assert!(matches!(shadow.row(4096 + 64, 0), Rowed::Each(cells) if cells[7].0[0].lanes == 1 << 11), "other rows");
+        assert_eq!(shadow.cell(base + 8 * 4).0[0].who, JOINED | 12 << 24 | 2, "the first ends with the eighth");
+        assert!(matches!(shadow.kept(base), Kept::Words(_)));
+        shadow.narrow(base, Some(b));
+        assert_eq!(spans(&mut shadow, base), [b]);
+        shadow.forget(base + 4, 8);
+        assert_eq!(spans(&mut shadow, base)[0].words, !0b110);
         shadow.forget(4096, 4096);
-        assert!(matches!(shadow.row(4096 + 64, 2), Rowed::One(cell) if cell.0 == Cell::NONE.0));
+        assert_eq!(spans(&mut shadow, base), []);
+        let Kept::Spans(list) = shadow.kept(base) else { panic!("it has no cells") };
+        assert!((0..SPANS).all(|k| list.push(Span { site: k as u32, ..a })) && !list.push(a));
+        let mut buffer = Vec::new();
+        let all = |records: &mut Vec<Record>| {
+            assert_eq!(records.len(), SPANS);
+            assert!(records.iter().all(|r| (r.who, r.lanes) == (5, 1 << 8)));
+        };
+        shadow.update(base, all, &mut buffer);
     }
 }

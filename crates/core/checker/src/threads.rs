@@ -63,13 +63,56 @@ struct Thread {
     passed: u64,
 }
 
+impl Thread {
+    /// Whether it has nothing but a clock.
+    fn is_plain(&self) -> bool {
+        let Thread { clock: _, agent, fences, pending, groups, phase, passed } = self;
+        let nothing = pending.is_empty() && groups.iter().all(VecDeque::is_empty) && fences.iter().all(Option::is_none);
+        nothing && (*agent, *phase, *passed) == (0, 0, 0)
+    }
+}
+
+/// The threads of a warp.
+enum Warp {
+    /// All have this clock and nothing else: as long as they only synchronise together.
+    Alike(Thread),
+    /// By lane.
+    Apart(Box<[Thread; LANES]>),
+}
+
+impl Warp {
+    #[inline]
+    fn thread(&self, lane: u32) -> &Thread {
+        match self {
+            Warp::Alike(thread) => thread,
+            Warp::Apart(threads) => &threads[lane as usize],
+        }
+    }
+
+    /// The lanes of a mask to look at: one stands for all that are alike.
+    #[inline]
+    fn differing(&self, mask: u32) -> u32 {
+        match self {
+            Warp::Alike(_) => mask & mask.wrapping_neg(),
+            Warp::Apart(_) => mask,
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        match self {
+            Warp::Alike(_) => true,
+            Warp::Apart(threads) => threads.iter().all(Thread::is_plain),
+        }
+    }
+}
+
 /// The threads of a CTA.
 pub struct CtaThreads {
     /// Linear index in the grid.
     pub index: u32,
     cluster: u32,
-    threads: Vec<Thread>,
-    barriers: HashMap<u32, Gathered>,
+    warps: Vec<Warp>,
+    barriers: Map<u32, Gathered>,
     /// By warp: the time of the last release by its threads.
     published: Vec<Time>,
     /// By warp: the lanes of the last query and what they have all seen, until it changes.
@@ -148,9 +191,11 @@ const CLASSES: [Scope; 3] = [Scope::Cta, Scope::Cluster, Scope::Sys];
 impl CtaThreads {
     /// Threads that have seen nothing but the launch.
     pub fn new(index: u32, cluster: u32, warps: u32) -> CtaThreads {
-        let threads = vec![Thread::default(); warps as usize * LANES];
+        let clock = Arc::new(Clock::default());
+        let alike = |_| Warp::Alike(Thread { clock: clock.clone(), ..Thread::default() });
+        let all = (0..warps).map(alike).collect();
         let (published, seen) = (vec![0; warps as usize], vec![None; warps as usize]);
-        CtaThreads { index, cluster, threads, barriers: HashMap::new(), published, seen }
+        CtaThreads { index, cluster, warps: all, barriers: Map::default(), published, seen }
     }
 
     /// The time of the last release by threads of a warp: later accesses cannot be distinguished by other threads.
@@ -167,8 +212,9 @@ impl CtaThreads {
         }
         let mut all = Seen { cta: Time::MAX, warp: Time::MAX };
         let mut last: Option<&Arc<Clock>> = None;
-        for lane in lanes(who.lanes) {
-            let clock = &self.threads[who.warp as usize * LANES + lane as usize].clock;
+        let warp = &self.warps[who.warp as usize];
+        for lane in lanes(warp.differing(who.lanes)) {
+            let clock = &warp.thread(lane).clock;
             if last.is_none_or(|l| !Arc::ptr_eq(l, clock)) {
                 let (cta, warp) = clock.floors(self.index, who.warp);
                 all = Seen { cta: all.cta.min(cta), warp: all.warp.min(warp.max(cta)) };
@@ -181,7 +227,22 @@ impl CtaThreads {
 
     fn thread(&mut self, warp: u32, lane: u32) -> &mut Thread {
         self.seen[warp as usize] = None;
-        &mut self.threads[warp as usize * LANES + lane as usize]
+        let warp = &mut self.warps[warp as usize];
+        if let Warp::Alike(thread) = warp {
+            *warp = Warp::Apart(Box::new(std::array::from_fn(|_| thread.clone())));
+        }
+        let Warp::Apart(threads) = warp else { unreachable!("they have just been told apart") };
+        &mut threads[lane as usize]
+    }
+
+    /// Whether the threads of a warp have nothing but one common clock: no fence that an access could end, nothing read that a
+    /// fence could acquire.
+    pub fn are_alike(&self, warp: u32) -> bool {
+        matches!(self.warps[warp as usize], Warp::Alike(_))
+    }
+
+    fn look(&self, warp: u32, lane: u32) -> &Thread {
+        self.warps[warp as usize].thread(lane)
     }
 
     /// A lane of `now` that has not seen what some lane of `others` in warp (`cta`, `warp`) did at `time`, and that
@@ -189,7 +250,7 @@ impl CtaThreads {
     pub fn unseen(&self, now: Who, (cta, warp, others): (u32, u32, u32), side: Side, time: Time) -> Option<(u32, u32)> {
         let mut known: Option<(&Arc<Clock>, u32)> = None;
         for lane in lanes(now.lanes) {
-            let t = &self.threads[now.warp as usize * LANES + lane as usize];
+            let t = self.look(now.warp, lane);
             let missing = match known {
                 Some((clock, missing)) if Arc::ptr_eq(clock, &t.clock) => missing,
                 _ => lanes(others).filter(|o| t.clock.get((cta, warp, *o), side) < time).fold(0, |m, o| m | 1 << o),
@@ -206,19 +267,20 @@ impl CtaThreads {
 
     /// How often a thread has arrived at the cluster's barrier.
     pub fn phase(&self, warp: u32, lane: u32) -> u64 {
-        self.threads[warp as usize * LANES + lane as usize].phase
+        self.look(warp, lane).phase
     }
 
     /// The phase of the cluster's barrier that a thread has last waited for.
     pub fn passed(&self, warp: u32, lane: u32) -> u64 {
-        self.threads[warp as usize * LANES + lane as usize].passed
+        self.look(warp, lane).passed
     }
 
     /// Joins everything that lanes have seen and done into a clock.
     pub fn gather(&self, who: Who, time: Time, to: &mut Clock) {
         let mut last: Option<&Arc<Clock>> = None;
-        for lane in lanes(who.lanes) {
-            let t = &self.threads[who.warp as usize * LANES + lane as usize];
+        let warp = &self.warps[who.warp as usize];
+        for lane in lanes(warp.differing(who.lanes)) {
+            let t = warp.thread(lane);
             if last.is_none_or(|l| !Arc::ptr_eq(l, &t.clock)) {
                 to.join(&t.clock);
                 last = Some(&t.clock);
@@ -233,8 +295,9 @@ impl CtaThreads {
     /// Joins what the fences of lanes have made visible.
     fn gather_fences(&self, who: Who, to: &mut [Option<Clock>; 3]) {
         let mut last: [Option<&Arc<Clock>>; 3] = [None; 3];
-        for lane in lanes(who.lanes) {
-            let t = &self.threads[who.warp as usize * LANES + lane as usize];
+        let warp = &self.warps[who.warp as usize];
+        for lane in lanes(warp.differing(who.lanes)) {
+            let t = warp.thread(lane);
             for class in 0..3 {
                 let Some(fence) = &t.fences[class] else { continue };
                 let clock = to[class].get_or_insert_default();
@@ -251,6 +314,12 @@ impl CtaThreads {
     }
 
     fn give(&mut self, who: Who, clock: &Arc<Clock>) {
+        let warp = &mut self.warps[who.warp as usize];
+        if who.lanes == u32::MAX && warp.is_plain() {
+            *warp = Warp::Alike(Thread { clock: clock.clone(), ..Thread::default() });
+            self.seen[who.warp as usize] = None;
+            return;
+        }
         lanes(who.lanes).for_each(|lane| self.thread(who.warp, lane).clock = clock.clone());
     }
 
@@ -292,7 +361,7 @@ impl Threads {
     pub fn write(&mut self, cta: &mut CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering, modifies: bool) {
         let strong = order.semantics != Semantics::Weak;
         let me = (cta.index, cta.cluster);
-        let t = &cta.threads[warp as usize * LANES + lane as usize];
+        let t = cta.look(warp, lane);
         let (mut made, mut published) = (Vec::new(), false);
         let mut make = |fence: &Fence, scope: Scope| {
             let mut clock = (*fence.clock).clone();
@@ -377,7 +446,9 @@ impl Threads {
         }
         match kind {
             SyncKind::Barrier { id, .. } => {
-                for lane in lanes(who.lanes) {
+                let waits = |lane: &u32| !cta.look(who.warp, *lane).pending.is_empty();
+                let waiting = lanes(who.lanes).filter(waits).fold(0, |mask, lane| mask | 1 << lane);
+                for lane in lanes(waiting) {
                     let t = cta.thread(who.warp, lane);
                     for (release, _) in std::mem::take(&mut t.pending) {
                         Arc::make_mut(&mut t.clock).join(&release.clock);
@@ -392,12 +463,12 @@ impl Threads {
                 for lane in lanes(who.lanes) {
                     let t = cta.thread(who.warp, lane);
                     t.phase += 1;
-                    let key = (cta.cluster, cta.threads[who.warp as usize * LANES + lane as usize].phase);
+                    let key = (cta.cluster, cta.look(who.warp, lane).phase);
                     let to = self.clusters.entry(key).or_default();
                     let one = Who { lanes: 1 << lane, ..who };
                     if semantics.releases() {
                         cta.gather(one, self.now, to);
-                    } else if let Some(fence) = &cta.threads[who.warp as usize * LANES + lane as usize].fences[1] {
+                    } else if let Some(fence) = &cta.look(who.warp, lane).fences[1] {
                         to.join(&fence.clock);
                         to.raise((cta.index, who.warp, 1 << lane), Side::Program, fence.time);
                     }
@@ -424,8 +495,8 @@ impl Threads {
             }
             SyncKind::Exchange => {
                 let mut seen: Vec<Arc<Clock>> = Vec::new();
-                for lane in lanes(who.lanes) {
-                    let clock = &cta.thread(who.warp, lane).clock;
+                for lane in lanes(cta.warps[who.warp as usize].differing(who.lanes)) {
+                    let clock = &cta.look(who.warp, lane).clock;
                     if !seen.iter().any(|c| Arc::ptr_eq(c, clock)) {
                         seen.push(clock.clone());
                     }
@@ -478,7 +549,7 @@ impl Threads {
             ObjectStep::Arrive if order.semantics.releases() => cta.gather(who, self.now, &mut object.arrived),
             ObjectStep::Arrive => {
                 for lane in lanes(who.lanes) {
-                    let t = &cta.threads[who.warp as usize * LANES + lane as usize];
+                    let t = cta.look(who.warp, lane);
                     if let Some(fence) = &t.fences[class(order.scope)] {
                         object.arrived.join(&fence.clock);
                         object.arrived.raise((cta.index, who.warp, 1 << lane), Side::Program, fence.time);

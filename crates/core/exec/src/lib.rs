@@ -37,8 +37,8 @@ pub use lanes::{LANES, Row};
 pub use layout::SharedLayout;
 pub use mem::{Freer, Memory};
 pub use observe::{
-    AccessKind, Actor, BarrierEvent, Concern, CtaEvent, MemoryEvent, ObjectStep, Observer, Ordering, Scope, Semantics,
-    SyncEvent, SyncKind, Undefined, UndefinedEvent,
+    AccessKind, Actor, Attendant, BarrierEvent, Concern, CtaEvent, MemoryEvent, ObjectStep, Observer, Ordering,
+    RowEvent, Scope, Semantics, SyncEvent, SyncKind, Undefined, UndefinedEvent,
 };
 pub use reference::{MULTIPROCESSORS, Reference, left_out, single_step};
 pub use target::{alloca_beyond, jump_beyond, restore_beyond, stack_note};

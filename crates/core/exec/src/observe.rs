@@ -6,6 +6,7 @@
 use crate::{Frame, Image, LANES, Memory};
 use margay_ir::{FuncId, MemSpace, SourcePlace};
 use margay_isa::{Mod, Opcode, Variant};
+use std::cell::Cell;
 
 /// The lanes that execute an instruction, and where.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +56,25 @@ pub struct MemoryEvent<'a> {
     /// Whether the engine follows the loaded values: it asks [`Observer::unwritten`] which are undefined, and reports
     /// their uses.
     pub tracked: bool,
+    /// The address of lane 0, active or not, and the bytes from one lane to the next, if the engine knows that addresses are so.
+    pub row: Option<(u64, u64)>,
+    /// What the observer remembers of the place, at first 0. In a launch, it is of this place and its callers alone.
+    pub memo: &'a Cell<u32>,
+}
+
+/// A memory instruction whose addresses increase evenly from lane to lane, in short; before it takes effect.
+#[derive(Clone, Copy)]
+pub struct RowEvent<'a> {
+    /// Who executes it, and where.
+    pub actor: Actor<'a>,
+    /// The address of lane 0, active or not, and the bytes from one lane to the next.
+    pub row: (u64, u64),
+    /// Bytes accessed per lane.
+    pub size: u32,
+    /// Host address and size of the local windows of the warp.
+    pub local: (u64, u64),
+    /// As in [`MemoryEvent`].
+    pub memo: &'a Cell<u32>,
 }
 
 /// Undefined lanes, by element of an access.
@@ -334,8 +354,26 @@ pub struct UndefinedEvent<'a> {
     pub origin: Option<(FuncId, SourcePlace)>,
 }
 
+/// Receives events of one thread that would go to an [`Observer`], which is locked meanwhile.
+pub trait Attendant {
+    /// An access in short. If it returns false, the engine reports it to [`Attendant::memory`].
+    fn row(&mut self, event: &RowEvent<'_>) -> bool;
+
+    /// As [`Observer::memory`].
+    fn memory(&mut self, event: &MemoryEvent<'_>);
+
+    /// As [`Observer::sync`].
+    fn sync(&mut self, event: &SyncEvent<'_>);
+}
+
 /// Receives accesses and synchronization events from the engine.
 pub trait Observer: Sync {
+    /// Locks the observer for a thread that has many events to report. Until the attendant is dropped, the thread must report to
+    /// it what it takes, and nothing else.
+    fn attend(&self) -> Option<Box<dyn Attendant + '_>> {
+        None
+    }
+
     /// Whether the events of compiled code suffice for a launch of `kernel`: accesses and synchronization, but neither the values of
     /// registers nor the ends of stack frames.
     fn is_content_with_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {

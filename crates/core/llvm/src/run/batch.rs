@@ -25,7 +25,9 @@ impl<'a> Worker<'a> {
     }
 
     fn enter(&self, stack: usize) -> Result<(), Stop> {
-        match self.context.enter(stack) {
+        let status = self.context.enter(stack);
+        self.host.observation.release();
+        match status {
             status::DONE if !self.host.is_stopped() => Ok(()),
             _ => Err(self.host.reason()),
         }

@@ -67,7 +67,7 @@ pub struct Host<'a> {
     /// Messages between fibers and scheduler.
     pub fibers: RefCell<PendingCalls>,
     /// What was told to the launch's observer.
-    pub observation: Observation,
+    pub observation: Observation<'a>,
     /// State of the reference engine, for instructions that it executes.
     machine: RefCell<Option<single_step::Machine>>,
     /// A range came from a parameter block or a cluster, which the next launch places elsewhere: the ranges must not be
@@ -107,6 +107,7 @@ impl<'a> Host<'a> {
         barriers: BarrierState,
         place: CtaPosition,
     ) -> Rc<Host<'a>> {
+        let sites = if grid.observer.is_some() { code.compiled.sites.len() } else { 0 };
         // Behind a pointer from the beginning, since contexts hold its address.
         Rc::new(Host {
             grid,
@@ -122,7 +123,7 @@ impl<'a> Host<'a> {
             meter,
             barriers: RefCell::new(barriers),
             fibers: RefCell::default(),
-            observation: Observation::new(grid.launch.shape.block),
+            observation: Observation::new(grid.launch.shape.block, sites),
             machine: RefCell::new(None),
             transient: Cell::new(false),
             overflow: Cell::new(None),
@@ -423,6 +424,7 @@ impl Host<'_> {
         let Some(single_step) = &self.code.single_step else {
             return Err(Box::new(Stop::Bug(Bug("effects cannot be executed here".into()))));
         };
+        self.observation.release();
         let mut machine = self.machine.borrow_mut();
         let machine = machine.get_or_insert_with(|| self.new_machine(single_step));
         let at = (FuncId(place.func), place.inst);
@@ -473,6 +475,7 @@ impl Host<'_> {
         mask: u32,
         args: &[[u64; LANES]],
     ) -> Result<[u64; LANES], Box<Stop>> {
+        self.observation.release();
         let mut byte = |address: u64, lane: usize| {
             let w = self
                 .window(ctx, lane as u32, address, "generic")

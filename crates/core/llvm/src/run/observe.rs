@@ -6,12 +6,12 @@ use crate::{
     run::host::Host,
 };
 use margay_exec::{
-    AccessKind, Actor, BarrierEvent, CtaEvent, LANES, MemoryEvent, Observer, Ordering, SyncEvent, SyncKind, Undefined,
-    mem,
+    AccessKind, Actor, Attendant, BarrierEvent, CtaEvent, LANES, MemoryEvent, Observer, Ordering, RowEvent, SyncEvent,
+    SyncKind, Undefined, mem,
 };
 use margay_ir::{FuncId, MemSpace, Operand, SourcePlace};
 use margay_isa::{Mod, Opcode};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// What is known of a site before it is executed.
 #[derive(Clone, Copy)]
@@ -24,27 +24,45 @@ struct Known {
     element: u32,
 }
 
+/// The addresses of an access.
+pub enum Addresses<'a> {
+    /// By lane.
+    Lanes(&'a [u64; LANES]),
+    /// The one of lane 0, and bytes from one lane to the next.
+    Row(u64, u64),
+}
+
 /// What the host remembers for the observer.
-#[derive(Default)]
-pub struct Observation {
+pub struct Observation<'a> {
+    /// Set while generated code runs and nobody else has anything to report.
+    attendant: RefCell<Option<Box<dyn Attendant + 'a>>>,
     /// By site, filled when it is reached first.
     known: RefCell<Vec<Option<Known>>>,
+    /// By site: what the observer remembers.
+    memos: Vec<Cell<u32>>,
     /// By warp: the lanes that have arrived at the barrier at which the CTA's region ends.
     arrived: RefCell<Vec<u32>>,
     /// By warp: the lanes that exist.
     born: Vec<u32>,
 }
 
-impl Observation {
+impl Observation<'_> {
     /// For CTAs of a launch.
-    pub fn new(block: [u32; 3]) -> Observation {
+    pub fn new(block: [u32; 3], sites: usize) -> Self {
         let threads = block.iter().product::<u32>();
         let lanes = |warp: u32| match threads - warp * LANES as u32 {
             left if left >= LANES as u32 => u32::MAX,
             left => (1 << left) - 1,
         };
         let born: Vec<u32> = (0..threads.div_ceil(LANES as u32)).map(lanes).collect();
-        Observation { known: RefCell::default(), arrived: RefCell::new(vec![0; born.len()]), born }
+        let memos = vec![Cell::new(0); sites];
+        let arrived = RefCell::new(vec![0; born.len()]);
+        Observation { attendant: RefCell::default(), known: RefCell::default(), memos, arrived, born }
+    }
+
+    /// Lets others report to the observer.
+    pub fn release(&self) {
+        *self.attendant.borrow_mut() = None;
     }
 }
 
@@ -83,12 +101,35 @@ impl Host<'_> {
     }
 
     /// Reports an access; `values` are the elements stored, each a row of lanes.
-    pub fn observe(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: &[u64; LANES], values: Option<&[u8]>) {
-        let (Some(observer), Some(known)) = (self.grid.observer, self.known(site)) else { return };
-        if mask == 0 {
-            return;
+    pub fn observe(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: Addresses<'_>, values: Option<&[u8]>) {
+        let Some(observer) = self.grid.observer.filter(|_| mask != 0) else { return };
+        let mut attendant = self.observation.attendant.borrow_mut();
+        if attendant.is_none() {
+            *attendant = observer.attend();
         }
+        let Some(known) = self.known(site) else { return };
         let Known { at, access, order, space, size, element } = known;
+        let actor = Actor { cta: ctx.cta.get(), warp: ctx.warp.get(), lanes: mask, at, callers: &[] };
+        let local = (ctx.local.get(), ctx.local_stride * LANES as u64);
+        let memo = &self.observation.memos[site];
+        let (row, list) = match addresses {
+            Addresses::Lanes(list) => (None, *list),
+            Addresses::Row(first, stride) => {
+                let row = (first, stride);
+                if let Some(attendant) = &mut *attendant
+                    && attendant.row(&RowEvent { actor, row, size, local, memo })
+                {
+                    return;
+                }
+                let mut list = [0; LANES];
+                let mut at = first;
+                for address in &mut list {
+                    *address = at;
+                    at = at.wrapping_add(stride);
+                }
+                (Some(row), list)
+            }
+        };
         let each = element as usize;
         let value = |lane: usize, byte: usize| {
             let at = (byte / each * LANES + lane) * each + byte % each;
@@ -101,23 +142,28 @@ impl Host<'_> {
             Some(w) => mem::load_bytes(&w.block, host, to).is_some(),
             None => self.grid.memory.read(host, to).is_ok(),
         };
-        let actor = Actor { cta: ctx.cta.get(), warp: ctx.warp.get(), lanes: mask, at, callers: &[] };
-        observer.memory(&MemoryEvent {
+        let event = MemoryEvent {
             actor,
-            addresses,
+            addresses: &list,
             size,
             element,
             space,
             access,
             order,
             windows: &[(self.shared.block.base(), self.shared.block.len() as u64)],
-            local: (ctx.local.get(), ctx.local_stride * LANES as u64),
+            local,
             values: values.is_some().then_some(&value as &dyn Fn(usize, usize) -> u8),
             undefined: Undefined::default(),
             peek: &peek,
             memory: self.grid.memory,
             tracked: false,
-        });
+            row,
+            memo,
+        };
+        match &mut *attendant {
+            Some(attendant) => attendant.memory(&event),
+            None => observer.memory(&event),
+        }
     }
 
     /// Reports what the lanes of a mask do at a site, or what happens to the CTA.
@@ -129,8 +175,11 @@ impl Host<'_> {
         let func = &self.grid.image.ir.funcs[place.func as usize];
         let at = (FuncId(place.func), func.places.get(place.at as usize).copied().unwrap_or_default());
         let sync = |warp: u32, lanes: u32, kind: SyncKind| {
-            if lanes != 0 {
-                observer.sync(&SyncEvent { actor: Actor { cta, warp, lanes, at, callers: &[] }, kind });
+            let event = SyncEvent { actor: Actor { cta, warp, lanes, at, callers: &[] }, kind };
+            match &mut *self.observation.attendant.borrow_mut() {
+                _ if lanes == 0 => {}
+                Some(attendant) => attendant.sync(&event),
+                None => observer.sync(&event),
             }
         };
         match moment {
@@ -144,6 +193,7 @@ impl Host<'_> {
             }
             Moment::Complete => {
                 let (id, ..) = self.barrier(site);
+                self.observation.release();
                 let mut arrived = self.observation.arrived.borrow_mut();
                 // A region ends when all threads have arrived or ended.
                 let lanes = &arrived[..];
@@ -159,6 +209,7 @@ impl Host<'_> {
     }
 
     fn begin(&self, observer: &dyn Observer, cta: [u32; 3]) {
+        self.observation.release();
         self.observation.arrived.borrow_mut().fill(0);
         let (base, warps) = (self.local.block.base(), self.observation.born.len() as u64);
         let each = self.local.block.len() as u64 / warps.max(1);

@@ -6,6 +6,7 @@ use crate::{
     emit::{PERIOD, SiteKind},
     run::enter::{self, Call},
     run::host::Host,
+    run::observe::Addresses,
 };
 use margay_exec::{Bug, FaultKind, LANES, Row, Stop, lanes};
 use std::{
@@ -172,7 +173,7 @@ extern "C" fn observe(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
         // SAFETY: both are buffers on the caller's stack, `values` of the size that the site says.
         let (addresses, values) = unsafe { (&*addresses, stored(host, site, values)) };
-        host.observe(ctx, site as usize, mask, addresses, values);
+        host.observe(ctx, site as usize, mask, Addresses::Lanes(addresses), values);
         Ok(())
     };
     // SAFETY: generated code passes its own context.
@@ -183,8 +184,7 @@ extern "C" fn observe_row(ctx: *mut WarpCtx, site: u32, mask: u32, first: u64, s
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
         // SAFETY: a buffer on the caller's stack of the size that the site says.
         let values = unsafe { stored(host, site, values) };
-        let addresses = std::array::from_fn(|lane| first.wrapping_add(stride.wrapping_mul(lane as u64)));
-        host.observe(ctx, site as usize, mask, &addresses, values);
+        host.observe(ctx, site as usize, mask, Addresses::Row(first, stride), values);
         Ok(())
     };
     // SAFETY: generated code passes its own context.

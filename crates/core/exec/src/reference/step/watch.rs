@@ -12,6 +12,7 @@ use crate::{
 };
 use margay_ir::{FrameRole, MemSpace};
 use margay_isa::{Mod, Opcode, Variant};
+use std::cell::Cell;
 
 /// Maximum number of CTAs of a cluster; checked at launch.
 const MOST_CTAS: usize = 16;
@@ -148,6 +149,8 @@ fn access_by(
             peek: &peek,
             memory: ctx.grid.memory,
             tracked,
+            row: None,
+            memo: &Cell::new(0),
         };
         observer.memory(&event);
         if tracked {

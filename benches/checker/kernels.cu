@@ -1,0 +1,65 @@
+// Kernels without errors, whose checks bench.py measures. kernels.ptx is made by: nvcc -arch=sm_90 -ptx kernels.cu
+#define T 32
+extern "C" __global__ void tiled(const float* a, const float* b, float* c, int n) {
+  __shared__ float sa[T][T], sb[T][T];
+  int x = blockIdx.x * T + threadIdx.x, y = blockIdx.y * T + threadIdx.y;
+  float s = 0;
+  for (int t = 0; t < n; t += T) {
+    sa[threadIdx.y][threadIdx.x] = a[y * n + t + threadIdx.x];
+    sb[threadIdx.y][threadIdx.x] = b[(t + threadIdx.y) * n + x];
+    __syncthreads();
+    for (int k = 0; k < T; k++) s += sa[threadIdx.y][k] * sb[k][threadIdx.x];
+    __syncthreads();
+  }
+  c[y * n + x] = s;
+}
+extern "C" __global__ void histogram(const unsigned* in, unsigned* bins, int n) {
+  __shared__ unsigned local[256];
+  for (int i = threadIdx.x; i < 256; i += blockDim.x) local[i] = 0;
+  __syncthreads();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&local[in[i] & 255], 1);
+  __syncthreads();
+  for (int i = threadIdx.x; i < 256; i += blockDim.x) atomicAdd(&bins[i], local[i]);
+}
+extern "C" __global__ void reduction(const float* in, float* out, int n) {
+  __shared__ float s[256];
+  float v = 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += in[i];
+  s[threadIdx.x] = v;
+  __syncthreads();
+  for (int d = 128; d > 0; d >>= 1) {
+    if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = s[0];
+}
+extern "C" __global__ void scan(const int* in, int* out, int n) {
+  __shared__ int s[2][256];
+  int i = blockIdx.x * 256 + threadIdx.x, p = 0;
+  s[0][threadIdx.x] = i < n ? in[i] : 0;
+  __syncthreads();
+  for (int d = 1; d < 256; d *= 2) {
+    s[1 - p][threadIdx.x] = s[p][threadIdx.x] + (threadIdx.x >= d ? s[p][threadIdx.x - d] : 0);
+    p = 1 - p;
+    __syncthreads();
+  }
+  if (i < n) out[i] = s[p][threadIdx.x];
+}
+extern "C" __global__ void stencil(const float* in, float* out, int w, int h) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x < 1 || y < 1 || x >= w - 1 || y >= h - 1) return;
+  out[y * w + x] = 0.2f * (in[y * w + x] + in[y * w + x - 1] + in[y * w + x + 1] + in[(y - 1) * w + x] + in[(y + 1) * w + x]);
+}
+extern "C" __global__ void warpsum(const float* in, float* out, int n) {
+  __shared__ float s[32];
+  float v = 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += in[i];
+  for (int d = 16; d; d >>= 1) v += __shfl_down_sync(~0u, v, d);
+  if (threadIdx.x % 32 == 0) s[threadIdx.x / 32] = v;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    v = threadIdx.x < blockDim.x / 32 ? s[threadIdx.x] : 0;
+    for (int d = 16; d; d >>= 1) v += __shfl_down_sync(~0u, v, d);
+    if (threadIdx.x == 0) atomicAdd(out, v);
+  }
+}
