@@ -273,7 +273,7 @@ def test_dynamic_shared_memory_and_its_limit():
         k[1, 1](out, 1024, shared=1024)
     # CUDA C++ Programming Guide, technical specifications: 64 KiB for a block of compute capability 7.5.
     k[1, 1](out, 0, shared=65536)
-    with pytest.raises(ValueError, match="65536 of a CTA"):
+    with pytest.raises(ValueError, match="limit of 65536 per CTA"):
         k[1, 1](out, 0, shared=65540)
 
 
