@@ -10,7 +10,6 @@
 //! nothing is looked for from then on.
 
 use crate::{code::Outcome, context::Context, stacks, stream::StreamRef};
-use margay::render::demangled;
 use margay_checker::{Conflict, Finding, FindingKind, Footprint};
 use std::{
     backtrace::Backtrace,
@@ -53,7 +52,7 @@ pub struct Piece {
     /// What it is, and in which stream, for people.
     name: String,
     place: String,
-    submitted: Arc<Backtrace>,
+    submitted: Backtrace,
     touched: Footprint,
 }
 
@@ -83,6 +82,11 @@ fn order<T>(act: impl FnOnce(&mut Order) -> T) -> Option<T> {
     let order = ORDER.get_or_init(wanted).as_ref()?;
     let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
     (!order.lost).then(|| act(&mut order))
+}
+
+/// Does something with the piece of work that this thread performs, if that is of interest.
+fn current<T>(act: impl FnOnce(&mut Piece) -> T) -> Option<T> {
+    CURRENT.with_borrow_mut(|current| current.as_mut().map(act))
 }
 
 impl Order {
@@ -141,7 +145,7 @@ pub fn submitted(stream: &StreamRef, name: impl FnOnce() -> String) -> Option<Pi
             knows: clock,
             name: name(),
             place,
-            submitted: Arc::new(Backtrace::force_capture()),
+            submitted: Backtrace::force_capture(),
             touched: Footprint::default(),
         }
     })
@@ -187,21 +191,13 @@ fn done(piece: Piece) {
 /// Memory that the piece of work of this thread reads or writes.
 pub fn touches(address: u64, bytes: u64, writes: bool) {
     crate::usage::touched(address, bytes);
-    CURRENT.with_borrow_mut(|current| {
-        if let Some(piece) = current {
-            piece.touched.add(address, bytes, writes);
-        }
-    });
+    current(|piece| piece.touched.add(address, bytes, writes));
 }
 
 /// What a launch of the piece of work of this thread has touched.
 pub fn launched(footprint: &Footprint) {
     crate::usage::launched(footprint);
-    CURRENT.with_borrow_mut(|current| {
-        if let Some(piece) = current {
-            piece.touched.join(footprint);
-        }
-    });
+    current(|piece| piece.touched.join(footprint));
 }
 
 /// Memory that was just allocated: what was there before has nothing to do with it.
@@ -216,16 +212,12 @@ pub fn recorded(stream: &StreamRef) -> Clock {
 
 /// The clock of an event that the work of this thread records.
 pub fn recorded_here() -> Clock {
-    CURRENT.with_borrow(|current| current.as_ref().map_or_else(Clock::default, |piece| piece.knows.clone()))
+    current(|piece| piece.knows.clone()).unwrap_or_default()
 }
 
 /// The work of this thread has waited for an event.
 pub fn waited_here(clock: &Clock) {
-    CURRENT.with_borrow_mut(|current| {
-        if let Some(piece) = current {
-            piece.knows.join(clock);
-        }
-    });
+    current(|piece| piece.knows.join(clock));
 }
 
 /// A stream waits for an event.
@@ -246,10 +238,7 @@ pub fn seen(clock: &Clock) {
 
 /// The program has seen that everything in a stream is done.
 pub fn seen_stream(stream: &StreamRef) {
-    order(|order| {
-        let clock = order.position(stream);
-        order.seen(&clock);
-    });
+    seen(&recorded(stream));
 }
 
 /// The clock of an event that is recorded behind all work of a context.
@@ -270,8 +259,7 @@ pub fn seen_context(context: &Context) {
 
 /// The program hears of the work of this thread by a function of its own.
 pub fn called_back() {
-    let clock = recorded_here();
-    seen(&clock);
+    seen(&recorded_here());
 }
 
 /// Order comes from where it is not followed.
@@ -324,11 +312,6 @@ fn race([piece, other]: [&Piece; 2], submitted: &[String; 2], conflict: Conflict
         ),
         times: 1,
     }
-}
-
-/// A kernel, for people.
-pub fn kernel_name(name: &str) -> String {
-    format!("`{}`", demangled(name))
 }
 
 #[cfg(test)]

@@ -140,9 +140,8 @@ impl StreamHandle {
         }
         drop(capture);
         work.check(stream.context())?;
-        // What is waited for only because somebody watches tells the program nothing.
-        let seen = waits || work.is_known_when_submitted(stream.context());
-        let waits = waits || work.is_waited_for(stream.context());
+        let seen = waits || work.is_waited_for(stream.context());
+        let waits = seen || work.is_watched();
         let piece = order::submitted(&stream, || work.name());
         let run = move |context: &_| order::perform(piece, || work.run(context));
         if !waits {

@@ -12,6 +12,7 @@ use crate::{
     order,
     raw::{Callback, UserData},
 };
+use margay::render::demangled;
 use std::sync::{Arc, OnceLock};
 
 /// A piece of work, and the type of a graph node.
@@ -76,29 +77,26 @@ impl Work {
         }
     }
 
-    /// Whether the call that submits it waits for it (CUDA Driver API, "API synchronization behavior"): it touches memory that the program
-    /// may change when the call has returned.
+    /// Whether the call that submits it waits for it (CUDA Driver API, "API synchronization behavior"), so that the program knows that it
+    /// is done: it touches memory that the program may change after the call has returned.
     pub fn is_waited_for(&self, context: &Context) -> bool {
         match self {
-            Work::Kernel(_) => blocking_launches(),
+            Work::Kernel(_) => asked_to_block(),
             Work::Copy(copy) => copy.touches_pageable(context),
             Work::Fill(fill) => is_for_host(context, fill.to),
             _ => false,
         }
     }
 
-    /// Whether the program knows that it is done when the call returns that submits it.
-    pub fn is_known_when_submitted(&self, context: &Context) -> bool {
-        match self {
-            Work::Kernel(_) => asked_to_block(),
-            other => other.is_waited_for(context),
-        }
+    /// Whether the call that submits it waits for it for the sake of reports alone, which tells the program nothing.
+    pub fn is_watched(&self) -> bool {
+        matches!(self, Work::Kernel(_)) && watches_launches()
     }
 
     /// What it is, for people.
     pub fn name(&self) -> String {
         match self {
-            Work::Kernel(launch) => order::kernel_name(launch.function.name()),
+            Work::Kernel(launch) => format!("`{}`", demangled(launch.function.name())),
             Work::Copy(copy) => format!("a copy of {} bytes", copy.extent.iter().product::<usize>()),
             Work::Fill(fill) => format!("a fill of {} bytes", fill.width * fill.height * fill.pattern.len() as u64),
             Work::Free(_) => "a free".into(),
@@ -142,14 +140,16 @@ impl Work {
     }
 }
 
+/// Whether launches return when they are done (`CUDA_LAUNCH_BLOCKING=1`).
 fn asked_to_block() -> bool {
-    std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| v == "1")
+    static ASKED: OnceLock<bool> = OnceLock::new();
+    *ASKED.get_or_init(|| std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| v == "1"))
 }
 
-/// Whether launches return when they are done (`CUDA_LAUNCH_BLOCKING=1`): also where an error must belong to one test.
-fn blocking_launches() -> bool {
-    static ASKED: OnceLock<bool> = OnceLock::new();
-    *ASKED.get_or_init(|| asked_to_block() || crate::reports::forgives() || crate::watch::wanted().is_some())
+/// Whether an error or a finding must belong to one launch.
+fn watches_launches() -> bool {
+    static WATCHES: OnceLock<bool> = OnceLock::new();
+    *WATCHES.get_or_init(|| crate::reports::forgives() || crate::watch::wanted().is_some())
 }
 
 impl Fill {

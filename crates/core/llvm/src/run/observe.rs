@@ -3,7 +3,7 @@
 use crate::{
     ctx::WarpCtx,
     emit::{Moment, SiteKind},
-    run::host::Host,
+    run::{host::Host, windows::alive},
 };
 use margay_exec::{
     AccessKind, Actor, Attendant, BarrierEvent, CtaEvent, LANES, MemoryEvent, Observer, Ordering, RowEvent, SyncEvent,
@@ -50,11 +50,7 @@ impl Observation<'_> {
     /// For CTAs of a launch.
     pub fn new(block: [u32; 3], sites: usize) -> Self {
         let threads = block.iter().product::<u32>();
-        let lanes = |warp: u32| match threads - warp * LANES as u32 {
-            left if left >= LANES as u32 => u32::MAX,
-            left => (1 << left) - 1,
-        };
-        let born: Vec<u32> = (0..threads.div_ceil(LANES as u32)).map(lanes).collect();
+        let born: Vec<u32> = (0..threads.div_ceil(LANES as u32)).map(|warp| alive(warp, threads)).collect();
         let memos = vec![Cell::new(0); sites];
         let arrived = RefCell::new(vec![0; born.len()]);
         Observation { attendant: RefCell::default(), known: RefCell::default(), memos, arrived, born }

@@ -174,7 +174,7 @@ impl Windows {
 }
 
 /// Mask of the lanes of a warp that exist.
-fn alive(warp: u32, threads: u32) -> u32 {
+pub fn alive(warp: u32, threads: u32) -> u32 {
     match threads.saturating_sub(warp * 32) {
         left if left >= 32 => u32::MAX,
         left => (1 << left) - 1,
