@@ -3,6 +3,7 @@
 
 mod address;
 mod constant;
+mod form;
 mod mnemonic;
 mod names;
 mod operand;
