@@ -33,7 +33,8 @@ impl Arrival {
 
 /// The arrivals at a CTA's barriers, and each thread's last memory access or arrival.
 pub struct Arrivals {
-    open: HashMap<u32, Vec<Arrival>>,
+    /// By number.
+    open: Vec<(u32, Vec<Arrival>)>,
     /// By warp: where in the kernel its lanes last accessed memory or arrived. Each lane is in one entry.
     last: Vec<Vec<(u32, Place)>>,
 }
@@ -41,24 +42,29 @@ pub struct Arrivals {
 impl Arrivals {
     /// Creates the state of a CTA with `warps` warps.
     pub fn new(warps: u32) -> Arrivals {
-        Arrivals { open: HashMap::new(), last: vec![Vec::new(); warps as usize] }
+        Arrivals { open: Vec::new(), last: vec![Vec::new(); warps as usize] }
     }
 
     /// Records a memory access or an arrival.
     pub fn touch(&mut self, actor: &Actor<'_>) {
-        let place = actor.callers.last().map_or(actor.at, |f| (f.func, f.at));
-        let last = &mut self.last[actor.warp as usize];
+        self.pass((actor.warp, actor.lanes), actor.callers.last().map_or(actor.at, |f| (f.func, f.at)));
+    }
+
+    /// Records that lanes of a warp were at a place in the kernel.
+    #[inline]
+    pub fn pass(&mut self, (warp, lanes): (u32, u32), place: Place) {
+        let last = &mut self.last[warp as usize];
         if let [(mask, at)] = &mut last[..]
-            && *mask & !actor.lanes == 0
+            && *mask & !lanes == 0
         {
-            (*mask, *at) = (actor.lanes, place);
+            (*mask, *at) = (lanes, place);
             return;
         }
         last.retain_mut(|(mask, _)| {
-            *mask &= !actor.lanes;
+            *mask &= !lanes;
             *mask != 0
         });
-        last.push((actor.lanes, place));
+        last.push((lanes, place));
     }
 
     fn last(&self, warp: usize, lane: u32) -> Option<Place> {
@@ -68,7 +74,11 @@ impl Arrivals {
     /// Records an arrival; returns a conflicting one from another place, if all threads must be at the same barrier.
     pub fn arrive(&mut self, actor: &Actor<'_>, id: u32, (aligned, counted): (bool, bool)) -> Option<Arrival> {
         self.touch(actor);
-        let list = self.open.entry(id).or_default();
+        let place = self.open.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
+            self.open.push((id, Vec::new()));
+            self.open.len() - 1
+        });
+        let list = &mut self.open[place].1;
         let differs = |a: &&Arrival| {
             a.aligned
                 && aligned
@@ -83,7 +93,16 @@ impl Arrivals {
 
     /// Takes the arrivals at a completed barrier.
     pub fn complete(&mut self, id: u32) -> Vec<Arrival> {
-        self.open.remove(&id).unwrap_or_default()
+        let list = self.open.iter_mut().find(|(known, _)| *known == id);
+        list.map_or(Vec::new(), |(_, list)| std::mem::take(list))
+    }
+
+    /// Gives the memory of a list of arrivals back.
+    pub fn recycle(&mut self, id: u32, mut list: Vec<Arrival>) {
+        list.clear();
+        if let Some((_, open)) = self.open.iter_mut().find(|(known, open)| *known == id && open.is_empty()) {
+            *open = list;
+        }
     }
 }
 

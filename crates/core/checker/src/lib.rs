@@ -36,7 +36,7 @@ use barrier::Arrivals;
 use hash::Map;
 use margay_exec::{
     Actor, Attendant, BarrierEvent, Concern, CtaEvent, Image, LANES, LaunchShape, MemoryEvent, Observer, RowEvent,
-    SyncEvent, SyncKind, Undefined, UndefinedEvent,
+    RowLoads, SyncEvent, SyncKind, Undefined, UndefinedEvent, Wishes,
 };
 use margay_ir::{FrameRole, FuncId, MemSpace};
 use margay_isa::Opcode;
@@ -318,8 +318,16 @@ impl Attendant for Attending<'_> {
         self.checker.see_row(&mut self.state, e)
     }
 
+    fn loads(&mut self, e: &RowLoads<'_>) -> usize {
+        self.checker.see_loads(&mut self.state, e)
+    }
+
     fn memory(&mut self, e: &MemoryEvent<'_>) {
-        self.checker.see(&mut self.state, e);
+        self.checker.see(&mut self.state, e, false);
+    }
+
+    fn strays(&mut self, e: &MemoryEvent<'_>) -> (u64, u64) {
+        self.checker.look_for_strays(&mut self.state, e)
     }
 
     fn sync(&mut self, e: &SyncEvent<'_>) {
@@ -332,7 +340,8 @@ impl Checker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn see(&self, state: &mut State, e: &MemoryEvent<'_>) {
+    /// Looks at an access; also for what it strays to, unless the engine reports that apart.
+    fn see(&self, state: &mut State, e: &MemoryEvent<'_>, strays: bool) {
         if matches!(e.space, MemSpace::Const | MemSpace::KernelParam) || e.actor.lanes == 0 || e.size == 0 {
             return;
         }
@@ -349,7 +358,7 @@ impl Checker {
         {
             cta.arrivals.touch(&e.actor);
         }
-        if self.what.memory {
+        if self.what.memory && strays {
             self.look_for_strays(state, e);
         }
         if self.what.init {
@@ -406,12 +415,17 @@ impl Observer for Checker {
         !(self.what.init || self.what.memory && frames)
     }
 
+    fn wishes(&self) -> Wishes {
+        let What { races, unused, sync, memory, .. } = self.what;
+        Wishes { order: races || unused, progress: sync, bounds: memory }
+    }
+
     fn attend(&self) -> Option<Box<dyn Attendant + '_>> {
         Some(Box::new(Attending { checker: self, state: self.lock() }))
     }
 
     fn memory(&self, e: &MemoryEvent<'_>) {
-        self.see(&mut self.lock(), e);
+        self.see(&mut self.lock(), e, true);
     }
 
     fn passes_on(&self, element: usize, origin: Place) {
@@ -467,6 +481,9 @@ impl Observer for Checker {
             let arrived = cta.arrivals.complete(e.id);
             if e.all {
                 self.look_for_skipped(state, e, &arrived);
+            }
+            if let Some(cta) = state.ctas.get_mut(self.index(e.cta)) {
+                cta.arrivals.recycle(e.id, arrived);
             }
         }
         if self.what.races {

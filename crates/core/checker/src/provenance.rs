@@ -142,10 +142,13 @@ fn target(memory: &Memory, address: u64) -> Option<(u64, u64)> {
 }
 
 impl Checker {
-    pub(crate) fn look_for_strays(&self, state: &mut State, e: &MemoryEvent<'_>) {
+    /// Finds lanes that leave what their address derives from. Returns the first and the last address within that, or all addresses if
+    /// nothing is known of it.
+    pub(crate) fn look_for_strays(&self, state: &mut State, e: &MemoryEvent<'_>) -> (u64, u64) {
+        const ANY: (u64, u64) = (0, u64::MAX);
         let (func, at) = e.actor.at;
         if !e.actor.callers.is_empty() || !matches!(e.space, MemSpace::Global | MemSpace::Generic | MemSpace::Shared) {
-            return;
+            return ANY;
         }
         let arguments = &mut state.arguments;
         if arguments.kernel != Some(func) {
@@ -158,13 +161,14 @@ impl Checker {
         let offset = match arguments.by_place.get(&at.span.start).copied() {
             Some(Source::Argument(offset)) if !self.params.is_empty() => offset,
             Some(Source::Variable(id)) => return self.look_behind_variable(state, e, id),
-            _ => return,
+            _ => return ANY,
         };
         let pointer = || {
             let bytes = self.params.get(offset as usize..offset as usize + 8)?;
             target(e.memory, u64::from_le_bytes(bytes.try_into().ok()?))
         };
-        let Some((base, end)) = *arguments.targets.entry(offset).or_insert_with(pointer) else { return };
+        let Some((base, end)) = *arguments.targets.entry(offset).or_insert_with(pointer) else { return ANY };
+        let target = (base, end - 1);
         let size = u64::from(e.size);
         let inside = |address: u64| e.memory.find(address).is_some_and(|a| address + size <= a.end());
         let stray = lanes(e.actor.lanes).find(|l| {
@@ -172,7 +176,7 @@ impl Checker {
             // An access outside every allocation is a fault.
             (address < base || address + size > end) && inside(address)
         });
-        let Some(lane) = stray else { return };
+        let Some(lane) = stray else { return target };
         let address = e.addresses[lane as usize];
         let number = self.image.ir.func(func).params.iter().position(|home| match home {
             margay_ir::FormalHome::Kernel(at) => *at == offset,
@@ -195,21 +199,23 @@ impl Checker {
             help: None,
             times: 1,
         });
+        target
     }
 
     /// Finds lanes whose address derives from a variable in shared memory but is outside it.
-    fn look_behind_variable(&self, state: &mut State, e: &MemoryEvent<'_>, id: GlobalId) {
+    fn look_behind_variable(&self, state: &mut State, e: &MemoryEvent<'_>, id: GlobalId) -> (u64, u64) {
         let variable = self.image.ir.global(id);
         let (Some((window, bytes)), Some(at)) = (e.windows.first(), self.image.addresses.get(id.0 as usize)) else {
-            return;
+            return (0, u64::MAX);
         };
         let (low, high) = (window + at, window + at + variable.size);
+        let target = (low, high - 1);
         let size = u64::from(e.size);
         let stray = lanes(e.actor.lanes).find(|l| {
             let address = e.addresses[*l as usize];
             address.wrapping_sub(*window) < *bytes && (address < low || address + size > high)
         });
-        let Some(lane) = stray else { return };
+        let Some(lane) = stray else { return target };
         let address = e.addresses[lane as usize];
         let verb = if e.access.writes() { "writes" } else { "reads" };
         let (name, kind) = ((self.names)(&variable.name), FindingKind::Bounds);
@@ -229,5 +235,6 @@ impl Checker {
             help: None,
             times: 1,
         });
+        target
     }
 }

@@ -15,7 +15,9 @@ use crate::{
     site::{Kind, Site},
     threads::{CtaThreads, Threads, Who},
 };
-use margay_exec::{AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, RowEvent, Scope, Semantics, SyncEvent};
+use margay_exec::{
+    AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SyncEvent,
+};
 use std::cell::Cell;
 
 /// What is missing between two accesses.
@@ -105,6 +107,47 @@ impl Form {
             _ if stride == size && shift < 3 && base.is_multiple_of(WORD) => Form::Row(base, shift),
             _ => Form::Lanes,
         }
+    }
+}
+
+/// How a plain access by lanes whose addresses increase evenly lies in lines.
+pub struct RowForm {
+    /// The address of lane 0.
+    pub base: u64,
+    /// The address of the first lane that executes it.
+    pub first: u64,
+    /// The lanes.
+    pub lanes: u32,
+    /// Words of a lane, as a power of two; `None` if all lanes access the same address.
+    pub shift: Option<u8>,
+    /// Bytes of a lane.
+    pub size: u32,
+    /// Bytes that are accessed from the first address on, if there is no gap between lanes.
+    pub bytes: Option<u64>,
+}
+
+impl RowForm {
+    /// `None` if it must be looked at lane by lane.
+    #[inline(always)]
+    fn of((base, stride): (u64, u64), (size, lanes): (u32, u32), kind: Kind) -> Option<RowForm> {
+        let first = base.wrapping_add(stride.wrapping_mul(lanes.trailing_zeros().into()));
+        let shift = match size {
+            4 => 0,
+            8 => 1,
+            16 => 2,
+            _ => return None,
+        };
+        let run = lanes >> lanes.trailing_zeros();
+        let (shift, bytes) = match stride {
+            _ if kind.strong => return None,
+            0 if !kind.writes && base.is_multiple_of(size.into()) => (None, Some(size.into())),
+            _ if stride == u64::from(size) && base.is_multiple_of(WORD) => {
+                let whole = run & run.wrapping_add(1) == 0;
+                (Some(shift), whole.then(|| u64::from(run.count_ones() * size)))
+            }
+            _ => return None,
+        };
+        Some(RowForm { base, first, lanes, shift, size, bytes })
     }
 }
 
@@ -231,8 +274,8 @@ impl Checker {
     /// An access in short: whether that is all there is to do. If not, nothing was done that the whole event would not do again.
     #[inline]
     pub(crate) fn see_row(&self, state: &mut State, e: &RowEvent<'_>) -> bool {
-        let What { memory, init, races, sync, unused, .. } = self.what;
-        let Some(site) = e.memo.get().checked_sub(1).filter(|_| !memory && !init) else { return false };
+        let What { init, races, sync, unused, .. } = self.what;
+        let Some(site) = e.memo.get().checked_sub(1).filter(|_| !init) else { return false };
         if state.over {
             return true;
         }
@@ -246,29 +289,16 @@ impl Checker {
             return !unused;
         }
         let kind = sites.kinds[site as usize];
-        let ((base, stride), lanes) = (e.row, e.actor.lanes);
-        let address = base.wrapping_add(stride.wrapping_mul(lanes.trailing_zeros().into()));
-        let shift = match e.size {
-            4 => 0,
-            8 => 1,
-            16 => 2,
-            _ => return false,
-        };
-        let fits = stride == u64::from(e.size) && base.is_multiple_of(WORD)
-            || stride == 0 && !kind.writes && base.is_multiple_of(e.size.into());
-        if kind.strong || !fits || kind.writes && threads.any_released() {
+        let Some(line) = RowForm::of(e.row, (e.size, e.actor.lanes), kind) else { return false };
+        if kind.writes && threads.any_released() {
             return false;
         }
-        if address.wrapping_sub(e.local.0) < e.local.1 {
+        if line.first.wrapping_sub(e.local.0) < e.local.1 {
             return true;
         }
-        if address.wrapping_sub(cta.shared.0) >= cta.shared.1 {
-            let run = lanes >> lanes.trailing_zeros();
-            if stride != 0 && run & run.wrapping_add(1) != 0 {
-                return false;
-            }
-            let bytes = if stride == 0 { e.size } else { run.count_ones() * e.size };
-            footprint.add(address, bytes.into(), kind.writes);
+        if line.first.wrapping_sub(cta.shared.0) >= cta.shared.1 {
+            let Some(bytes) = line.bytes else { return false };
+            footprint.add(line.first, bytes, kind.writes);
         }
         if !index.is_multiple_of(self.sample) {
             return true;
@@ -276,11 +306,63 @@ impl Checker {
         if kind.writes && !threads.advance() {
             return false;
         }
-        let row = self.row(&mut cta.threads, (site, kind), (e.actor.warp, lanes, false), threads.now);
-        match stride {
-            0 => row.try_same(shadow, &sites.kinds, lanes, (base, e.size)),
-            _ => row.try_row(shadow, &sites.kinds, (lanes, shift), base),
+        let row = self.row(&mut cta.threads, (site, kind), (e.actor.warp, e.actor.lanes, false), threads.now);
+        row.try_form(shadow, &sites.kinds, &line)
+    }
+
+    /// Loads in short: how many of them need no more, from the first on.
+    pub(crate) fn see_loads(&self, state: &mut State, e: &RowLoads<'_>) -> usize {
+        let What { init, races, sync, unused, .. } = self.what;
+        if state.over {
+            return e.list.len();
         }
+        let index = self.index(e.cta);
+        let sampled = index.is_multiple_of(self.sample);
+        let State { shadow, ctas, sites, threads, footprint, .. } = state;
+        let Some(cta) = ctas.get_mut(index).filter(|_| !init) else { return 0 };
+        let mut row: Option<Row> = None;
+        let mut group = (0, 0);
+        for (i, load) in e.list.iter().enumerate() {
+            let RowLoad { first, place, lanes, warp } = load.get();
+            if lanes == 0 {
+                continue;
+            }
+            let place = &e.places[place as usize];
+            if sync {
+                cta.arrivals.pass((warp, lanes), place.at);
+            }
+            if !races && !unused {
+                continue;
+            }
+            let Some(site) = place.memo.get().checked_sub(1).filter(|_| races) else { return i };
+            let kind = sites.kinds[site as usize];
+            let Some(line) = RowForm::of((first, place.stride), (place.size, lanes), kind) else { return i };
+            let local = e.local.0 + u64::from(warp) * e.local.1;
+            if line.first.wrapping_sub(local) < e.local.1 {
+                continue;
+            }
+            if line.first.wrapping_sub(cta.shared.0) >= cta.shared.1 {
+                let Some(bytes) = line.bytes else { return i };
+                footprint.add(line.first, bytes, false);
+            }
+            if !sampled {
+                continue;
+            }
+            let row = match &mut row {
+                Some(row) if group == (warp, lanes) => {
+                    (row.site, row.kind) = (site, kind);
+                    row
+                }
+                _ => {
+                    group = (warp, lanes);
+                    row.insert(self.row(&mut cta.threads, (site, kind), (warp, lanes, false), threads.now))
+                }
+            };
+            if !row.try_form(shadow, &sites.kinds, &line) {
+                return i;
+            }
+        }
+        e.list.len()
     }
 
     fn row(

@@ -2,6 +2,7 @@
 
 use crate::{
     clock::{Side, Time},
+    race::RowForm,
     shadow::{AGENT, Cell, Crew, Kept, LINE, LINE_BYTES, Pattern, Record, Shadow, Span, Spans, WORD},
     site::Kind,
     threads::{CtaThreads, Seen, Who},
@@ -257,17 +258,25 @@ impl Row {
         self.access_span(shadow, context, span, line, hits);
     }
 
-    /// As [`Row::access_row`], if there is no race and no list is needed; else false, and it must be done in full.
+    /// As [`Row::access_row`] or [`Row::access_same`], if there is no race and no list is needed; else false, and it must be done in
+    /// full.
     #[inline(always)]
-    pub fn try_row(&self, shadow: &mut Shadow, kinds: &[Kind], row: (u32, u8), address: u64) -> bool {
-        self.spans(row, address).all(|(line, span)| self.try_span(shadow, kinds, span, line))
-    }
-
-    /// The same for [`Row::access_same`].
-    #[inline(always)]
-    pub fn try_same(&self, shadow: &mut Shadow, kinds: &[Kind], lanes: u32, access: (u64, u32)) -> bool {
-        let (line, span) = self.same(lanes, access);
-        self.try_span(shadow, kinds, span, line)
+    pub fn try_form(&self, shadow: &mut Shadow, kinds: &[Kind], form: &RowForm) -> bool {
+        let RowForm { base, lanes, shift, size, .. } = *form;
+        match shift {
+            None => {
+                let (line, span) = self.same(lanes, (base, size));
+                self.try_span(shadow, kinds, span, line)
+            }
+            // A row that fills one line.
+            Some(0) if lanes == u32::MAX && base.is_multiple_of(LINE_BYTES) => {
+                let span = self.span(u32::MAX, 1, Pattern::Row { phase: 0, shift: 0 });
+                self.try_span(shadow, kinds, span, base)
+            }
+            Some(shift) => {
+                self.spans((lanes, shift), base).all(|(line, span)| self.try_span(shadow, kinds, span, line))
+            }
+        }
     }
 
     #[inline(always)]

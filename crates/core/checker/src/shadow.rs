@@ -7,8 +7,13 @@
 //! to a list of bounded length: [`MOST`]. The same access by several warps of a CTA is one span or record ([`Record::join`]):
 //! tiles that a whole CTA reads, bins that all threads update.
 
-use crate::{clock::Time, hash::Map};
-use margay_exec::LANES;
+mod record;
+mod span;
+
+pub use record::{AGENT, Crew, MOST_SITES, MOST_WARPS, Record};
+pub use span::{Pattern, Span, Spans};
+
+use crate::hash::Map;
 
 /// Limit of records per word. Beyond it a read is evicted, and a race is missed only if that was the only unordered
 /// access.
@@ -21,137 +26,10 @@ pub const WORD: u64 = 4;
 const RECENT: usize = 16;
 /// Words of a line.
 pub const LINE: usize = 32;
-/// Spans of a line.
-const SPANS: usize = 8;
 /// Size of a line in bytes.
 pub const LINE_BYTES: u64 = LINE as u64 * WORD;
 /// Marks a second record as the index of a list.
 const SPILLED: u32 = u32::MAX;
-/// Limit of distinct sites.
-pub const MOST_SITES: u32 = (1 << 28) - 2;
-/// Set in [`Record::who`] for the agents of a warp's threads.
-pub const AGENT: u32 = 1 << 31;
-/// Set in [`Record::who`] for several warps of a CTA; the bits below hold the lanes of each (6 bits) and the CTA (24
-/// bits).
-const JOINED: u32 = 1 << 30;
-/// The limit of warps of a launch that can be distinguished.
-pub const MOST_WARPS: u64 = (1 << 30) - 64;
-/// The limit of CTAs whose warps can share a record.
-const MOST_CTAS: u32 = 1 << 24;
-
-/// Accesses of some lanes of one warp (or of their agents), or of several warps of a CTA, by one instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Record {
-    /// The warp in the launch, or a CTA; with the flags [`AGENT`] and [`JOINED`].
-    pub who: u32,
-    /// The lanes (none in an empty record); in a joined record, the warps.
-    pub lanes: u32,
-    /// The time of the access, or a later one that no thread can distinguish from it.
-    pub time: Time,
-    /// The site, and in the upper four bits the mask of accessed bytes.
-    site: u32,
-}
-
-/// Lanes of a warp of a launch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Crew {
-    /// Linear index of the CTA.
-    pub cta: u32,
-    /// Warp in the CTA.
-    pub warp: u32,
-    /// Lanes.
-    pub lanes: u32,
-}
-
-/// The encoding of a set of lanes in a joined record: one lane, or all.
-fn pattern(lanes: u32) -> Option<u32> {
-    match lanes {
-        u32::MAX => Some(LANES as u32),
-        _ if lanes.is_power_of_two() => Some(lanes.trailing_zeros()),
-        _ => None,
-    }
-}
-
-impl Record {
-    const NONE: Record = Record { who: 0, lanes: 0, time: 0, site: 0 };
-
-    /// A record of an access to the bytes in a mask.
-    #[inline]
-    pub fn new((who, lanes): (u32, u32), time: Time, site: u32, bytes: u32) -> Record {
-        Record { who, lanes, time, site: site | bytes << 28 }
-    }
-
-    /// Number of the site.
-    #[inline]
-    pub fn site(self) -> u32 {
-        self.site & ((1 << 28) - 1)
-    }
-
-    /// Mask of the bytes accessed.
-    #[inline]
-    pub fn bytes(self) -> u32 {
-        self.site >> 28
-    }
-
-    /// Whether the accesses are by agents.
-    #[inline]
-    pub fn is_agent(self) -> bool {
-        self.who & AGENT != 0
-    }
-
-    #[inline]
-    fn is_joined(self) -> bool {
-        self.who & JOINED != 0
-    }
-
-    /// The CTA, in a launch with `warps` warps per CTA.
-    #[inline]
-    pub fn cta(self, warps: u32) -> u32 {
-        if self.is_joined() { self.who & (MOST_CTAS - 1) } else { (self.who & !AGENT) / warps }
-    }
-
-    /// The warps and lanes of the accesses.
-    pub fn crews(self, warps: u32) -> impl Iterator<Item = Crew> {
-        let cta = self.cta(warps);
-        let (mut left, lanes) = match self.is_joined() {
-            true => {
-                let pattern = self.who >> 24 & 0x3f;
-                (self.lanes, if pattern == LANES as u32 { u32::MAX } else { 1 << pattern })
-            }
-            false => (1 << ((self.who & !AGENT) % warps), self.lanes),
-        };
-        std::iter::from_fn(move || {
-            let warp = (left != 0).then(|| left.trailing_zeros())?;
-            left &= left - 1;
-            Some(Crew { cta, warp, lanes })
-        })
-    }
-
-    /// Merges an access of other lanes by the same instruction; false if they cannot share a record. They must not have
-    /// released anything since the time of this record, and must not be agents.
-    #[inline]
-    pub fn join(&mut self, crew: Crew, warps: u32) -> bool {
-        let own = crew.cta * warps + crew.warp;
-        if self.who == own {
-            self.lanes |= crew.lanes;
-            return true;
-        }
-        let (Some(pattern), true) = (pattern(crew.lanes), crew.cta < MOST_CTAS && !self.is_agent()) else {
-            return false;
-        };
-        let joined = JOINED | pattern << 24 | crew.cta;
-        if self.who == joined {
-            self.lanes |= 1 << crew.warp;
-            return true;
-        }
-        if !self.is_joined() && self.lanes == crew.lanes && self.who / warps == crew.cta {
-            (self.who, self.lanes) = (joined, 1 << (self.who % warps) | 1 << crew.warp);
-            return true;
-        }
-        false
-    }
-}
-
 /// The records of a word.
 #[derive(Clone, Copy)]
 pub struct Cell([Record; 2]);
@@ -163,158 +41,6 @@ impl Cell {
     #[inline(always)]
     pub fn records(&mut self) -> Option<&mut [Record; 2]> {
         (self.0[1].who != SPILLED).then_some(&mut self.0)
-    }
-}
-
-impl Record {
-    /// Whether the record is not empty.
-    #[inline(always)]
-    pub fn is_some(self) -> bool {
-        self.lanes != 0
-    }
-
-    /// The empty record.
-    #[inline]
-    pub const fn none() -> Record {
-        Record::NONE
-    }
-}
-
-/// How lanes access the words of a span.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pattern {
-    /// All of its lanes access all of its words.
-    Same,
-    /// Word `k` of the line is accessed by lane `(k + phase) >> shift`.
-    Row {
-        /// The number of the line's first word in the row of lanes.
-        phase: i16,
-        /// Words of a lane, as a power of two.
-        shift: u8,
-    },
-}
-
-/// Accesses of words of a line by a warp, or by several warps of a CTA, by one instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Span {
-    /// As in a [`Record`], but of no agent. In a joined span of a row no lane is encoded.
-    pub who: u32,
-    /// [`Pattern::Same`]: the lanes. In a joined span: the warps.
-    pub lanes: u32,
-    /// The time of the access, or a later one that no thread can distinguish from it.
-    pub time: Time,
-    /// The site.
-    pub site: u32,
-    /// The words; none in an empty span.
-    pub words: u32,
-    /// How lanes access them.
-    pub pattern: Pattern,
-}
-
-impl Span {
-    const NONE: Span = Span { who: 0, lanes: 0, time: 0, site: 0, words: 0, pattern: Pattern::Same };
-
-    /// The record of one of its words.
-    pub fn record(&self, word: u32) -> Record {
-        let Span { who, lanes, time, site, .. } = *self;
-        let (who, lanes) = match self.pattern {
-            Pattern::Same => (who, lanes),
-            Pattern::Row { phase, shift } => {
-                let lane = ((word as i32 + i32::from(phase)) >> shift) as u32 & 31;
-                if who & JOINED != 0 { (who | lane << 24, lanes) } else { (who, 1 << lane) }
-            }
-        };
-        Record::new((who, lanes), time, site, 0xf)
-    }
-
-    /// The CTA, in a launch with `warps` warps per CTA.
-    #[inline]
-    pub fn cta(&self, warps: u32) -> u32 {
-        if self.who & JOINED != 0 { self.who & (MOST_CTAS - 1) } else { self.who / warps }
-    }
-
-    /// Merges an access of the same words by the same instruction, by another warp or by other lanes; false if they cannot share
-    /// a span. As in [`Record::join`], nothing must have been released since.
-    #[inline]
-    pub fn join(&mut self, new: &Span, (cta, warp, warps): (u32, u32, u32)) -> bool {
-        if self.who == new.who {
-            self.lanes |= new.lanes;
-            return true;
-        }
-        let encoded = match self.pattern {
-            Pattern::Row { .. } => 0,
-            Pattern::Same => match pattern(new.lanes) {
-                Some(pattern) => pattern << 24,
-                None => return false,
-            },
-        };
-        if cta >= MOST_CTAS {
-            return false;
-        }
-        let joined = JOINED | encoded | cta;
-        if self.who == joined {
-            self.lanes |= 1 << warp;
-            return true;
-        }
-        if self.who & JOINED == 0 && self.lanes == new.lanes && self.who / warps == cta {
-            (self.who, self.lanes) = (joined, 1 << (self.who % warps) | 1 << warp);
-            return true;
-        }
-        false
-    }
-}
-
-/// The spans of a line; those that are not empty stand in front.
-#[derive(Clone, Copy)]
-pub struct Spans {
-    list: [Span; SPANS],
-    count: u8,
-}
-
-impl Spans {
-    const NONE: Spans = Spans { list: [Span::NONE; SPANS], count: 0 };
-
-    /// Those that are not empty.
-    #[inline(always)]
-    pub fn all(&mut self) -> &mut [Span] {
-        &mut self.list[..usize::from(self.count)]
-    }
-
-    /// Adds one; false if there is no room.
-    #[inline(always)]
-    pub fn push(&mut self, span: Span) -> bool {
-        let Some(free) = self.list.get_mut(usize::from(self.count)) else { return false };
-        *free = span;
-        self.count += 1;
-        true
-    }
-
-    /// Removes words from all spans.
-    #[inline(always)]
-    pub fn clear(&mut self, words: u32) {
-        let mut kept = 0;
-        for i in 0..usize::from(self.count) {
-            let mut span = self.list[i];
-            span.words &= !words;
-            if span.words != 0 {
-                self.list[kept] = span;
-                kept += 1;
-            }
-        }
-        self.count = kept as u8;
-    }
-
-    /// The records of a word; `None` if there are more than a cell holds.
-    fn cell(&self, word: u32) -> Result<Cell, Vec<Record>> {
-        let here = self.list[..usize::from(self.count)].iter().filter(|s| s.words >> word & 1 == 1);
-        let mut cell = Cell::NONE;
-        for (i, span) in here.clone().enumerate() {
-            match cell.0.get_mut(i) {
-                Some(record) => *record = span.record(word),
-                None => return Err(here.map(|s| s.record(word)).collect()),
-            }
-        }
-        Ok(cell)
     }
 }
 
@@ -570,7 +296,7 @@ impl Shadow {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{record::JOINED, span::SPANS, *};
 
     #[test]
     fn records_of_a_word_come_back_and_lists_end() {

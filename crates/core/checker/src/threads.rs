@@ -14,11 +14,13 @@
 //! * A CTA barrier counts as an acquire fence for what its threads have read before. The manual promises less, but
 //!   programs in which "the last CTA adds up" rely on it, and hardware guarantees it.
 
+mod sync;
+
 use crate::{
     clock::{Clock, Side, Time},
     hash::Map,
 };
-use margay_exec::{LANES, ObjectStep, Ordering, Scope, Semantics, SyncKind};
+use margay_exec::{LANES, Scope};
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
@@ -112,7 +114,8 @@ pub struct CtaThreads {
     pub index: u32,
     cluster: u32,
     warps: Vec<Warp>,
-    barriers: Map<u32, Gathered>,
+    /// By number: the barriers at which some have arrived.
+    barriers: Vec<(u32, Gathered)>,
     /// By warp: the time of the last release by its threads.
     published: Vec<Time>,
     /// By warp: the lanes of the last query and what they have all seen, until it changes.
@@ -131,7 +134,12 @@ pub struct Seen {
 /// The clocks gathered at a barrier, and what fences of its participants have made visible.
 #[derive(Default)]
 struct Gathered {
+    /// What the participants had seen, without what they did themselves.
     clock: Clock,
+    /// The clock that was joined last.
+    seen: Option<Arc<Clock>>,
+    /// Who has arrived, and when.
+    arrivals: Vec<(Who, Time)>,
     fences: [Option<Clock>; 3],
 }
 
@@ -195,7 +203,7 @@ impl CtaThreads {
         let alike = |_| Warp::Alike(Thread { clock: clock.clone(), ..Thread::default() });
         let all = (0..warps).map(alike).collect();
         let (published, seen) = (vec![0; warps as usize], vec![None; warps as usize]);
-        CtaThreads { index, cluster, warps: all, barriers: Map::default(), published, seen }
+        CtaThreads { index, cluster, warps: all, barriers: Vec::new(), published, seen }
     }
 
     /// The time of the last release by threads of a warp: later accesses cannot be distinguished by other threads.
@@ -275,8 +283,34 @@ impl CtaThreads {
         self.look(warp, lane).passed
     }
 
+    /// Threads arrive at a barrier.
+    fn arrive(&mut self, who: Who, id: u32, time: Time) {
+        let place = self.barriers.iter().position(|(known, _)| *known == id);
+        let mut gathered = place.map_or_else(Gathered::default, |at| self.barriers.swap_remove(at).1);
+        match &self.warps[who.warp as usize] {
+            // Most have seen what the warp before them has.
+            Warp::Alike(thread) if gathered.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &thread.clock)) => {}
+            Warp::Alike(thread) => {
+                gathered.clock.join(&thread.clock);
+                gathered.seen = Some(thread.clock.clone());
+            }
+            Warp::Apart(_) => {
+                self.gather_seen(who, &mut gathered.clock);
+                self.gather_fences(who, &mut gathered.fences);
+            }
+        }
+        gathered.arrivals.push((who, time));
+        self.barriers.push((id, gathered));
+    }
+
     /// Joins everything that lanes have seen and done into a clock.
     pub fn gather(&self, who: Who, time: Time, to: &mut Clock) {
+        self.gather_seen(who, to);
+        to.raise((self.index, who.warp, who.lanes), Side::Program, time);
+    }
+
+    /// Joins everything that lanes have seen into a clock, and which of their copies are complete.
+    fn gather_seen(&self, who: Who, to: &mut Clock) {
         let mut last: Option<&Arc<Clock>> = None;
         let warp = &self.warps[who.warp as usize];
         for lane in lanes(warp.differing(who.lanes)) {
@@ -289,7 +323,6 @@ impl CtaThreads {
                 to.raise((self.index, who.warp, 1 << lane), Side::Agent, t.agent);
             }
         }
-        to.raise((self.index, who.warp, who.lanes), Side::Program, time);
     }
 
     /// Joins what the fences of lanes have made visible.
@@ -315,6 +348,11 @@ impl CtaThreads {
 
     fn give(&mut self, who: Who, clock: &Arc<Clock>) {
         let warp = &mut self.warps[who.warp as usize];
+        if let (Warp::Alike(thread), u32::MAX) = (&mut *warp, who.lanes) {
+            thread.clock = clock.clone();
+            self.seen[who.warp as usize] = None;
+            return;
+        }
         if who.lanes == u32::MAX && warp.is_plain() {
             *warp = Warp::Alike(Thread { clock: clock.clone(), ..Thread::default() });
             self.seen[who.warp as usize] = None;
@@ -326,310 +364,4 @@ impl CtaThreads {
     fn learn(&mut self, warp: u32, lane: u32, clock: &Clock) {
         Arc::make_mut(&mut self.thread(warp, lane).clock).join(clock);
     }
-}
-
-impl Threads {
-    /// Starts at time 1.
-    pub fn new() -> Threads {
-        Threads { now: 1, ..Threads::default() }
-    }
-
-    /// Advances time; false if it has overflowed.
-    pub fn advance(&mut self) -> bool {
-        self.now = self.now.saturating_add(1);
-        self.now < Time::MAX
-    }
-
-    /// Drops the state of memory that was reallocated.
-    pub fn forget(&mut self, base: u64, size: u64) {
-        let outside = |at: &u64| at.wrapping_sub(base) >= size;
-        self.released.retain(|at, _| outside(at));
-        self.objects.retain(|at, _| outside(at));
-    }
-
-    /// Whether the current value of a location was written by a release pattern.
-    pub fn is_released(&self, at: u64) -> bool {
-        self.released.contains_key(&at)
-    }
-
-    /// Whether any location has such a value.
-    pub fn any_released(&self) -> bool {
-        !self.released.is_empty()
-    }
-
-    /// Records a lane's write to a location, which replaces or extends what can be acquired there.
-    pub fn write(&mut self, cta: &mut CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering, modifies: bool) {
-        let strong = order.semantics != Semantics::Weak;
-        let me = (cta.index, cta.cluster);
-        let t = cta.look(warp, lane);
-        let (mut made, mut published) = (Vec::new(), false);
-        let mut make = |fence: &Fence, scope: Scope| {
-            let mut clock = (*fence.clock).clone();
-            clock.raise((cta.index, warp, 1 << lane), Side::Program, fence.time);
-            clock.raise((cta.index, warp, 1 << lane), Side::Agent, fence.agent);
-            made.push(Release { cta: cta.index, cluster: cta.cluster, scope, clock: Arc::new(clock) });
-        };
-        if strong && order.semantics.releases() {
-            published = true;
-            make(&Fence { clock: t.clock.clone(), agent: t.agent, time: self.now }, order.scope);
-        }
-        if strong {
-            let mut last: Option<&Fence> = None;
-            for (class, fence) in t.fences.iter().enumerate().rev() {
-                // A fence of a wider scope counts for narrower ones too.
-                let same = |f: &Fence| last.is_some_and(|l| l.time == f.time && Arc::ptr_eq(&l.clock, &f.clock));
-                if let Some(fence) = fence.as_ref().filter(|f| !same(f)) {
-                    make(fence, CLASSES[class].min(order.scope));
-                    last = Some(fence);
-                }
-            }
-        }
-        if published {
-            cta.published[warp as usize] = self.now;
-        }
-        match self.released.get_mut(&at) {
-            Some(list) if modifies => {
-                list.retain(|r| r.is_morally_strong_with(me, order.scope));
-                list.extend(made);
-                if list.len() > MOST_RELEASES {
-                    collapse(list);
-                }
-                if list.is_empty() {
-                    self.released.remove(&at);
-                }
-            }
-            Some(_) if made.is_empty() => drop(self.released.remove(&at)),
-            _ if made.is_empty() => {}
-            _ => drop(self.released.insert(at, made)),
-        }
-    }
-
-    /// Records a lane's strong read of a location.
-    pub fn read(&mut self, cta: &mut CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering) {
-        let Some(list) = self.released.get(&at) else { return };
-        let me = (cta.index, cta.cluster);
-        for release in list.iter().filter(|r| r.is_morally_strong_with(me, order.scope)) {
-            if order.semantics.acquires() {
-                cta.learn(warp, lane, &release.clock);
-            } else {
-                push_pending(cta.thread(warp, lane), release.clone(), order.scope);
-            }
-        }
-    }
-
-    fn fence(&mut self, cta: &mut CtaThreads, who: Who, semantics: Semantics, scope: Scope) {
-        let (now, me) = (self.now, (cta.index, cta.cluster));
-        for lane in lanes(who.lanes) {
-            let t = cta.thread(who.warp, lane);
-            if semantics.acquires() {
-                let mut kept = Vec::new();
-                for (release, read) in std::mem::take(&mut t.pending) {
-                    if release.is_morally_strong_with(me, scope.min(read)) {
-                        Arc::make_mut(&mut t.clock).join(&release.clock);
-                    } else {
-                        kept.push((release, read));
-                    }
-                }
-                t.pending = kept;
-            }
-            if semantics.releases() {
-                let fence = Fence { clock: t.clock.clone(), agent: t.agent, time: now };
-                t.fences[..=class(scope)].fill(Some(fence));
-            }
-        }
-    }
-
-    /// Applies a synchronization.
-    pub fn sync(&mut self, cta: &mut CtaThreads, who: Who, kind: SyncKind) {
-        if !matches!(kind, SyncKind::Exchange) {
-            cta.published[who.warp as usize] = self.now;
-        }
-        match kind {
-            SyncKind::Barrier { id, .. } => {
-                let waits = |lane: &u32| !cta.look(who.warp, *lane).pending.is_empty();
-                let waiting = lanes(who.lanes).filter(waits).fold(0, |mask, lane| mask | 1 << lane);
-                for lane in lanes(waiting) {
-                    let t = cta.thread(who.warp, lane);
-                    for (release, _) in std::mem::take(&mut t.pending) {
-                        Arc::make_mut(&mut t.clock).join(&release.clock);
-                    }
-                }
-                let mut gathered = cta.barriers.remove(&id).unwrap_or_default();
-                cta.gather(who, self.now, &mut gathered.clock);
-                cta.gather_fences(who, &mut gathered.fences);
-                cta.barriers.insert(id, gathered);
-            }
-            SyncKind::ClusterArrive(semantics) => {
-                for lane in lanes(who.lanes) {
-                    let t = cta.thread(who.warp, lane);
-                    t.phase += 1;
-                    let key = (cta.cluster, cta.look(who.warp, lane).phase);
-                    let to = self.clusters.entry(key).or_default();
-                    let one = Who { lanes: 1 << lane, ..who };
-                    if semantics.releases() {
-                        cta.gather(one, self.now, to);
-                    } else if let Some(fence) = &cta.look(who.warp, lane).fences[1] {
-                        to.join(&fence.clock);
-                        to.raise((cta.index, who.warp, 1 << lane), Side::Program, fence.time);
-                    }
-                }
-            }
-            SyncKind::ClusterPassed => {
-                for lane in lanes(who.lanes) {
-                    let t = cta.thread(who.warp, lane);
-                    t.passed = t.phase;
-                    let phase = t.phase;
-                    if let Some(clock) = self.clusters.get(&(cta.cluster, phase)) {
-                        cta.learn(who.warp, lane, clock);
-                    }
-                    // All threads have arrived at this phase, so none waits for the one before the previous.
-                    if phase > 2 {
-                        self.clusters.remove(&(cta.cluster, phase - 2));
-                    }
-                }
-            }
-            SyncKind::Warp => {
-                let mut clock = Clock::default();
-                cta.gather(who, self.now, &mut clock);
-                cta.give(who, &Arc::new(clock));
-            }
-            SyncKind::Exchange => {
-                let mut seen: Vec<Arc<Clock>> = Vec::new();
-                for lane in lanes(cta.warps[who.warp as usize].differing(who.lanes)) {
-                    let clock = &cta.look(who.warp, lane).clock;
-                    if !seen.iter().any(|c| Arc::ptr_eq(c, clock)) {
-                        seen.push(clock.clone());
-                    }
-                }
-                if let [first, rest @ ..] = &seen[..]
-                    && !rest.is_empty()
-                {
-                    let mut clock = (**first).clone();
-                    rest.iter().for_each(|c| clock.join(c));
-                    cta.give(who, &Arc::new(clock));
-                }
-            }
-            SyncKind::Object { at, done, completes, order } => self.object(cta, who, at, (done, completes), order),
-            SyncKind::Fence(semantics, scope) => self.fence(cta, who, semantics, scope),
-            SyncKind::FenceObjects => self.fence(cta, who, Semantics::Release, Scope::Cluster),
-            SyncKind::Commit { bulk } => {
-                let now = self.now;
-                lanes(who.lanes).for_each(|lane| cta.thread(who.warp, lane).groups[usize::from(bulk)].push_back(now));
-            }
-            SyncKind::Wait { bulk, pending } => {
-                for lane in lanes(who.lanes) {
-                    let now = self.now;
-                    let t = cta.thread(who.warp, lane);
-                    let groups = &mut t.groups[usize::from(bulk)];
-                    let Some(pending) = pending else {
-                        groups.clear();
-                        t.agent = now;
-                        continue;
-                    };
-                    while groups.len() > pending as usize {
-                        t.agent = t.agent.max(groups.pop_front().unwrap_or(0));
-                    }
-                }
-            }
-            SyncKind::Exit => {}
-        }
-    }
-
-    fn object(
-        &mut self,
-        cta: &mut CtaThreads,
-        who: Who,
-        at: u64,
-        (done, completes): (ObjectStep, bool),
-        order: Ordering,
-    ) {
-        let object = self.objects.entry(at).or_default();
-        match done {
-            ObjectStep::Initialise | ObjectStep::Invalidate => *object = Object::default(),
-            ObjectStep::Arrive if order.semantics.releases() => cta.gather(who, self.now, &mut object.arrived),
-            ObjectStep::Arrive => {
-                for lane in lanes(who.lanes) {
-                    let t = cta.look(who.warp, lane);
-                    if let Some(fence) = &t.fences[class(order.scope)] {
-                        object.arrived.join(&fence.clock);
-                        object.arrived.raise((cta.index, who.warp, 1 << lane), Side::Program, fence.time);
-                    }
-                }
-            }
-            ObjectStep::ArriveAfterCopies | ObjectStep::Complete => {
-                object.arrived.raise((cta.index, who.warp, who.lanes), Side::Agent, self.now);
-            }
-            ObjectStep::Waited => {
-                let clock = object.done.clone();
-                for lane in lanes(who.lanes) {
-                    if order.semantics.acquires() {
-                        cta.learn(who.warp, lane, &clock);
-                    } else {
-                        let (index, cluster) = (cta.index, cta.cluster);
-                        let release = Release { cta: index, cluster, scope: Scope::Sys, clock: clock.clone() };
-                        push_pending(cta.thread(who.warp, lane), release, order.scope);
-                    }
-                }
-            }
-            ObjectStep::Expect | ObjectStep::Pending => {}
-        }
-        if completes {
-            let mut clock = std::mem::take(&mut object.arrived);
-            clock.join(&object.done);
-            object.done = Arc::new(clock);
-        }
-    }
-
-    /// A CTA barrier completed: the waiting threads have seen what all participants did before they arrived.
-    pub fn complete(&mut self, cta: &mut CtaThreads, id: u32, all: bool, (arrived, waited): (&[u32], &[u32])) {
-        let Some(Gathered { mut clock, fences }) = cta.barriers.remove(&id) else { return };
-        if all {
-            // All threads of the CTA have arrived or exited. Those that did not wait (`bar.arrive`) have gone on since.
-            let gone = |warp: usize| arrived.get(warp).map_or(0, |a| a & !waited.get(warp).copied().unwrap_or(0));
-            if (0..arrived.len()).all(|warp| gone(warp) == 0) {
-                clock.raise_all(cta.index, self.now);
-            } else {
-                let raise = |warp| clock.raise((cta.index, warp, !gone(warp as usize)), Side::Program, self.now);
-                (0..cta.published.len() as u32).for_each(raise);
-            }
-            cta.published.fill(self.now);
-        }
-        let clock = Arc::new(clock);
-        let fence = |clock: Clock| Fence { clock: Arc::new(clock), agent: 0, time: 0 };
-        let fences = fences.map(|clock| clock.map(fence));
-        for (warp, mask) in waited.iter().enumerate().filter(|(_, mask)| **mask != 0) {
-            cta.give(Who { warp: warp as u32, lanes: *mask }, &clock);
-            if fences.iter().any(Option::is_some) {
-                lanes(*mask).for_each(|lane| cta.thread(warp as u32, lane).fences = fences.clone());
-            }
-        }
-    }
-}
-
-fn push_pending(t: &mut Thread, release: Release, scope: Scope) {
-    if t.pending.iter().any(|(r, s)| Arc::ptr_eq(&r.clock, &release.clock) && *s == scope) {
-        return;
-    }
-    if t.pending.len() >= MOST_PENDING {
-        // Merged: too much order only hides races, and never invents any.
-        let (first, _) = &mut t.pending[0];
-        Arc::make_mut(&mut first.clock).join(&release.clock);
-        return;
-    }
-    t.pending.push((release, scope));
-}
-
-/// Merges all releases at a location whose scope is the device or wider.
-fn collapse(list: &mut Vec<Release>) {
-    let Some(at) = list.iter().position(|r| r.scope >= Scope::Gpu) else { return };
-    let mut all = list.swap_remove(at);
-    let clock = Arc::make_mut(&mut all.clock);
-    list.retain(|r| {
-        let wide = r.scope >= Scope::Gpu;
-        if wide {
-            clock.join(&r.clock);
-        }
-        !wide
-    });
-    list.push(all);
 }

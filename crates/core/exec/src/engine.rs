@@ -1,7 +1,7 @@
 //! The interface of engines: prepare or compile a kernel of a placed program, and run its CTAs in pieces.
 
 use crate::{
-    Counts, Fault, Log, Memory, Observer, Stop,
+    Counts, Fault, Log, Memory, Observer, Stop, Wishes,
     device::Queued,
     mem::{self, Allocation, Kind, Reach, Running},
 };
@@ -106,8 +106,8 @@ pub struct Launch {
     pub stack_limit: u32,
     /// The launch counts what it executes.
     pub count: bool,
-    /// An observer receives events.
-    pub observe: bool,
+    /// What an observer wants to be told of, if there is one.
+    pub observe: Option<Wishes>,
 }
 
 /// The state that all CTAs of a launch share.
@@ -288,8 +288,8 @@ pub struct CodeShape {
     pub turns: bool,
     /// The code counts what it executes.
     pub count: bool,
-    /// The code reports accesses and synchronization to an observer.
-    pub observe: bool,
+    /// What the code reports to an observer.
+    pub observe: Option<Wishes>,
 }
 
 impl CodeShape {

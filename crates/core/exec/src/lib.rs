@@ -38,7 +38,7 @@ pub use layout::SharedLayout;
 pub use mem::{Freer, Memory};
 pub use observe::{
     AccessKind, Actor, Attendant, BarrierEvent, Concern, CtaEvent, MemoryEvent, ObjectStep, Observer, Ordering,
-    RowEvent, Scope, Semantics, SyncEvent, SyncKind, Undefined, UndefinedEvent,
+    RowEvent, RowLoad, RowLoads, RowPlace, Scope, Semantics, SyncEvent, SyncKind, Undefined, UndefinedEvent, Wishes,
 };
 pub use reference::{MULTIPROCESSORS, Reference, left_out, single_step};
 pub use target::{alloca_beyond, jump_beyond, restore_beyond, stack_note};

@@ -77,6 +77,62 @@ pub struct RowEvent<'a> {
     pub memo: &'a Cell<u32>,
 }
 
+/// A weak load by lanes whose addresses increase evenly, among [`RowLoads`].
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C)]
+pub struct RowLoad {
+    /// The address of lane 0, active or not.
+    pub first: u64,
+    /// Its place, by number.
+    pub place: u32,
+    /// The executing lanes.
+    pub lanes: u32,
+    /// Warp index in the CTA.
+    pub warp: u32,
+}
+
+/// A place of [`RowLoad`]s.
+#[derive(Clone, Debug)]
+pub struct RowPlace {
+    /// Function and place of the instruction.
+    pub at: (FuncId, SourcePlace),
+    /// Bytes accessed per lane.
+    pub size: u32,
+    /// Bytes from one lane to the next.
+    pub stride: u64,
+    /// As in [`MemoryEvent`].
+    pub memo: Cell<u32>,
+}
+
+/// Loads of a CTA's warps in the order of their execution, with no other event in between, and nothing that changed memory.
+#[derive(Clone, Copy)]
+pub struct RowLoads<'a> {
+    /// CTA index in the grid.
+    pub cta: [u32; 3],
+    /// The loads.
+    pub list: &'a [Cell<RowLoad>],
+    /// The places that they refer to.
+    pub places: &'a [RowPlace],
+    /// Host address and size of the local windows of warp 0, which those of the other warps follow.
+    pub local: (u64, u64),
+}
+
+/// What an observer wants compiled code to report.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Wishes {
+    /// All accesses and synchronization.
+    pub order: bool,
+    /// Barriers of a CTA, and where its threads were last.
+    pub progress: bool,
+    /// Accesses, until [`Attendant::strays`] knows from which addresses on it needs to see them.
+    pub bounds: bool,
+}
+
+impl Wishes {
+    /// Everything that is not told by something else.
+    pub const ALL: Wishes = Wishes { order: true, progress: true, bounds: false };
+}
+
 /// Undefined lanes, by element of an access.
 pub type Undefined = [u32; 8];
 
@@ -359,6 +415,14 @@ pub trait Attendant {
     /// An access in short. If it returns false, the engine reports it to [`Attendant::memory`].
     fn row(&mut self, event: &RowEvent<'_>) -> bool;
 
+    /// Loads in short; of a place whose memo is 0, or without any lane, nothing is said in short. Returns how many of them, from the
+    /// first on, need no more. If it is not all, the engine reports the next one to [`Attendant::memory`].
+    fn loads(&mut self, event: &RowLoads<'_>) -> usize;
+
+    /// An access that may leave what its address derives from, reported besides the others. Returns the first and the last address
+    /// of the memory in which no access from this place needs to be reported so again.
+    fn strays(&mut self, event: &MemoryEvent<'_>) -> (u64, u64);
+
     /// As [`Observer::memory`].
     fn memory(&mut self, event: &MemoryEvent<'_>);
 
@@ -368,6 +432,11 @@ pub trait Attendant {
 
 /// Receives accesses and synchronization events from the engine.
 pub trait Observer: Sync {
+    /// What compiled code must report; the reference engine reports everything.
+    fn wishes(&self) -> Wishes {
+        Wishes::ALL
+    }
+
     /// Locks the observer for a thread that has many events to report. Until the attendant is dropped, the thread must report to
     /// it what it takes, and nothing else.
     fn attend(&self) -> Option<Box<dyn Attendant + '_>> {

@@ -49,6 +49,9 @@ pub struct WarpCtx {
     pub yielder: Cell<u64>,
     /// Address of the counters, for code compiled to count.
     pub counts: u64,
+    /// Where the next load is noted for the launch's observer ([`margay_exec::RowLoad`]), and the end of the buffer.
+    pub loads: Cell<u64>,
+    pub loads_end: u64,
     /// `%ntid`
     pub block: [u32; 3],
     /// `%nctaid`
@@ -103,6 +106,8 @@ pub mod at {
     pub const FIRST: u64 = offset_of!(WarpCtx, first) as u64;
     pub const END: u64 = offset_of!(WarpCtx, end) as u64;
     pub const COUNTS: u64 = offset_of!(WarpCtx, counts) as u64;
+    pub const LOADS: u64 = offset_of!(WarpCtx, loads) as u64;
+    pub const LOADS_END: u64 = offset_of!(WarpCtx, loads_end) as u64;
     pub const BLOCK: u64 = offset_of!(WarpCtx, block) as u64;
     pub const GRID: u64 = offset_of!(WarpCtx, grid) as u64;
     pub const ENVIRONMENT: u64 = offset_of!(WarpCtx, environment) as u64;
@@ -136,6 +141,7 @@ pub mod at {
                 | FIRST
                 | END
                 | COUNTS
+                | LOADS_END
                 | DYNAMIC_SHARED
         ) || offset >= BLOCK && offset < CTA
     }
@@ -185,6 +191,10 @@ pub enum Helper {
     Observe,
     /// `(ctx, site, mask, address of lane 0, bytes from lane to lane, stored elements by row)`: the same.
     ObserveRow,
+    /// `(ctx)`: the buffer of loads is full.
+    Loads,
+    /// `(ctx, site, mask, 64-bit addresses by lane)`: an access outside the range of its site.
+    Strays,
     /// `(ctx, site, mask)`: something else, for the launch's observer.
     Event,
 }

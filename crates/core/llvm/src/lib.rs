@@ -36,8 +36,7 @@ impl SimdEngine {
         effort: Effort,
         form: Form,
     ) -> Result<String, String> {
-        let options =
-            options(&CodeShape { block, cluster: [1; 3], turns: false, count: false, observe: false }, effort);
+        let options = options(&CodeShape { block, cluster: [1; 3], turns: false, count: false, observe: None }, effort);
         let refused = |r: emit::Refused| {
             format!("the SIMD engine leaves this kernel to the reference engine, for {}", explain(ir, &r))
         };

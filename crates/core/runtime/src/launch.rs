@@ -174,6 +174,6 @@ pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8])
         seed: config.seed,
         stack_limit: limits.stack,
         count: config.counts.is_some(),
-        observe: config.observer.is_some(),
+        observe: config.observer.map(|o| o.wishes()),
     })
 }

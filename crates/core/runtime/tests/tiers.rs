@@ -275,15 +275,15 @@ fn shapes_tell_what_code_depends_on() {
         seed: 0,
         stack_limit: 0,
         count: false,
-        observe: false,
+        observe: None,
     };
     assert_eq!(
         CodeShape::of(&launch),
-        CodeShape { block: [32, 2, 1], cluster: [1; 3], turns: true, count: false, observe: false }
+        CodeShape { block: [32, 2, 1], cluster: [1; 3], turns: true, count: false, observe: None }
     );
     let larger = Launch { shape: LaunchShape { grid: [9, 1, 1], ..shape }, ..launch };
     assert_eq!(
         CodeShape::of(&larger),
-        CodeShape { block: [32, 2, 1], cluster: [1; 3], turns: false, count: false, observe: false }
+        CodeShape { block: [32, 2, 1], cluster: [1; 3], turns: false, count: false, observe: None }
     );
 }

@@ -99,9 +99,13 @@ impl Out {
             SiteKind::LeftOut => self.number(14),
             SiteKind::Jump => self.number(15),
             SiteKind::Held => self.number(16),
-            SiteKind::Observed { bytes, access } => {
+            SiteKind::Observed { bytes, access, stride } => {
                 let access = place(ACCESSES.iter().position(|a| a == access));
-                [17, u64::from(*bytes), access].into_iter().for_each(|n| self.number(n));
+                [17, u64::from(*bytes), access, *stride].into_iter().for_each(|n| self.number(n));
+            }
+            SiteKind::Bounded { bytes, access, span } => {
+                let access = place(ACCESSES.iter().position(|a| a == access));
+                [19, u64::from(*bytes), access, *span].into_iter().for_each(|n| self.number(n));
             }
             SiteKind::Moment(moment) => {
                 let moment = place(Moment::ALL.iter().position(|m| m == moment));
@@ -204,7 +208,16 @@ impl In<'_> {
             14 => SiteKind::LeftOut,
             15 => SiteKind::Jump,
             16 => SiteKind::Held,
-            17 => SiteKind::Observed { bytes: self.small()?, access: *ACCESSES.get(self.small::<usize>()?)? },
+            17 => SiteKind::Observed {
+                bytes: self.small()?,
+                access: *ACCESSES.get(self.small::<usize>()?)?,
+                stride: self.number()?,
+            },
+            19 => SiteKind::Bounded {
+                bytes: self.small()?,
+                access: *ACCESSES.get(self.small::<usize>()?)?,
+                span: self.number()?,
+            },
             18 => SiteKind::Moment(*Moment::ALL.get(self.small::<usize>()?)?),
             8 => SiteKind::Fails(FAULTS.get(self.small::<usize>()?)?(self.text()?)),
             _ => return None,
@@ -237,7 +250,8 @@ mod tests {
             SiteKind::Held,
             SiteKind::Cluster { waits: true },
             SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
-            SiteKind::Observed { bytes: 8, access: AccessKind::Atomic },
+            SiteKind::Observed { bytes: 8, access: AccessKind::Atomic, stride: 0u64.wrapping_sub(4) },
+            SiteKind::Bounded { bytes: 4, access: AccessKind::Store, span: 128 },
             SiteKind::Moment(Moment::Complete),
             SiteKind::Fails(FaultKind::Undefined("f".into())),
         ];

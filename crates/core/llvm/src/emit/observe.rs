@@ -1,24 +1,30 @@
 //! Reports to the observer of a launch: accesses before they take effect, barriers, warp operations, the begin and end of CTAs.
 //!
+//! What the observer wishes is compiled in, and no more. Loads of rows of lanes are only noted in a buffer, since nothing else happens
+//! meanwhile that their order would matter to: the host looks at them before the next other event. The bounds of what an address
+//! derives from are compared with a range per site, as those of allocations are.
+//!
 //! Only kernels that loop over CTAs and warps themselves are compiled for an observer, and no device functions: the others
 //! stay on the reference engine. What is not reported here is executed by the reference engine, which reports it: copies,
 //! matrices in memory, fences, operations of a part of a warp.
 
-use crate::ctx::Helper;
+use crate::ctx::{Helper, at};
 use crate::emit::{
+    function::affine::rows,
     function::{Emitter, Mode, Result, Role},
     memory::address::Address,
     site::{Moment, SiteKind},
     text::{Elem, Ty, Val, int, named},
 };
-use margay_exec::AccessKind;
-use margay_ir::{Builtin, Inst, MemSpace, Operand};
+use margay_exec::{AccessKind, Ordering, RowLoad, Semantics, Wishes};
+use margay_ir::{Builtin, Inst, MemBase, MemSpace, Operand};
 use margay_isa::{Effect, Mod, Opcode, Variant};
+use std::mem::offset_of;
 
 impl Emitter<'_> {
     /// Refuses what an observer could not be told of.
     pub fn require_observable(&self) -> Result<()> {
-        if self.options.observe && (self.role != Role::Grid || self.options.cluster.is_some()) {
+        if self.options.observe.is_some() && (self.role != Role::Grid || self.options.cluster.is_some()) {
             return self.refuse("checks of a kernel whose warps run on fibers, or that calls functions");
         }
         Ok(())
@@ -27,7 +33,7 @@ impl Emitter<'_> {
     /// Refuses calls whose effects are reported by the reference engine only.
     pub fn require_observable_call(&self, builtin: Option<Builtin>) -> Result<()> {
         match builtin {
-            _ if !self.options.observe => Ok(()),
+            _ if self.options.observe.is_none() => Ok(()),
             Some(Builtin::Free) => self.refuse("checks of a kernel that frees memory"),
             Some(_) => Ok(()),
             None => self.refuse("checks of a kernel that calls functions"),
@@ -36,16 +42,16 @@ impl Emitter<'_> {
 
     /// Whether an instruction must be executed by the reference engine for the observer's sake, although it has native code.
     pub fn reported_elsewhere(&self, inst: &Inst) -> bool {
-        if !self.options.observe {
-            return false;
-        }
+        let Some(Wishes { order, .. }) = self.options.observe else { return false };
         let variant = self.func.variant(inst);
         match (variant.op.row().effect, variant.op) {
             (Effect::Memory, Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red) => false,
-            (Effect::Memory, Opcode::Cp | Opcode::Membar | Opcode::Fence) => true,
-            (Effect::Warp, Opcode::Bar | Opcode::Barrier) => variant.has(Mod::Warp) && !self.is_whole(inst),
+            (Effect::Memory, Opcode::Cp) => true,
+            (Effect::Memory, Opcode::Membar | Opcode::Fence) => order,
             (Effect::Warp, Opcode::Ldmatrix | Opcode::Stmatrix) => true,
             (Effect::Warp, Opcode::Wmma) => variant.has(Mod::Load) || variant.has(Mod::Store),
+            (Effect::Warp, _) if !order => false,
+            (Effect::Warp, Opcode::Bar | Opcode::Barrier) => variant.has(Mod::Warp) && !self.is_whole(inst),
             (Effect::Warp, Opcode::Activemask) => false,
             (Effect::Warp, _) if exchanges(variant) => !self.is_whole(inst),
             _ => false,
@@ -75,11 +81,16 @@ impl Emitter<'_> {
 
     /// Reports something that the active lanes do at the current instruction.
     pub fn observe(&mut self, moment: Moment) {
-        if !self.options.observe {
-            return;
+        let Some(Wishes { order, progress, .. }) = self.options.observe else { return };
+        let wanted = match moment {
+            Moment::Begin | Moment::End => true,
+            Moment::Arrive | Moment::Complete => order || progress,
+            Moment::Warp | Moment::Exchange => order,
+        };
+        if wanted {
+            let (site, lanes) = (self.site(SiteKind::Moment(moment)), self.active_bits());
+            self.helper(Helper::Event, &[&int(Elem::I32, site as i128), &lanes], false);
         }
-        let (site, lanes) = (self.site(SiteKind::Moment(moment)), self.active_bits());
-        self.helper(Helper::Event, &[&int(Elem::I32, site as i128), &lanes], false);
     }
 
     /// Reports an access by the active lanes of a mask; `values` are the elements that it stores.
@@ -92,12 +103,42 @@ impl Emitter<'_> {
         mask: Option<&Val>,
     ) {
         let space = inst.space.unwrap_or(MemSpace::Generic);
-        if !self.options.observe || matches!(space, MemSpace::Const | MemSpace::KernelParam) {
+        let Some(Wishes { order, progress, bounds }) = self.options.observe else { return };
+        if matches!(space, MemSpace::Const | MemSpace::KernelParam) {
             return;
         }
-        let site = self.site(SiteKind::Observed { bytes, access });
+        if bounds && space != MemSpace::Local {
+            self.observe_bounds(access, address, bytes, mask);
+        }
+        let stride = match address {
+            Address::Affine { stride, .. } => *stride as u64,
+            Address::Lanes(_) => 0,
+        };
+        let kind = SiteKind::Observed { bytes, access, stride };
+        if !order {
+            // Where a thread was last matters only if some may end before others.
+            if progress && !self.together && !self.goes_on_to_access() {
+                let (site, lanes) = (self.site(kind), self.lane_bits(mask));
+                self.note_load(site, &lanes, &int(Elem::I64, 0));
+            }
+            return;
+        }
+        let (site, lanes) = (self.site(kind), self.lane_bits(mask));
+        let weak = Ordering::of(self.func.variant(inst), access).semantics == Semantics::Weak;
+        if let Address::Affine { bases, width, .. } = address
+            && weak
+            && access == AccessKind::Load
+        {
+            for (row, base) in rows(*width).zip(bases) {
+                let here = ((1u64 << row.width) - 1) << (row.width * row.index);
+                let before = u64::from(row.width * row.index).wrapping_mul(stride);
+                let first = self.w.op_const("add", base, -i128::from(before as i64));
+                let lanes = self.w.op_const("and", &lanes, i128::from(here as u32 as i32));
+                self.note_load(site, &lanes, &first);
+            }
+            return;
+        }
         let site = int(Elem::I32, site as i128);
-        let lanes = self.lane_bits(mask);
         let stored = match values.first() {
             None => named(Ty::scalar(Elem::Ptr), "null"),
             Some(first) => {
@@ -111,17 +152,91 @@ impl Emitter<'_> {
             }
         };
         match address {
-            Address::Affine { bases, width: 32, stride } => {
-                let stride = int(Elem::I64, i128::from(*stride));
+            Address::Affine { bases, width: 32, .. } => {
+                let stride = int(Elem::I64, i128::from(stride as i64));
                 self.helper(Helper::ObserveRow, &[&site, &lanes, &bases[0], &stride, &stored], false);
             }
             _ => {
-                let all = self.spread(address);
-                let list = self.w.alloca(&Ty::lanes(Elem::I64).to_string(), 64);
-                self.w.store(&all, &list, 64);
+                let list = self.listed(address);
                 self.helper(Helper::Observe, &[&site, &lanes, &list, &stored], false);
             }
         }
+    }
+
+    /// A buffer with the address of each lane.
+    fn listed(&mut self, address: &Address) -> Val {
+        let all = self.spread(address);
+        let list = self.w.alloca(&Ty::lanes(Elem::I64).to_string(), 64);
+        self.w.store(&all, &list, 64);
+        list
+    }
+
+    /// Whether all lanes that are active here access memory once more, or arrive at a barrier, before the block ends.
+    fn goes_on_to_access(&self) -> bool {
+        let func = self.func;
+        let block = func.blocks[self.here.0 as usize].insts.range();
+        (self.inst as usize + 1..block.end).map(|i| &func.insts[i]).any(|inst| {
+            let accesses = matches!(func.variant(inst).op, Opcode::Ld | Opcode::Ldu | Opcode::St)
+                && !matches!(inst.space, Some(MemSpace::Const | MemSpace::KernelParam | MemSpace::Local));
+            // A variable of the function itself may live in registers.
+            let in_memory = |o: &Operand| matches!(o, Operand::Mem(MemBase::Reg(_) | MemBase::Global(_), _));
+            inst.guard.is_none() && accesses && func.operands(inst.srcs).first().is_some_and(in_memory)
+        })
+    }
+
+    /// Appends to the loads that the host will look at before the next other event.
+    fn note_load(&mut self, site: usize, lanes: &Val, first: &Val) {
+        const SIZE: usize = size_of::<RowLoad>();
+        let wide = Ty::scalar(Elem::I64);
+        let next = self.ctx_pointer(at::LOADS);
+        let here = self.w.value(wide, format_args!("load i64, ptr {next}, align 8, !noalias !3"));
+        let entry = self.w.value(Ty::scalar(Elem::Ptr), format_args!("inttoptr i64 {here} to ptr"));
+        let warp = self.warp_index();
+        let fields = [
+            (offset_of!(RowLoad, first), first.clone()),
+            (offset_of!(RowLoad, place), int(Elem::I32, site as i128)),
+            (offset_of!(RowLoad, lanes), lanes.clone()),
+            (offset_of!(RowLoad, warp), warp),
+        ];
+        for (offset, v) in fields {
+            let p = self.w.offset_const(&entry, offset as u64);
+            self.w.line(format_args!("store {} {v}, ptr {p}, align 4, !noalias !3", v.ty));
+        }
+        let after = self.w.value(wide, format_args!("add i64 {here}, {SIZE}"));
+        self.w.line(format_args!("store i64 {after}, ptr {next}, align 8, !noalias !3"));
+        let end = self.ctx_fixed(Elem::I64, at::LOADS_END);
+        let full = self.w.cmp("icmp eq", &after, &end);
+        let (flush, on) = (self.w.label("loads"), self.w.label("noted"));
+        self.w.branch_unlikely(&full, &flush, &on);
+        let mark = self.w.mark();
+        self.w.follow(&flush);
+        self.helper(Helper::Loads, &[], false);
+        self.w.jump(&on);
+        self.w.join(&on, mark);
+    }
+
+    /// Reports an access of which some lane leaves the range that the observer has named for this place.
+    fn observe_bounds(&mut self, access: AccessKind, address: &Address, bytes: u32, mask: Option<&Val>) {
+        let (firsts, reach) = match address {
+            Address::Affine { bases, width, stride } => (bases.clone(), i64::from(width - 1) * stride),
+            Address::Lanes(v) => (vec![v.clone()], 0),
+        };
+        let span = reach.unsigned_abs() + u64::from(bytes);
+        let site = self.site(SiteKind::Bounded { bytes, access, span });
+        let (low, limit) = self.cached(site);
+        let mut outside: Option<Val> = None;
+        for first in &firsts {
+            let least = self.w.op_const("add", first, i128::from(reach.min(0)));
+            let offset = self.w.op("sub", &least, &low);
+            let beyond = self.w.cmp("icmp uge", &offset, &limit);
+            outside = Some(self.either(outside, beyond));
+        }
+        let Some(outside) = outside else { return };
+        let (on, mark) = self.unlikely(&outside, mask);
+        let (lanes, list) = (self.lane_bits(mask), self.listed(address));
+        self.helper(Helper::Strays, &[&int(Elem::I32, site as i128), &lanes, &list], false);
+        self.w.jump(&on);
+        self.w.join(&on, mark);
     }
 }
 

@@ -88,6 +88,17 @@ pub enum SiteKind {
         bytes: u32,
         /// Load, store or atomic.
         access: margay_exec::AccessKind,
+        /// Bytes from one lane to the next, if that is known.
+        stride: u64,
+    },
+    /// An access that is reported if it leaves the range cached for the site.
+    Bounded {
+        /// Size of one lane's access in bytes.
+        bytes: u32,
+        /// Load, store or atomic.
+        access: margay_exec::AccessKind,
+        /// Bytes from the lowest address of a row to the end of its last access.
+        span: u64,
     },
     /// Something else that is reported to the launch's observer.
     Moment(Moment),

@@ -26,7 +26,7 @@ impl<'a> Worker<'a> {
 
     fn enter(&self, stack: usize) -> Result<(), Stop> {
         let status = self.context.enter(stack);
-        self.host.observation.release();
+        self.host.release_observer(&self.context);
         match status {
             status::DONE if !self.host.is_stopped() => Ok(()),
             _ => Err(self.host.reason()),

@@ -51,7 +51,7 @@ pub struct Host<'a> {
     pub shared: Arc<Allocation>,
     pub local: Arc<Allocation>,
     /// Per access site, the range found valid last.
-    ranges: Arc<Ranges>,
+    pub ranges: Arc<Ranges>,
     /// Where `ranges` and the local arrays come from; returned to the pool on drop.
     windows: Option<Windows>,
     counts: [Cell<u64>; COUNTS],
@@ -107,7 +107,7 @@ impl<'a> Host<'a> {
         barriers: BarrierState,
         place: CtaPosition,
     ) -> Rc<Host<'a>> {
-        let sites = if grid.observer.is_some() { code.compiled.sites.len() } else { 0 };
+        let observation = Observation::new(grid, &code.compiled.sites);
         // Behind a pointer from the beginning, since contexts hold its address.
         Rc::new(Host {
             grid,
@@ -123,7 +123,7 @@ impl<'a> Host<'a> {
             meter,
             barriers: RefCell::new(barriers),
             fibers: RefCell::default(),
-            observation: Observation::new(grid.launch.shape.block, sites),
+            observation,
             machine: RefCell::new(None),
             transient: Cell::new(false),
             overflow: Cell::new(None),
@@ -139,6 +139,7 @@ impl<'a> Host<'a> {
         let mut ctx = windows.context(&this.code.compiled, this.grid, this.cta, warp);
         ctx.host = Rc::as_ptr(this).expose_provenance() as u64;
         ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
+        (ctx.loads, ctx.loads_end) = this.observation.buffer();
         ctx.counts = this.counts.as_ptr().expose_provenance() as u64;
         ctx
     }
@@ -424,7 +425,7 @@ impl Host<'_> {
         let Some(single_step) = &self.code.single_step else {
             return Err(Box::new(Stop::Bug(Bug("effects cannot be executed here".into()))));
         };
-        self.observation.release();
+        self.release_observer(ctx);
         let mut machine = self.machine.borrow_mut();
         let machine = machine.get_or_insert_with(|| self.new_machine(single_step));
         let at = (FuncId(place.func), place.inst);
@@ -475,7 +476,7 @@ impl Host<'_> {
         mask: u32,
         args: &[[u64; LANES]],
     ) -> Result<[u64; LANES], Box<Stop>> {
-        self.observation.release();
+        self.release_observer(ctx);
         let mut byte = |address: u64, lane: usize| {
             let w = self
                 .window(ctx, lane as u32, address, "generic")

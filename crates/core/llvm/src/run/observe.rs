@@ -2,12 +2,12 @@
 
 use crate::{
     ctx::WarpCtx,
-    emit::{Moment, SiteKind},
+    emit::{Moment, Site, SiteKind},
     run::{host::Host, windows::alive},
 };
 use margay_exec::{
-    AccessKind, Actor, Attendant, BarrierEvent, CtaEvent, LANES, MemoryEvent, Observer, Ordering, RowEvent, SyncEvent,
-    SyncKind, Undefined, mem,
+    AccessKind, Actor, Attendant, BarrierEvent, CtaEvent, Grid, LANES, MemoryEvent, Observer, Ordering, RowEvent,
+    RowLoad, RowLoads, RowPlace, SyncEvent, SyncKind, Undefined, mem,
 };
 use margay_ir::{FuncId, MemSpace, Operand, SourcePlace};
 use margay_isa::{Mod, Opcode};
@@ -32,14 +32,30 @@ pub enum Addresses<'a> {
     Row(u64, u64),
 }
 
+impl Addresses<'_> {
+    fn each(&self) -> [u64; LANES] {
+        match self {
+            Addresses::Lanes(list) => **list,
+            Addresses::Row(first, stride) => {
+                std::array::from_fn(|lane| first.wrapping_add(stride.wrapping_mul(lane as u64)))
+            }
+        }
+    }
+}
+
+/// Loads that are noted before the host looks at them.
+const LOADS: usize = 256;
+
 /// What the host remembers for the observer.
 pub struct Observation<'a> {
     /// Set while generated code runs and nobody else has anything to report.
     attendant: RefCell<Option<Box<dyn Attendant + 'a>>>,
     /// By site, filled when it is reached first.
     known: RefCell<Vec<Option<Known>>>,
-    /// By site: what the observer remembers.
-    memos: Vec<Cell<u32>>,
+    /// By site: where it is, and what the observer remembers.
+    places: Vec<RowPlace>,
+    /// Loads that generated code has noted.
+    loads: Vec<Cell<RowLoad>>,
     /// By warp: the lanes that have arrived at the barrier at which the CTA's region ends.
     arrived: RefCell<Vec<u32>>,
     /// By warp: the lanes that exist.
@@ -48,17 +64,32 @@ pub struct Observation<'a> {
 
 impl Observation<'_> {
     /// For CTAs of a launch.
-    pub fn new(block: [u32; 3], sites: usize) -> Self {
-        let threads = block.iter().product::<u32>();
+    pub fn new(grid: &Grid<'_>, sites: &[Site]) -> Self {
+        let threads = grid.launch.shape.threads();
         let born: Vec<u32> = (0..threads.div_ceil(LANES as u32)).map(|warp| alive(warp, threads)).collect();
-        let memos = vec![Cell::new(0); sites];
-        let arrived = RefCell::new(vec![0; born.len()]);
-        Observation { attendant: RefCell::default(), known: RefCell::default(), memos, arrived, born }
+        let observed = grid.observer.is_some();
+        let place = |site: &Site| {
+            let at = grid.image.ir.funcs[site.func as usize].places.get(site.at as usize).copied().unwrap_or_default();
+            let (size, stride) = match site.kind {
+                SiteKind::Observed { bytes, stride, .. } => (bytes, stride),
+                _ => (0, 0),
+            };
+            RowPlace { at: (FuncId(site.func), at), size, stride, memo: Cell::new(0) }
+        };
+        Observation {
+            attendant: RefCell::default(),
+            known: RefCell::default(),
+            places: sites.iter().filter(|_| observed).map(place).collect(),
+            loads: vec![Cell::default(); if observed { LOADS } else { 0 }],
+            arrived: RefCell::new(vec![0; born.len()]),
+            born,
+        }
     }
 
-    /// Lets others report to the observer.
-    pub fn release(&self) {
-        *self.attendant.borrow_mut() = None;
+    /// Where generated code notes loads: the first address, and the end.
+    pub fn buffer(&self) -> (Cell<u64>, u64) {
+        let first = self.loads.as_ptr().expose_provenance() as u64;
+        (Cell::new(first), first + size_of_val(&self.loads[..]) as u64)
     }
 }
 
@@ -72,12 +103,14 @@ impl Host<'_> {
             return Some(known);
         }
         let place = &self.code.compiled.sites[site];
-        let SiteKind::Observed { bytes, access } = place.kind else { return None };
+        let (SiteKind::Observed { bytes, access, .. } | SiteKind::Bounded { bytes, access, .. }) = place.kind else {
+            return None;
+        };
         let func = &self.grid.image.ir.funcs[place.func as usize];
         let inst = &func.insts[place.inst as usize];
         let variant = func.variant(inst);
         let known = Known {
-            at: (FuncId(place.func), func.places.get(place.at as usize).copied().unwrap_or_default()),
+            at: self.observation.places[site].at,
             access,
             order: Ordering::of(variant, access),
             space: inst.space.unwrap_or(MemSpace::Generic),
@@ -91,41 +124,108 @@ impl Host<'_> {
     /// Bytes that an access at a site stores per lane, if the values stored are reported.
     pub fn stored(&self, site: usize) -> Option<usize> {
         match self.code.compiled.sites[site].kind {
-            SiteKind::Observed { bytes, access: AccessKind::Store } => Some(bytes as usize),
+            SiteKind::Observed { bytes, access: AccessKind::Store, .. } => Some(bytes as usize),
             _ => None,
+        }
+    }
+
+    /// Lets others report to the observer.
+    pub fn release_observer(&self, ctx: &WarpCtx) {
+        self.flush(ctx);
+        *self.observation.attendant.borrow_mut() = None;
+    }
+
+    /// Host address and size of the local windows of a warp.
+    fn local_of(&self, ctx: &WarpCtx, warp: u32) -> (u64, u64) {
+        let size = ctx.local_stride * LANES as u64;
+        (ctx.locals + u64::from(warp) * size, size)
+    }
+
+    /// Reports the loads that generated code has noted.
+    pub fn flush(&self, ctx: &WarpCtx) {
+        let Observation { loads, places, attendant, .. } = &self.observation;
+        let Some(observer) = self.grid.observer else { return };
+        let (first, end) = self.observation.buffer();
+        let noted = (ctx.loads.get().min(end) - first.get()) as usize / size_of::<RowLoad>();
+        ctx.loads.set(first.get());
+        let mut left = &loads[..noted];
+        while !left.is_empty() {
+            let event = RowLoads { cta: ctx.cta.get(), list: left, places, local: self.local_of(ctx, 0) };
+            let mut guard = attendant.borrow_mut();
+            if guard.is_none() {
+                *guard = observer.attend();
+            }
+            let done = guard.as_mut().map_or(0, |attendant| attendant.loads(&event));
+            drop(guard);
+            let Some(next) = left.get(done).map(Cell::get) else { return };
+            if next.lanes != 0 {
+                let row = Addresses::Row(next.first, places[next.place as usize].stride);
+                self.report(ctx, next.place as usize, (next.warp, next.lanes), row, None);
+            }
+            left = &left[done + 1..];
         }
     }
 
     /// Reports an access; `values` are the elements stored, each a row of lanes.
     pub fn observe(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: Addresses<'_>, values: Option<&[u8]>) {
         let Some(observer) = self.grid.observer.filter(|_| mask != 0) else { return };
+        self.flush(ctx);
+        let place = &self.observation.places[site];
+        let warp = ctx.warp.get();
         let mut attendant = self.observation.attendant.borrow_mut();
         if attendant.is_none() {
             *attendant = observer.attend();
         }
-        let Some(known) = self.known(site) else { return };
-        let Known { at, access, order, space, size, element } = known;
-        let actor = Actor { cta: ctx.cta.get(), warp: ctx.warp.get(), lanes: mask, at, callers: &[] };
-        let local = (ctx.local.get(), ctx.local_stride * LANES as u64);
-        let memo = &self.observation.memos[site];
-        let (row, list) = match addresses {
-            Addresses::Lanes(list) => (None, *list),
-            Addresses::Row(first, stride) => {
-                let row = (first, stride);
-                if let Some(attendant) = &mut *attendant
-                    && attendant.row(&RowEvent { actor, row, size, local, memo })
-                {
-                    return;
-                }
-                let mut list = [0; LANES];
-                let mut at = first;
-                for address in &mut list {
-                    *address = at;
-                    at = at.wrapping_add(stride);
-                }
-                (Some(row), list)
+        if let (Addresses::Row(first, stride), Some(attendant)) = (&addresses, &mut *attendant) {
+            let actor = Actor { cta: ctx.cta.get(), warp, lanes: mask, at: place.at, callers: &[] };
+            let (row, local) = ((*first, *stride), self.local_of(ctx, warp));
+            if attendant.row(&RowEvent { actor, row, size: place.size, local, memo: &place.memo }) {
+                return;
             }
-        };
+        }
+        drop(attendant);
+        self.report(ctx, site, (warp, mask), addresses, values);
+    }
+
+    /// Reports an access in full.
+    fn report(&self, ctx: &WarpCtx, site: usize, who: (u32, u32), addresses: Addresses<'_>, values: Option<&[u8]>) {
+        let Some(observer) = self.grid.observer else { return };
+        self.with_event(ctx, site, who, addresses, values, |event| {
+            match &mut *self.observation.attendant.borrow_mut() {
+                Some(attendant) => attendant.memory(event),
+                None => observer.memory(event),
+            }
+        });
+    }
+
+    /// Reports an access that leaves the range of its site, and lets the observer name the next range.
+    pub fn strays(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: &[u64; LANES]) {
+        let SiteKind::Bounded { span, .. } = self.code.compiled.sites[site].kind else { return };
+        let Some(observer) = self.grid.observer.filter(|_| mask != 0) else { return };
+        self.flush(ctx);
+        let who = (ctx.warp.get(), mask);
+        self.with_event(ctx, site, who, Addresses::Lanes(addresses), None, |event| {
+            let mut attendant = self.observation.attendant.borrow_mut();
+            if attendant.is_none() {
+                *attendant = observer.attend();
+            }
+            let Some(attendant) = &mut *attendant else { return };
+            let (first, last) = attendant.strays(event);
+            self.ranges.set(site, first, (last - first).saturating_add(2).saturating_sub(span));
+        });
+    }
+
+    /// Makes the event of an access by lanes of a warp.
+    fn with_event(
+        &self,
+        ctx: &WarpCtx,
+        site: usize,
+        (warp, lanes): (u32, u32),
+        addresses: Addresses<'_>,
+        values: Option<&[u8]>,
+        f: impl FnOnce(&MemoryEvent<'_>),
+    ) {
+        let Some(Known { at, access, order, space, size, element }) = self.known(site) else { return };
         let each = element as usize;
         let value = |lane: usize, byte: usize| {
             let at = (byte / each * LANES + lane) * each + byte % each;
@@ -138,28 +238,27 @@ impl Host<'_> {
             Some(w) => mem::load_bytes(&w.block, host, to).is_some(),
             None => self.grid.memory.read(host, to).is_ok(),
         };
-        let event = MemoryEvent {
-            actor,
-            addresses: &list,
+        f(&MemoryEvent {
+            actor: Actor { cta: ctx.cta.get(), warp, lanes, at, callers: &[] },
+            addresses: &addresses.each(),
             size,
             element,
             space,
             access,
             order,
             windows: &[(self.shared.block.base(), self.shared.block.len() as u64)],
-            local,
+            local: self.local_of(ctx, warp),
             values: values.is_some().then_some(&value as &dyn Fn(usize, usize) -> u8),
             undefined: Undefined::default(),
             peek: &peek,
             memory: self.grid.memory,
             tracked: false,
-            row,
-            memo,
-        };
-        match &mut *attendant {
-            Some(attendant) => attendant.memory(&event),
-            None => observer.memory(&event),
-        }
+            row: match addresses {
+                Addresses::Row(first, stride) => Some((first, stride)),
+                Addresses::Lanes(_) => None,
+            },
+            memo: &self.observation.places[site].memo,
+        });
     }
 
     /// Reports what the lanes of a mask do at a site, or what happens to the CTA.
@@ -167,6 +266,7 @@ impl Host<'_> {
         let Some(observer) = self.grid.observer else { return };
         let place = &self.code.compiled.sites[site];
         let SiteKind::Moment(moment) = place.kind else { return };
+        self.flush(ctx);
         let (cta, warp) = (ctx.cta.get(), ctx.warp.get());
         let func = &self.grid.image.ir.funcs[place.func as usize];
         let at = (FuncId(place.func), func.places.get(place.at as usize).copied().unwrap_or_default());
@@ -179,7 +279,7 @@ impl Host<'_> {
             }
         };
         match moment {
-            Moment::Begin => self.begin(observer, cta),
+            Moment::Begin => self.begin(ctx, observer),
             Moment::Warp => sync(warp, mask, SyncKind::Warp),
             Moment::Exchange => sync(warp, mask, SyncKind::Exchange),
             Moment::Arrive => {
@@ -189,7 +289,7 @@ impl Host<'_> {
             }
             Moment::Complete => {
                 let (id, ..) = self.barrier(site);
-                self.observation.release();
+                self.release_observer(ctx);
                 let mut arrived = self.observation.arrived.borrow_mut();
                 // A region ends when all threads have arrived or ended.
                 let lanes = &arrived[..];
@@ -204,8 +304,9 @@ impl Host<'_> {
         }
     }
 
-    fn begin(&self, observer: &dyn Observer, cta: [u32; 3]) {
-        self.observation.release();
+    fn begin(&self, ctx: &WarpCtx, observer: &dyn Observer) {
+        let cta = ctx.cta.get();
+        self.release_observer(ctx);
         self.observation.arrived.borrow_mut().fill(0);
         let (base, warps) = (self.local.block.base(), self.observation.born.len() as u64);
         let each = self.local.block.len() as u64 / warps.max(1);

@@ -36,6 +36,8 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Refuse as usize] = refuse as *const () as usize;
         table[Helper::Observe as usize] = observe as *const () as usize;
         table[Helper::ObserveRow as usize] = observe_row as *const () as usize;
+        table[Helper::Loads as usize] = loads as *const () as usize;
+        table[Helper::Strays as usize] = strays as *const () as usize;
         table[Helper::Event as usize] = event as *const () as usize;
         table
     });
@@ -185,6 +187,25 @@ extern "C" fn observe_row(ctx: *mut WarpCtx, site: u32, mask: u32, first: u64, s
         // SAFETY: a buffer on the caller's stack of the size that the site says.
         let values = unsafe { stored(host, site, values) };
         host.observe(ctx, site as usize, mask, Addresses::Row(first, stride), values);
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) };
+}
+
+extern "C" fn loads(ctx: *mut WarpCtx) {
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        host.flush(ctx);
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) };
+}
+
+extern "C" fn strays(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [u64; LANES]) {
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        // SAFETY: a buffer on the caller's stack.
+        host.strays(ctx, site as usize, mask, unsafe { &*addresses });
         Ok(())
     };
     // SAFETY: generated code passes its own context.

@@ -117,6 +117,10 @@ impl Windows {
         let launch = grid.running().number();
         if std::mem::replace(&mut self.launch, launch) != launch {
             grid.running().watch(&self.ranges);
+            // What an observer need not see depends on the launch's arguments.
+            if grid.observer.is_some() {
+                self.memory = None;
+            }
         }
         // Only after registering: from there on, freeing memory empties the ranges.
         let memory = memory(grid);
@@ -154,6 +158,8 @@ impl Windows {
             end: Cell::new(0),
             yielder: Cell::new(0),
             counts: 0,
+            loads: Cell::new(0),
+            loads_end: 0,
             block: launch.shape.block,
             grid: launch.shape.grid,
             environment: [1, 2].map(|i| grid.environment(i)),

@@ -102,7 +102,7 @@ fn launch(code: &dyn CodeSource, setting: &Setting) -> Result<(), Ended> {
         seed: setting.seed,
         stack_limit: 0,
         count: false,
-        observe: false,
+        observe: None,
     };
     let (memory, pool) = (Memory::default(), rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap());
     let grid = Grid::new(&launch, &image, &memory, &|_| {}).unwrap();

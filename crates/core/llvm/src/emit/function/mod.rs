@@ -49,8 +49,8 @@ pub struct Options {
     pub stacks: bool,
     /// The code counts what it executes.
     pub count: bool,
-    /// The code reports accesses and synchronization to the launch's observer (`observe`).
-    pub observe: bool,
+    /// What the code reports to the launch's observer (`observe`).
+    pub observe: Option<margay_exec::Wishes>,
     /// The cluster shape, if there are clusters.
     pub cluster: Option<[u32; 3]>,
 }

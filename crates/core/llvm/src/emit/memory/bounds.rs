@@ -186,7 +186,7 @@ impl Emitter<'_> {
     }
 
     /// The range cached for a site: the lowest start of an access, and the number of possible starts.
-    fn cached(&mut self, site: usize) -> (Val, Val) {
+    pub(in crate::emit) fn cached(&mut self, site: usize) -> (Val, Val) {
         let sites = self.ctx_fixed(Elem::Ptr, at::SITES);
         let [low, limit] = [0, 8].map(|field| {
             let p = self.w.offset_const(&sites, site as u64 * 16 + field);
@@ -302,7 +302,7 @@ impl Emitter<'_> {
         self.w.join(&fast, mark);
     }
 
-    fn either(&mut self, a: Option<Val>, b: Val) -> Val {
+    pub(in crate::emit) fn either(&mut self, a: Option<Val>, b: Val) -> Val {
         match a {
             Some(a) => self.w.op("or", &a, &b),
             None => b,
@@ -310,7 +310,7 @@ impl Emitter<'_> {
     }
 
     /// Begins the code for the case that the condition holds for an active lane; returns the label after it.
-    fn unlikely(&mut self, bad: &Val, mask: Option<&Val>) -> (String, Mark) {
+    pub(in crate::emit) fn unlikely(&mut self, bad: &Val, mask: Option<&Val>) -> (String, Mark) {
         let bad = match (bad.ty.vector, self.lanes(mask)) {
             (true, Some(m)) => self.w.op("and", bad, &m),
             _ => bad.clone(),

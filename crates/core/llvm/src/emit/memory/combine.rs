@@ -78,7 +78,7 @@ impl Emitter<'_> {
     /// Finds the operations to combine, and prepares the table.
     pub fn begin_combining(&mut self) {
         let func = self.func;
-        if self.role != Role::Grid || self.options.lean || self.options.observe || !func.calls.is_empty() {
+        if self.role != Role::Grid || self.options.lean || self.options.observe.is_some() || !func.calls.is_empty() {
             return;
         }
         let found: Vec<(u32, Elem)> = func

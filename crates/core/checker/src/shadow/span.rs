@@ -1,0 +1,147 @@
+//! Accesses of a line's words in rows of lanes, or by all lanes at one address.
+
+use super::{
+    Cell, Record,
+    record::{JOINED, MOST_CTAS, pattern},
+};
+use crate::clock::Time;
+
+/// Spans of a line.
+pub(super) const SPANS: usize = 8;
+/// How lanes access the words of a span.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pattern {
+    /// All of its lanes access all of its words.
+    Same,
+    /// Word `k` of the line is accessed by lane `(k + phase) >> shift`.
+    Row {
+        /// The number of the line's first word in the row of lanes.
+        phase: i16,
+        /// Words of a lane, as a power of two.
+        shift: u8,
+    },
+}
+
+/// Accesses of words of a line by a warp, or by several warps of a CTA, by one instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// As in a [`Record`], but of no agent. In a joined span of a row no lane is encoded.
+    pub who: u32,
+    /// [`Pattern::Same`]: the lanes. In a joined span: the warps.
+    pub lanes: u32,
+    /// The time of the access, or a later one that no thread can distinguish from it.
+    pub time: Time,
+    /// The site.
+    pub site: u32,
+    /// The words; none in an empty span.
+    pub words: u32,
+    /// How lanes access them.
+    pub pattern: Pattern,
+}
+
+impl Span {
+    const NONE: Span = Span { who: 0, lanes: 0, time: 0, site: 0, words: 0, pattern: Pattern::Same };
+
+    /// The record of one of its words.
+    pub fn record(&self, word: u32) -> Record {
+        let Span { who, lanes, time, site, .. } = *self;
+        let (who, lanes) = match self.pattern {
+            Pattern::Same => (who, lanes),
+            Pattern::Row { phase, shift } => {
+                let lane = ((word as i32 + i32::from(phase)) >> shift) as u32 & 31;
+                if who & JOINED != 0 { (who | lane << 24, lanes) } else { (who, 1 << lane) }
+            }
+        };
+        Record::new((who, lanes), time, site, 0xf)
+    }
+
+    /// The CTA, in a launch with `warps` warps per CTA.
+    #[inline]
+    pub fn cta(&self, warps: u32) -> u32 {
+        if self.who & JOINED != 0 { self.who & (MOST_CTAS - 1) } else { self.who / warps }
+    }
+
+    /// Merges an access of the same words by the same instruction, by another warp or by other lanes; false if they cannot share
+    /// a span. As in [`Record::join`], nothing must have been released since.
+    #[inline]
+    pub fn join(&mut self, new: &Span, (cta, warp, warps): (u32, u32, u32)) -> bool {
+        if self.who == new.who {
+            self.lanes |= new.lanes;
+            return true;
+        }
+        let encoded = match self.pattern {
+            Pattern::Row { .. } => 0,
+            Pattern::Same => match pattern(new.lanes) {
+                Some(pattern) => pattern << 24,
+                None => return false,
+            },
+        };
+        if cta >= MOST_CTAS {
+            return false;
+        }
+        let joined = JOINED | encoded | cta;
+        if self.who == joined {
+            self.lanes |= 1 << warp;
+            return true;
+        }
+        if self.who & JOINED == 0 && self.lanes == new.lanes && self.who / warps == cta {
+            (self.who, self.lanes) = (joined, 1 << (self.who % warps) | 1 << warp);
+            return true;
+        }
+        false
+    }
+}
+
+/// The spans of a line; those that are not empty stand in front.
+#[derive(Clone, Copy)]
+pub struct Spans {
+    list: [Span; SPANS],
+    pub(super) count: u8,
+}
+
+impl Spans {
+    pub(super) const NONE: Spans = Spans { list: [Span::NONE; SPANS], count: 0 };
+
+    /// Those that are not empty.
+    #[inline(always)]
+    pub fn all(&mut self) -> &mut [Span] {
+        &mut self.list[..usize::from(self.count)]
+    }
+
+    /// Adds one; false if there is no room.
+    #[inline(always)]
+    pub fn push(&mut self, span: Span) -> bool {
+        let Some(free) = self.list.get_mut(usize::from(self.count)) else { return false };
+        *free = span;
+        self.count += 1;
+        true
+    }
+
+    /// Removes words from all spans.
+    #[inline(always)]
+    pub fn clear(&mut self, words: u32) {
+        let mut kept = 0;
+        for i in 0..usize::from(self.count) {
+            let mut span = self.list[i];
+            span.words &= !words;
+            if span.words != 0 {
+                self.list[kept] = span;
+                kept += 1;
+            }
+        }
+        self.count = kept as u8;
+    }
+
+    /// The records of a word; `None` if there are more than a cell holds.
+    pub(super) fn cell(&self, word: u32) -> Result<Cell, Vec<Record>> {
+        let here = self.list[..usize::from(self.count)].iter().filter(|s| s.words >> word & 1 == 1);
+        let mut cell = Cell::NONE;
+        for (i, span) in here.clone().enumerate() {
+            match cell.0.get_mut(i) {
+                Some(record) => *record = span.record(word),
+                None => return Err(here.map(|s| s.record(word)).collect()),
+            }
+        }
+        Ok(cell)
+    }
+}
