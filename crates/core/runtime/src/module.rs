@@ -37,6 +37,8 @@ pub struct LoadOptions {
     pub abi: Option<String>,
     /// The engine; `None` for the device's default.
     pub engine: Option<String>,
+    /// Whether kernels may write `.const` variables through pointers, as GPUs permit.
+    pub writable_constants: bool,
 }
 
 /// A loaded module.
@@ -94,7 +96,8 @@ impl Module {
             context.narrow();
         }
         let reach = if narrow { Reach::Low } else { Reach::Full };
-        let variables = Arc::new(Variables { context: context.clone(), reach, table: Mutex::default() });
+        let (writable_constants, table) = (options.writable_constants, Mutex::default());
+        let variables = Arc::new(Variables { context: context.clone(), reach, writable_constants, table });
         Module {
             context,
             options: options.clone(),
@@ -261,6 +264,7 @@ pub fn find_abi(name: &str) -> Result<&'static dyn abi::Abi, Error> {
 pub(crate) struct Variables {
     context: Arc<Context>,
     reach: Reach,
+    writable_constants: bool,
     table: Mutex<HashMap<Key, Entry>>,
 }
 
@@ -312,7 +316,8 @@ impl Variables {
             return Ok(address);
         }
         let memory = self.context.device().memory();
-        let kind = if global.space == Space::Const { Kind::Const } else { Kind::Variable };
+        let constant = Kind::Const { writable: self.writable_constants };
+        let kind = if global.space == Space::Const { constant } else { Kind::Variable };
         let address = image::allocate(memory, self.reach, kind, &global.name, (global.size, global.align.max(16)))?;
         table.insert(key, Entry { address, initialised: false, handles: 0 });
         Ok(address)

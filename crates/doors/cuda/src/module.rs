@@ -36,7 +36,7 @@ impl Module {
         let mut files: Vec<SourceText<'_>> =
             names.iter().zip(texts).map(|(name, text)| SourceText { name, text }).collect();
         files.extend(image::own_runtime(texts).map(|text| SourceText { name: "device runtime", text }));
-        let mut load = LoadOptions { engine: engine(), ..LoadOptions::default() };
+        let mut load = LoadOptions { engine: engine(), writable_constants: true, ..LoadOptions::default() };
         load.check.address_size = Some(64);
         match context.runtime.load(&files, &load) {
             // Its kernels could not be given any of the addresses that the driver hands out.

@@ -15,7 +15,7 @@ int __cudaGetKernel(void **, const void *), __cudaLaunchKernel(void *, dim3, dim
 int cudaMemcpyPeer(void *, int, const void *, int, size_t);
 int cudaMalloc(void **, size_t), cudaFree(void *), cudaMallocManaged(void **, size_t, unsigned), cudaMemcpy(void *, const void *, size_t, int);
 int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int), cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);
-int cudaGetSymbolSize(size_t *, const void *), cudaMemset(void *, int, size_t), cudaDeviceSynchronize(void), cudaGetDeviceCount(int *);
+int cudaGetSymbolSize(size_t *, const void *), cudaGetSymbolAddress(void **, const void *), cudaMemset(void *, int, size_t), cudaDeviceSynchronize(void), cudaGetDeviceCount(int *);
 int cudaGetLastError(void), cudaPeekAtLastError(void), cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *);
 int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int), cudaGetDeviceProperties(void *, int), cudaDeviceReset(void);
 int cudaPointerGetAttributes(void *, const void *), cudaFuncGetAttributes(void *, const void *), cudaStreamCreate(void **);
@@ -139,6 +139,15 @@ int main(void) {
     for (int i = 0; i < N; i++) CHECK(host[i] == 5u * i);
     OK(cudaMemcpyFromSymbol(&count, &calls, 4, 0, D2H));
     CHECK(count == N && *shared_word == N);
+
+    /* A kernel may write constants at the address that the program gives it; later kernels read what it wrote. */
+    unsigned *constants, written[2];
+    OK(cudaGetSymbolAddress((void **)&constants, factor));
+    __cudaPushCallConfiguration(grid, block, 0, 0);
+    scale_stub(constants + 1, 1);
+    OK(cudaMemcpyFromSymbol(written, factor, 8, 0, D2H));
+    CHECK(written[1] == 25);
+    OK(cudaMemcpyToSymbol(factor, values, 8, 0, H2D));
 
     OK(cudaMallocManaged((void **)&managed, sizeof host, 1));
     for (int i = 0; i < N; i++) managed[i] = 7;

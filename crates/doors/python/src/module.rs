@@ -50,7 +50,7 @@ impl Module {
         }
         let loaded = py.detach(|| {
             let sources: Vec<_> = texts.iter().map(|(name, text)| SourceText { name, text }).collect();
-            context.load(&sources, &LoadOptions { check, abi, engine })
+            context.load(&sources, &LoadOptions { check, abi, engine, ..LoadOptions::default() })
         });
         Ok(Module { device, module: Arc::new(loaded.map_err(|e| errors::raise(&e))?) })
     }

@@ -145,7 +145,7 @@ impl Simulated {
 impl Machine for Simulated {
     fn load(&mut self, text: &str) -> Result<(), String> {
         self.memory.clear();
-        let options = LoadOptions { check: Options::default(), abi: None, engine: Some("reference".into()) };
+        let options = LoadOptions { engine: Some("reference".into()), ..LoadOptions::default() };
         let module = self.context.load(&[SourceText { name: "case", text }], &options).map_err(|e| e.to_string())?;
         self.module = Some(module);
         Ok(())

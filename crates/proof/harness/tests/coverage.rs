@@ -24,7 +24,7 @@ fn rows_of(case: &Case, path: &Path, device: &std::sync::Arc<Device>) -> HashSet
     }
     let sources: Vec<SourceText<'_>> = texts.iter().map(|text| SourceText { name: "case", text }).collect();
     let check = Options { relocatable: case.relocatable, ..Options::default() };
-    let options = LoadOptions { check, abi: None, engine: None };
+    let options = LoadOptions { check, ..LoadOptions::default() };
     let Ok(module) = device.context().load(&sources, &options) else { return covered };
     for launch in &case.launches {
         let Ok(ir) = module.lower(Some(&launch.kernel)) else { continue };

@@ -13,8 +13,11 @@ pub enum Kind {
     ReadOnly,
     /// A `.global` variable of a module.
     Variable,
-    /// A `.const` variable of a module: device code may not write it.
-    Const,
+    /// A `.const` variable of a module. PTX defines no stores to it, but GPUs permit them at the addresses that the host gives kernels.
+    Const {
+        /// Whether device code may write it.
+        writable: bool,
+    },
     /// A launch's parameter block: device code may not write it.
     Param,
     /// Allocated by `malloc` in device code.
@@ -30,7 +33,7 @@ pub enum Kind {
 impl Kind {
     /// Whether device code may write there.
     pub const fn writable(self) -> bool {
-        !matches!(self, Kind::Const | Kind::Param | Kind::ReadOnly)
+        !matches!(self, Kind::Const { writable: false } | Kind::Param | Kind::ReadOnly)
     }
 }
 
@@ -106,7 +109,7 @@ pub(super) fn describe(
         Kind::Global => "allocation",
         Kind::ReadOnly => "read-only allocation",
         Kind::Variable => "variable",
-        Kind::Const => "constant variable",
+        Kind::Const { .. } => "constant variable",
         Kind::Param => "parameter block",
         Kind::Heap => "device-heap allocation",
         Kind::Shared => "shared window",

@@ -41,7 +41,7 @@ pub fn run(args: &ReplayArgs, style: Style) -> Result {
     let capture = Capture::read(&args.folder).map_err(Failure::usage)?;
     let context = device(Some(args.threads as usize))?.context();
     let sources: Vec<SourceText<'_>> = capture.modules.iter().map(|(name, text)| SourceText { name, text }).collect();
-    let mut options = LoadOptions { engine: args.engine.clone(), ..LoadOptions::default() };
+    let mut options = LoadOptions { engine: args.engine.clone(), writable_constants: true, ..LoadOptions::default() };
     // As for the driver, which loaded it.
     options.check.address_size = Some(64);
     let module = context.load(&sources, &options).map_err(|e| failure(e, style))?;

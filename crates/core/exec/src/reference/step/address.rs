@@ -386,9 +386,9 @@ pub fn in_space(ctx: &mut Ctx<'_>, space: MemSpace, address: u64, lane: usize) -
         MemSpace::Shared => own,
         MemSpace::SharedCluster => cluster,
         MemSpace::Local => local,
-        MemSpace::Const => kind == Some(Kind::Const),
+        MemSpace::Const => matches!(kind, Some(Kind::Const { .. })),
         MemSpace::KernelParam => kind == Some(Kind::Param),
-        MemSpace::Global => !cluster && !all && kind != Some(Kind::Const),
+        MemSpace::Global => !cluster && !all && !matches!(kind, Some(Kind::Const { .. })),
         MemSpace::Generic => true,
     }
 }
