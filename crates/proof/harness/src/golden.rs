@@ -8,7 +8,7 @@ use crate::{
     case::{Case, Launch, Value},
     run::{Buffers, Named, Store},
 };
-use margay::{Options, SourceText, npy::Array};
+use margay::{SourceText, npy::Array};
 use margay_runtime::{Buffer, Context, LaunchConfig, LoadOptions, Module};
 use std::{collections::HashMap, fmt::Write, path::Path, sync::Arc};
 

@@ -8,7 +8,7 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use margay::findings::{Files, Item, cuda, human};
-use margay::{Context, Device, DeviceOptions, Error, LaunchConfig, LaunchShape, LoadOptions, Options, SourceText};
+use margay::{Context, Device, DeviceOptions, Error, LaunchConfig, LaunchShape, LoadOptions, SourceText};
 use margay_checker::{Checker, Finding, What};
 use margay_exec::Stop;
 use margay_ir::{FuncId, SourcePlace};
@@ -160,7 +160,7 @@ fn load(path: &Path, engine: &str) -> Result<(Arc<Context>, Module), Failed> {
     let limits = margay::Limits { instructions: Some(50_000_000), ..margay::Limits::default() };
     context.set_limits(limits);
     let name = ptx.display().to_string();
-    let options = LoadOptions { check: Options::default(), abi: None, engine: Some(engine.into()) };
+    let options = LoadOptions { engine: Some(engine.into()), ..LoadOptions::default() };
     let module = context.load(&[SourceText { name: &name, text: &text }], &options).map_err(|e| e.to_string())?;
     Ok((context, module))
 }

@@ -27,8 +27,12 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     let wanted = results::Wanted::parse(args)?;
     let context = device(args.threads)?.context();
     set_limits(&context, args);
-    let load_options =
-        LoadOptions { check: options(&args.verdict)?, abi: args.abi.clone(), engine: args.engine.clone(), ..LoadOptions::default() };
+    let load_options = LoadOptions {
+        check: options(&args.verdict)?,
+        abi: args.abi.clone(),
+        engine: args.engine.clone(),
+        ..LoadOptions::default()
+    };
     let trace = args.trace.as_ref().map(|_| Trace::new());
     let started = Instant::now();
     let module = load(&context, &args.files, &load_options, style)?;
