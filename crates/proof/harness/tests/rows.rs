@@ -4,7 +4,7 @@
 //! fault is acceptable, since all addresses are zero. `tests/unsupported.txt` lists what does not run yet, by prefix of
 //! the mnemonic; the list may only shrink.
 
-use margay::{LaunchConfig, Limits, LoadOptions, Options, SourceText, Stop};
+use margay::{LaunchConfig, Limits, LoadOptions, SourceText, Stop};
 use margay_harness::{parallel, root};
 use margay_isa::{Effect, Opcode, Target, Variant, Version, sample};
 use margay_runtime::{Context, Device, Error};
@@ -27,7 +27,7 @@ fn place(v: &Variant) -> Option<(Version, Target)> {
 
 /// Why the instruction does not run; `None` if it does, or if the check rejects the sample.
 fn attempt(context: &Arc<Context>, text: &str) -> Option<String> {
-    let options = LoadOptions { check: Options::default(), abi: None, engine: None };
+    let options = LoadOptions::default();
     let module = context.load(&[SourceText { name: "row", text }], &options).ok()?;
     let stopped = |e: Error| match e {
         Error::Stopped(report) => match &report.stop {
