@@ -1,4 +1,4 @@
-//! Work that device code queues: launches (dynamic parallelism), copies and fills. A grid collects it; the runtime performs it when the
+//! Work that device code queues: launches of kernels (dynamic parallelism) and graphs, copies and fills. A grid collects it; the runtime performs it when the
 //! grid has ended (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism"; headers `cuda_device_runtime_api.h`).
 //!
 //! No grid can wait for what it has queued, so performing it later is one of the orders that the guide allows. What is queued to one
@@ -16,6 +16,16 @@ use std::{
 const HEADER: u64 = 64;
 /// `cudaStreamTailLaunch`
 const TAIL: u64 = 3;
+
+/// The streams to which graphs are launched.
+mod graph_stream {
+    /// `cudaStreamGraphTailLaunch`
+    pub const TAIL: u64 = 1 << 56;
+    /// `cudaStreamGraphFireAndForget`
+    pub const INDEPENDENT: u64 = 2 << 56;
+    /// `cudaStreamGraphFireAndForgetAsSibling`
+    pub const SIBLING: u64 = 3 << 56;
+}
 
 /// Error codes (`cudaError_t`).
 mod error {
@@ -46,6 +56,13 @@ pub enum Work {
         byte: u8,
         /// Size in bytes.
         bytes: u64,
+    },
+    /// Launches an executable graph of the program.
+    Graph {
+        /// Its handle.
+        graph: u64,
+        /// Whether it begins after the graph of the launching grid has ended, with all that it has launched.
+        tail: bool,
     },
 }
 
@@ -138,6 +155,23 @@ pub(crate) fn launch(grid: &Grid<'_>, params: u64, stream: u64, thread: Freer) -
         grid.queued.lists().errors.insert(thread, code);
     }
     code
+}
+
+/// Queues the launch of a graph, which only grids of a graph may do (CUDA C++ Programming Guide, "Device Graph Launch"). Returns the error
+/// code, which also becomes the thread's last error.
+pub(crate) fn launch_graph(grid: &Grid<'_>, graph: u64, stream: u64, thread: Freer) -> u64 {
+    let tail = match stream {
+        graph_stream::TAIL => Some(true),
+        graph_stream::INDEPENDENT | graph_stream::SIBLING => Some(false),
+        _ => None,
+    };
+    match tail.filter(|_| grid.launch.graph != 0) {
+        Some(tail) => grid.queued.push(Work::Graph { graph, tail }, stream),
+        None => {
+            grid.queued.lists().errors.insert(thread, error::INVALID_VALUE);
+            error::INVALID_VALUE
+        }
+    }
 }
 
 fn read(grid: &Grid<'_>, params: u64) -> Result<Launch, u64> {

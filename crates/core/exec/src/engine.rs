@@ -108,6 +108,8 @@ pub struct Launch {
     pub count: bool,
     /// What an observer wants to be told of, if there is one.
     pub observe: Option<Wishes>,
+    /// `%current_graph_exec`: the handle of the executable graph that the launch is part of; 0 if there is none.
+    pub graph: u64,
 }
 
 /// The state that all CTAs of a launch share.

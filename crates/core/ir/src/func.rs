@@ -71,13 +71,15 @@ pub enum Builtin {
     Copy,
     /// `uint32 __margay_fill(void *to, uint32 byte, uint64 bytes, uint64 stream)`: queues a fill.
     Fill,
+    /// `uint32 __margay_launch_graph(void *graph, uint64 stream)`: queues a launch of an executable graph.
+    LaunchGraph,
     /// `uint32 __margay_last_error(uint32 keep)`: the last error of the calling thread, which is cleared unless `keep`.
     LastError,
 }
 
 impl Builtin {
     /// All of them.
-    pub const ALL: [Builtin; 9] = [
+    pub const ALL: [Builtin; 10] = [
         Builtin::Vprintf,
         Builtin::Malloc,
         Builtin::Free,
@@ -86,6 +88,7 @@ impl Builtin {
         Builtin::Launch,
         Builtin::Copy,
         Builtin::Fill,
+        Builtin::LaunchGraph,
         Builtin::LastError,
     ];
 
@@ -100,6 +103,7 @@ impl Builtin {
             "__margay_launch" => Builtin::Launch,
             "__margay_copy" => Builtin::Copy,
             "__margay_fill" => Builtin::Fill,
+            "__margay_launch_graph" => Builtin::LaunchGraph,
             "__margay_last_error" => Builtin::LastError,
             _ => return None,
         })

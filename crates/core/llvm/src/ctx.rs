@@ -49,6 +49,8 @@ pub struct WarpCtx {
     pub yielder: Cell<u64>,
     /// Address of the counters, for code compiled to count.
     pub counts: u64,
+    /// `%current_graph_exec`
+    pub graph: u64,
     /// Where the next load is noted for the launch's observer ([`margay_exec::RowLoad`]), and the end of the buffer.
     pub loads: Cell<u64>,
     pub loads_end: u64,
@@ -108,6 +110,7 @@ pub mod at {
     pub const COUNTS: u64 = offset_of!(WarpCtx, counts) as u64;
     pub const LOADS: u64 = offset_of!(WarpCtx, loads) as u64;
     pub const LOADS_END: u64 = offset_of!(WarpCtx, loads_end) as u64;
+    pub const GRAPH: u64 = offset_of!(WarpCtx, graph) as u64;
     pub const BLOCK: u64 = offset_of!(WarpCtx, block) as u64;
     pub const GRID: u64 = offset_of!(WarpCtx, grid) as u64;
     pub const ENVIRONMENT: u64 = offset_of!(WarpCtx, environment) as u64;
@@ -141,6 +144,7 @@ pub mod at {
                 | FIRST
                 | END
                 | COUNTS
+                | GRAPH
                 | LOADS_END
                 | DYNAMIC_SHARED
         ) || offset >= BLOCK && offset < CTA

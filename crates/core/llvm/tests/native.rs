@@ -6,7 +6,6 @@
 //! and in a part of one, and with operands that are the same in all lanes, which take other paths. `MARGAY_NATIVE` asks for
 //! another number of mnemonics of each form.
 
-use margay_check::Options;
 use margay_exec::{Effort, Reference, matrix, sem};
 use margay_isa::{Effect, Opcode, Role, Shape, Target, Type, Variant, Version, Word, sample};
 use margay_llvm::SimdEngine;
@@ -189,7 +188,7 @@ fn run(
     input: &[u8],
     rows: usize,
 ) -> Result<Vec<u8>, String> {
-    let options = LoadOptions { check: Options::default(), abi: None, engine: Some(engine.into()) };
+    let options = LoadOptions { engine: Some(engine.into()), ..LoadOptions::default() };
     let module = context.load(&[SourceText { name: "row", text }], &options).map_err(|e| format!("{e}"))?;
     let kernel = module.kernel("k").map_err(|e| format!("{e}"))?;
     let from = context.buffer(input.len() as u64).map_err(|e| format!("{e}"))?;

@@ -27,6 +27,8 @@ pub struct LaunchConfig<'a> {
     pub counts: Option<&'a Counts>,
     /// Receives every access; the launch runs on one host thread.
     pub observer: Option<&'a dyn Observer>,
+    /// The handle of the executable graph that the launch is part of; 0 if there is none.
+    pub graph: u64,
 }
 
 impl LaunchConfig<'static> {
@@ -46,6 +48,7 @@ impl LaunchConfig<'static> {
             spans: None,
             counts: None,
             observer: None,
+            graph: 0,
         }
     }
 }
@@ -175,5 +178,6 @@ pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8])
         stack_limit: limits.stack,
         count: config.counts.is_some(),
         observe: config.observer.map(|o| o.wishes()),
+        graph: config.graph,
     })
 }

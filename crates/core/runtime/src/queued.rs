@@ -6,18 +6,24 @@ use margay_exec::device::Work;
 /// How deep launches may nest; the tail stream's do not count (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism", "Limits").
 const DEPTH: u32 = 24;
 
-/// Launches a kernel with a configuration and a parameter block.
-pub type Launcher<'l> = dyn FnMut(&Kernel, LaunchConfig<'static>, &[u8]) -> Result<LaunchStats, Error> + 'l;
+/// Launches what grids have queued.
+pub trait Launcher {
+    /// Launches a kernel with a configuration and a parameter block.
+    fn launch(&mut self, kernel: &Kernel, config: LaunchConfig<'static>, params: &[u8]) -> Result<LaunchStats, Error>;
+
+    /// Launches an executable graph by its handle, if `tail` when the graph that launches it has ended.
+    fn launch_graph(&mut self, graph: u64, tail: bool) -> Result<(), Error>;
+}
 
 impl Module {
     /// Performs what the grid of `parent` has queued, and what is queued by that, as if by one stream: a grid, then its work in the
-    /// order of the calls, then the work of its tail stream. `launch` launches each grid.
+    /// order of the calls, then the work of its tail stream. `launcher` launches each grid.
     pub fn perform(
         &self,
         parent: &Kernel,
         queued: (Vec<Work>, Vec<Work>),
         cancel: Option<&Cancel>,
-        launch: &mut Launcher<'_>,
+        launcher: &mut dyn Launcher,
     ) -> Result<(), Error> {
         let mut next: Vec<(Kernel, u32, Work)> = Vec::new();
         let add = |next: &mut Vec<_>, parent: &Kernel, depth: u32, (work, tail): (Vec<Work>, Vec<Work>)| {
@@ -38,6 +44,10 @@ impl Module {
                     memory.fill(to, &[byte], bytes).map_err(outside)?;
                     continue;
                 }
+                Work::Graph { graph, tail } => {
+                    launcher.launch_graph(graph, tail)?;
+                    continue;
+                }
                 Work::Launch(grid) => grid,
             };
             let kernel = self.kernel(&parent.image().ir.func(grid.kernel).name)?;
@@ -48,7 +58,7 @@ impl Module {
                 )));
             }
             let config = LaunchConfig { cancel: cancel.cloned(), ..LaunchConfig::of(grid.shape) };
-            let mut stats = launch(&kernel, config, &grid.params)?;
+            let mut stats = launcher.launch(&kernel, config, &grid.params)?;
             let queued = std::mem::take(&mut stats.queued);
             add(&mut next, &kernel, depth, queued);
         }

@@ -276,6 +276,7 @@ fn shapes_tell_what_code_depends_on() {
         stack_limit: 0,
         count: false,
         observe: None,
+        graph: 0,
     };
     assert_eq!(
         CodeShape::of(&launch),

@@ -7,6 +7,7 @@ use crate::{
     context::Context,
     driver::driver,
     function::Function,
+    graph,
     handle::Handle,
     order,
     raw::{Host, In},
@@ -16,7 +17,7 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::LaunchShape;
-use margay_runtime::{Error, Kernel, LaunchConfig, LaunchStats};
+use margay_runtime::{Error, Kernel, LaunchConfig, LaunchStats, Launcher};
 use std::sync::Arc;
 
 /// A launch with its arguments.
@@ -86,12 +87,12 @@ impl Launch {
     /// Runs the kernel. A failure becomes the context's sticky error, which later calls return.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let kernel = self.function.kernel()?;
-        let config = LaunchConfig { cancel: Some(context.cancel.clone()), ..LaunchConfig::of(self.shape) };
+        let (cancel, graph) = (Some(context.cancel.clone()), graph::current());
+        let config = LaunchConfig { cancel, graph, ..LaunchConfig::of(self.shape) };
         crate::capture::launch(&self.function, kernel, context, &config, &self.params);
         let ended = watched(context, kernel, config, &self.params).and_then(|mut stats| {
             let (queued, cancel) = (std::mem::take(&mut stats.queued), Some(&context.cancel));
-            let mut child = |kernel: &Kernel, config, params: &[u8]| watched(context, kernel, config, params);
-            self.function.module.loaded.perform(kernel, queued, cancel, &mut child)?;
+            self.function.module.loaded.perform(kernel, queued, cancel, &mut Children { context })?;
             Ok(stats)
         });
         match ended {
@@ -106,6 +107,21 @@ impl Launch {
                 code => Err(code),
             },
         }
+    }
+}
+
+/// Launches what device code launches.
+struct Children<'c> {
+    context: &'c Context,
+}
+
+impl Launcher for Children<'_> {
+    fn launch(&mut self, kernel: &Kernel, config: LaunchConfig<'static>, params: &[u8]) -> Result<LaunchStats, Error> {
+        watched(self.context, kernel, config, params)
+    }
+
+    fn launch_graph(&mut self, graph: u64, tail: bool) -> Result<(), Error> {
+        graph::launch_later(graph, tail).map_err(Error::BadLaunch)
     }
 }
 

@@ -1,5 +1,5 @@
 /* Device code that calls the CUDA device runtime without being linked with it: launches (CUDA C++ Programming Guide, "CUDA Dynamic
-   Parallelism") and cooperative groups. Results follow from the guide. */
+   Parallelism"), graphs and cooperative groups. Results follow from the guide. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,8 @@ int cuInit(unsigned), cuDevicePrimaryCtxRetain(H *, int), cuCtxSetCurrent(H), cu
 int cuMemAlloc_v2(Ptr *, size_t), cuMemcpyDtoH_v2(void *, Ptr, size_t), cuMemsetD32_v2(Ptr, unsigned, size_t);
 int cuModuleLoadData(H *, const void *), cuModuleGetFunction(H *, H, const char *);
 int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **);
+int cuStreamCreate(H *, unsigned), cuStreamBeginCapture_v2(H, int), cuStreamEndCapture(H, H *), cuStreamSynchronize(H);
+int cuGraphInstantiateWithFlags(H *, H, unsigned long long), cuGraphLaunch(H, H);
 int cuLaunchCooperativeKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **);
 
 static int failures;
@@ -71,6 +73,75 @@ static const char ptx[] =
     "ld.volatile.global.u32 %v, [%d]; mov.u32 %c, %ctaid.x; mov.u32 %n, %ntid.x; mov.u32 %t, %tid.x;\n"
     "mad.lo.u32 %i, %c, %n, %t; mad.wide.u32 %o, %i, 4, %d; st.global.u32 [%o+4], %v; ret; }\n";
 
+/* Kernels of graphs that launch graphs (CUDA C++ Programming Guide, "Device Graph Launch"). */
+static const char graphs[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".extern .func (.param .b32 r) cudaGraphLaunch(.param .b64 graph, .param .b64 stream);\n"
+    ".visible .entry append(.param .u64 to, .param .u32 value) {\n"
+    ".reg .b32 %n, %v; .reg .b64 %d, %o; ld.param.u64 %d, [to]; ld.param.u32 %v, [value];\n"
+    "atom.global.add.u32 %n, [%d], 1; mad.wide.u32 %o, %n, 4, %d; st.global.u32 [%o+4], %v; ret; }\n"
+    ".visible .entry start(.param .u64 to, .param .u64 last, .param .u64 other) {\n"
+    ".reg .b32 %n, %e; .reg .b64 %d, %o, %g; .param .b64 g; .param .b64 s; .param .b32 code; ld.param.u64 %d, [to];\n"
+    "ld.param.u64 %g, [last]; st.param.b64 [g], %g; st.param.b64 [s], 0x0100000000000000; call (code), cudaGraphLaunch, (g, s);\n"
+    "ld.param.b32 %e, [code]; st.global.u32 [%d+60], %e;\n"
+    "ld.param.u64 %g, [other]; st.param.b64 [g], %g; st.param.b64 [s], 0x0200000000000000; call (code), cudaGraphLaunch, (g, s);\n"
+    "ld.param.b32 %e, [code]; st.global.u32 [%d+64], %e;\n"
+    "st.param.b64 [s], 0; call (code), cudaGraphLaunch, (g, s); ld.param.b32 %e, [code]; st.global.u32 [%d+68], %e;\n"
+    "atom.global.add.u32 %n, [%d], 1; mad.wide.u32 %o, %n, 4, %d; st.global.u32 [%o+4], 1; ret; }\n"
+    ".visible .entry again(.param .u64 to) {\n" /* the graph of this kernel launches itself until it has run five times */
+    ".reg .pred %p; .reg .b32 %n; .reg .b64 %d, %g; .param .b64 g; .param .b64 s; .param .b32 code; ld.param.u64 %d, [to];\n"
+    "atom.global.add.u32 %n, [%d], 1; setp.ge.u32 %p, %n, 4; @%p ret;\n"
+    "mov.u64 %g, %current_graph_exec; st.param.b64 [g], %g; st.param.b64 [s], 0x0100000000000000;\n"
+    "call (code), cudaGraphLaunch, (g, s); ret; }\n";
+
+/* A graph of one kernel, or of two in this order, that device code may launch. */
+static H graph_of(H stream, H kernel, void **params, H second, void **its_params)
+{
+    const unsigned long long device_launch = 4;
+    H graph, exec;
+    OK(cuStreamBeginCapture_v2(stream, 0));
+    OK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, 0));
+    if (second)
+        OK(cuLaunchKernel(second, 1, 1, 1, 1, 1, 1, 0, stream, its_params, 0));
+    OK(cuStreamEndCapture(stream, &graph));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, device_launch));
+    return exec;
+}
+
+static void kernels_launch_graphs(Ptr to)
+{
+    H module, stream, append, start, again, last, other, first;
+    unsigned got[32], two = 2, seven = 7, nine = 9;
+    void *with_two[] = { &to, &two }, *with_seven[] = { &to, &seven }, *with_nine[] = { &to, &nine }, *starting[] = { &to, &last, &other };
+    OK(cuModuleLoadData(&module, graphs));
+    OK(cuModuleGetFunction(&append, module, "append"));
+    OK(cuModuleGetFunction(&start, module, "start"));
+    OK(cuModuleGetFunction(&again, module, "again"));
+    OK(cuStreamCreate(&stream, 0));
+    last = graph_of(stream, append, with_nine, 0, 0);
+    other = graph_of(stream, append, with_seven, 0, 0);
+    first = graph_of(stream, start, starting, append, with_two);
+    OK(cuMemsetD32_v2(to, 0, 129));
+    OK(cuGraphLaunch(first, stream));
+    OK(cuStreamSynchronize(stream));
+    OK(cuMemcpyDtoH_v2(got, to, sizeof got));
+    /* The tail launch comes after the graph and all that it launches, which may run in any order beside the second kernel. */
+    CHECK(got[0] == 4 && got[1] + got[2] + got[3] == 1 + 2 + 7 && got[4] == 9);
+    CHECK(got[15] == 0 && got[16] == 0 && got[17] != 0); /* the null stream takes no graphs */
+
+    OK(cuMemsetD32_v2(to, 0, 129));
+    OK(cuLaunchKernel(start, 1, 1, 1, 1, 1, 1, 0, stream, starting, 0)); /* not part of a graph */
+    OK(cuStreamSynchronize(stream));
+    OK(cuMemcpyDtoH_v2(got, to, sizeof got));
+    CHECK(got[0] == 1 && got[15] != 0 && got[16] != 0);
+
+    OK(cuMemsetD32_v2(to, 0, 129));
+    OK(cuGraphLaunch(graph_of(stream, again, with_two, 0, 0), stream));
+    OK(cuStreamSynchronize(stream));
+    OK(cuMemcpyDtoH_v2(got, to, sizeof got));
+    CHECK(got[0] == 5);
+}
+
 int main(int argc, char **argv)
 {
     H context, module, kernel;
@@ -103,6 +174,7 @@ int main(int argc, char **argv)
     OK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
     OK(cuMemcpyDtoH_v2(got, to, sizeof got));
     CHECK(got[0] == 21);
+    kernels_launch_graphs(to);
     if (argc > 1 && !strcmp(argv[1], "careless")) {
         OK(cuModuleGetFunction(&kernel, module, "careless"));
         OK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));

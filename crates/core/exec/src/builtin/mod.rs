@@ -89,6 +89,9 @@ pub fn call(
                 results[i] = grid.queued.push(work, arg(3, i));
             }
         }
+        Builtin::LaunchGraph => {
+            lanes().for_each(|i| results[i] = device::launch_graph(grid, arg(0, i), arg(1, i), thread(i)));
+        }
         Builtin::LastError => lanes().for_each(|i| results[i] = grid.queued.last_error(thread(i), arg(0, i) != 0)),
     }
     Ok(results)

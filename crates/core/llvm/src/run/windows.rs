@@ -158,6 +158,7 @@ impl Windows {
             end: Cell::new(0),
             yielder: Cell::new(0),
             counts: 0,
+            graph: launch.graph,
             loads: Cell::new(0),
             loads_end: 0,
             block: launch.shape.block,

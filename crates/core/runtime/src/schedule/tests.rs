@@ -103,6 +103,7 @@ fn launch(code: &dyn CodeSource, setting: &Setting) -> Result<(), Ended> {
         stack_limit: 0,
         count: false,
         observe: None,
+        graph: 0,
     };
     let (memory, pool) = (Memory::default(), rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap());
     let grid = Grid::new(&launch, &image, &memory, &|_| {}).unwrap();

@@ -1,6 +1,6 @@
 //! Functions on graphs, edges and executable graphs.
 
-use super::{Exec, Graph, NodeRef};
+use super::{Exec, Graph, NodeRef, device};
 use crate::{
     api::api,
     code::{Code, Outcome},
@@ -240,7 +240,7 @@ api! {
         // A launch that finds memory of an earlier one still there is an error of the call.
         let piece = order::submitted(&stream_ref, || "a graph".into());
         let allocates = exec.allocates();
-        let run = move |context: &_| order::perform(piece, || exec.launch(context));
+        let run = move |context: &_| order::perform(piece, || device::launch(of, exec.clone(), context));
         if allocates {
             return stream_ref.work(run);
         }

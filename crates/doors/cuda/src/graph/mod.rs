@@ -3,6 +3,7 @@
 
 mod capture;
 mod conditional;
+mod device;
 mod dot;
 mod functions;
 mod memory;
@@ -12,6 +13,7 @@ mod params;
 
 pub use capture::{Capture, CapturedAt};
 pub use conditional::{Branch, Condition, Conditional};
+pub use device::{current, launch_later};
 pub use memory::{GraphMemories, GraphMemory};
 pub use object::UserObject;
 
@@ -22,7 +24,7 @@ pub const LISTS: [&[crate::api::Entry]; 6] =
 use crate::{
     code::{Code, Outcome},
     context::Context,
-    driver::{Driver, current, driver},
+    driver::{self, Driver, driver},
     handle::Handle,
     work::Work,
 };
@@ -268,8 +270,8 @@ impl Exec {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Launches the graph: resets its conditions and runs it.
-    pub fn launch(&self, context: &Arc<Context>) -> Outcome {
+    /// Resets the graph's conditions and runs it.
+    fn launch(&self, context: &Arc<Context>) -> Outcome {
         if self.flags & AUTO_FREE != 0 {
             self.steps().iter().for_each(|step| {
                 if let Work::Alloc(memory) = &step.work {
@@ -308,7 +310,7 @@ impl Exec {
     /// Changes the step of a node, here or in a child graph.
     fn with_step(&self, node: Handle<NodeRef>, change: impl FnOnce(&mut Step)) -> Outcome {
         // Launches that are queued stay as they are.
-        current()?.settle();
+        driver::current()?.settle();
         if let Some(step) = self.steps().iter_mut().find(|s| s.node == node) {
             change(step);
             return Ok(());
@@ -329,7 +331,7 @@ impl Exec {
         const SUCCESS: u32 = 0;
         const TOPOLOGY_CHANGED: u32 = 2;
         const NODE_TYPE_CHANGED: u32 = 3;
-        current()?.settle();
+        driver::current()?.settle();
         let new = Step::of(graph)?;
         let mut steps = self.steps();
         if new.len() != steps.len() || new.iter().zip(steps.iter()).any(|(n, s)| n.after != s.after) {

@@ -8,7 +8,8 @@ const LAUNCH: &str = include_str!("devrt_launch.ptx");
 /// A function that only the device runtime defines.
 const DEFINITION: &str = ".func (.param .b64 func_retval0) cudaCGGetIntrinsicHandle(";
 /// Beginnings of the names of the device runtime's functions; NVIDIA's assembler knows `cudaGraphSetConditional` without it.
-const CALLS: [&str; 4] = ["cudaGraphSetConditional", "cudaCG", "__cudaCDP2", "cudaGetParameterBuffer"];
+const CALLS: [&str; 5] =
+    ["cudaGraphSetConditional", "cudaGraphLaunch", "cudaCG", "__cudaCDP2", "cudaGetParameterBuffer"];
 /// Number of entries of `margay_attributes`.
 const ATTRIBUTES: u32 = 160;
 /// `margay_errors`: the errors that our device runtime knows (CUDA Runtime API, `cudaError_t`).

@@ -64,6 +64,7 @@ fn value(ctx: &Ctx<'_>, special: Special, c: Component) -> [u64; LANES] {
         Special::ClockHi | Special::GlobalTimerHi => clock >> 32,
         Special::Clock64 | Special::GlobalTimer => clock,
         Special::TotalSmemSize | Special::AggrSmemSize => shared,
+        Special::CurrentGraphExec => launch.graph,
         Special::EnvReg(index) => ctx.grid.environment(index).into(),
         Special::DynamicSmemSize => launch.shape.shared.into(),
         // The reserved part of shared memory comes first.
@@ -71,7 +72,6 @@ fn value(ctx: &Ctx<'_>, special: Special, c: Component) -> [u64; LANES] {
         Special::ReservedSmemOffsetBegin
         | Special::ReservedSmemOffset0
         | Special::ReservedSmemOffset1
-        | Special::CurrentGraphExec
         | Special::Pm(_)
         | Special::Pm64(_) => 0,
     };

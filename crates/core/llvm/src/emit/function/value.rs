@@ -184,15 +184,14 @@ impl Emitter<'_> {
             GridId => int(Elem::I64, 1),
             ClusterId | NclusterId | ClusterCtaid | ClusterCtarank | IsExplicitCluster | ClusterNctaid
             | ClusterNctarank => self.cluster_special(s, c)?,
+            CurrentGraphExec => self.ctx_value(Elem::I64, at::GRAPH),
             EnvReg(1) => self.ctx_value(Elem::I32, at::ENVIRONMENT),
             EnvReg(2) => self.ctx_value(Elem::I32, at::ENVIRONMENT + 4),
             EnvReg(_) | Pm(_) | Pm64(_) => int(elem_of(s.info().ty), 0),
             ReservedSmemOffsetEnd | ReservedSmemOffsetCap => {
                 int(elem_of(s.info().ty), margay_exec::RESERVED_SHARED.into())
             }
-            ReservedSmemOffsetBegin | ReservedSmemOffset0 | ReservedSmemOffset1 | CurrentGraphExec => {
-                int(elem_of(s.info().ty), 0)
-            }
+            ReservedSmemOffsetBegin | ReservedSmemOffset0 | ReservedSmemOffset1 => int(elem_of(s.info().ty), 0),
             DynamicSmemSize => self.ctx_value(Elem::I32, at::DYNAMIC_SHARED),
             TotalSmemSize | AggrSmemSize => {
                 let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
