@@ -106,7 +106,8 @@ fn export(context: &Context, address: DevicePtr, what: What) -> Result<Shareable
     }
     if !allocation.block.has_own_pages() {
         crate::api::say(
-            "margay: allocations below 4096 bytes cannot be shared with other processes if a program has thousands of them",
+            "margay: an allocation below 4096 bytes cannot be shared with other processes if the program has tens of thousands of them; \
+             allocate at least 4096 bytes",
         );
         return Err(Code::NOT_SUPPORTED);
     }

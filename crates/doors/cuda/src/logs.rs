@@ -14,11 +14,12 @@ use std::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    thread,
 };
 
 /// The documented size of the log in bytes.
 const MOST: usize = 25_600;
+/// Messages that wait for a call that fails.
+const MOST_PENDING: usize = 64;
 /// The first line if older messages are missing.
 const TRUNCATED: &str = "margay: older messages were dropped\n";
 
@@ -31,8 +32,8 @@ struct Logs {
     messages: VecDeque<String>,
     /// Number of messages that were dropped before them.
     dropped: u32,
-    /// Messages of margay's threads that callbacks have not seen yet.
-    pending: Vec<String>,
+    /// Messages that callbacks have not seen yet.
+    pending: VecDeque<String>,
     /// Whether the process exits: what a callback uses may be gone.
     closed: bool,
 }
@@ -43,7 +44,7 @@ fn logs() -> MutexGuard<'static, Logs> {
         handle: 0,
         messages: VecDeque::new(),
         dropped: 0,
-        pending: Vec::new(),
+        pending: VecDeque::new(),
         closed: false,
     });
     LOGS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -52,8 +53,8 @@ fn logs() -> MutexGuard<'static, Logs> {
 /// Whether there are pending messages.
 static PENDING: AtomicBool = AtomicBool::new(false);
 
-/// Stores a message, and passes it to the callbacks: at once in a thread of the program, else with the error that the program gets
-/// ([`deliver`]), since programs relate messages to the calls of the same thread.
+/// Stores a message. Callbacks get it with the error that the program gets ([`deliver`]): programs relate messages to the call that fails,
+/// in its thread, while a kernel's fault may precede that call, in whichever thread ran the launch.
 pub fn log(message: &str) {
     let message = message.trim_end();
     let mut logs = logs();
@@ -66,12 +67,11 @@ pub fn log(message: &str) {
     if logs.callbacks.is_empty() || logs.closed {
         return;
     }
-    logs.pending.push(message.into());
-    PENDING.store(true, Relaxed);
-    drop(logs);
-    if !thread::current().name().is_some_and(|name| name.starts_with("margay-")) {
-        deliver();
+    if logs.pending.len() == MOST_PENDING {
+        logs.pending.pop_front();
     }
+    logs.pending.push_back(message.into());
+    PENDING.store(true, Relaxed);
 }
 
 /// Passes pending messages to the callbacks, in the thread of a call that fails.

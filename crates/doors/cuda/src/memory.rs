@@ -11,6 +11,7 @@ use crate::{
     driver::{current, driver},
     graph::GraphMemory,
     handle::Handle,
+    pages::PAGE,
     pool::{Pool, Source},
     raw::{Host, In, Out},
     room,
@@ -19,12 +20,17 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::mem::Kind;
+use std::sync::OnceLock;
 
 /// A device address.
 pub type DevicePtr = u64;
 
-/// Up to so many allocations, small ones get pages of their own too.
-const FEW: usize = 4096;
+/// Up to so many allocations, small ones get pages of their own too. Each then takes two pages of the host's memory; together, they take at
+/// most a 32nd of what the device has.
+fn few() -> usize {
+    static FEW: OnceLock<usize> = OnceLock::new();
+    *FEW.get_or_init(|| (total_memory() / 32 / (2 * PAGE as u64)).max(4096) as usize)
+}
 
 /// Alignment of an allocation. `cuMemAlloc` guarantees 256 bytes; GPUs map large allocations in large pages, and some
 /// programs rely on page-aligned addresses.
@@ -63,7 +69,7 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
             return Err(Code::OUT_OF_MEMORY);
         }
     }
-    let few = context.memory().len() < FEW;
+    let few = context.memory().len() < few();
     let alignment = alignment(bytes, owner, few);
     let made = context.device_memory().alloc_as(accessible(bytes, alignment) as u64, alignment, Kind::Global, "");
     let address = made.map_err(|_| Code::OUT_OF_MEMORY)?.block.base();
