@@ -180,6 +180,7 @@ impl Block {
         let layout = Layout::from_size_align(size, OWN_ALIGN).ok()?;
         // SAFETY: the layout's size is at least the red zones', so not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        prefer_large_pages(start, size);
         let base = (start.as_ptr().expose_provenance() + RED_ZONE).next_multiple_of(align.max(OWN_ALIGN)) as u64;
         Some(Block {
             start,
@@ -365,6 +366,25 @@ impl Drop for Block {
             _ => {}
         }
     }
+}
+
+/// From this size on, blocks ask for large pages.
+#[cfg(all(target_os = "linux", not(miri)))]
+const LARGE: usize = 4 << 20;
+
+/// Asks the system for large pages, as a GPU's memory has: kernels that walk through columns touch a page per lane, and would spend their
+/// time in the processor's page tables.
+fn prefer_large_pages(start: NonNull<u8>, size: usize) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if size >= LARGE {
+        use rustix::mm::{Advice, madvise};
+        let skipped = start.as_ptr().addr().next_multiple_of(PAGE) - start.as_ptr().addr();
+        let whole = (size - skipped) / PAGE * PAGE;
+        // SAFETY: whole pages inside a new allocation; the advice changes no contents. A system without large pages refuses, which does
+        // no harm.
+        let _ = unsafe { madvise(start.as_ptr().add(skipped).cast(), whole, Advice::LinuxHugepage) };
+    }
+    let _ = (start, size);
 }
 
 /// Pages below 4 GiB. The host's allocators do not use that range, so in a position-independent executable all of it is free.
