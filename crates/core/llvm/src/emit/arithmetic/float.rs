@@ -15,8 +15,22 @@ use margay_isa::{Mod, Opcode, Type, Var, Variant};
 
 /// Whether a row is single-precision arithmetic whose result may keep the host's NaN until its bits become visible.
 pub(in crate::emit) fn arithmetic(variant: &Variant) -> bool {
-    let row = matches!(variant.op, Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad);
-    row && variant.t() == Type::F32 && direction(variant).is_none() && variant.ty(Var::U).is_none()
+    let exact = matches!(
+        variant.op,
+        Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad | Opcode::Div | Opcode::Sqrt | Opcode::Rcp
+    );
+    (exact || is_approximation(variant))
+        && variant.t() == Type::F32
+        && direction(variant).is_none()
+        && variant.ty(Var::U).is_none()
+}
+
+/// Whether a row approximates an elementary function.
+fn is_approximation(variant: &Variant) -> bool {
+    let op = variant.op;
+    matches!(op, Opcode::Ex2 | Opcode::Lg2 | Opcode::Sin | Opcode::Cos | Opcode::Rsqrt | Opcode::Tanh)
+        && variant.t() == Type::F32
+        && variant.has(Mod::Approx)
 }
 
 /// The embedded-rounding immediate of AVX-512 with exceptions suppressed; `None` for rounding to nearest even.
@@ -93,17 +107,13 @@ impl Emitter<'_> {
             }
             margay_isa::Word::Type(_) => true,
         });
-        let approximate =
-            matches!(op, Opcode::Ex2 | Opcode::Lg2 | Opcode::Sin | Opcode::Cos | Opcode::Rsqrt | Opcode::Tanh)
-                && single
-                && variant.has(Mod::Approx);
         let rounded = directed || variant.has(Mod::Rn) || variant.has(Mod::Approx) && single || variant.has(Mod::Full);
         let known = match op {
             Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad => true,
             Opcode::Div | Opcode::Sqrt | Opcode::Rcp => rounded,
             Opcode::Neg | Opcode::Abs => true,
             Opcode::Min | Opcode::Max => single || srcs.len() == 2,
-            _ => approximate,
+            _ => is_approximation(variant),
         };
         if !plain || !known {
             return Ok(None);
@@ -159,7 +169,7 @@ impl Emitter<'_> {
                 self.quiet(&r)
             }
             (_, [a]) => match self.approximate(op, a) {
-                Some(r) => self.canonical_float(&r),
+                Some(r) => r,
                 None => return Ok(None),
             },
             _ => return Ok(None),
