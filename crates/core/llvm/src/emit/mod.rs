@@ -21,6 +21,7 @@ mod function;
 mod known;
 mod memory;
 mod observe;
+mod sink;
 mod site;
 pub mod text;
 mod tidy;

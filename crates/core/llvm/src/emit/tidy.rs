@@ -27,12 +27,12 @@ fn number(text: &str) -> Option<usize> {
 }
 
 /// The numbers of the values that a line mentions.
-fn mentions(text: &str) -> impl Iterator<Item = usize> + '_ {
+pub(super) fn mentions(text: &str) -> impl Iterator<Item = usize> + '_ {
     text.match_indices("%t").filter_map(|(at, _)| number(&text[at..]))
 }
 
 /// A line's result, and the text after the `=`.
-fn parts(line: &str) -> (Option<usize>, &str) {
+pub(super) fn parts(line: &str) -> (Option<usize>, &str) {
     let text = line.trim_start();
     match text.split_once(" = ") {
         Some((left, right)) if left.starts_with("%t") => match number(left) {
@@ -63,6 +63,12 @@ fn classify(line: &str) -> (Option<usize>, Line) {
         _ => Line::Root,
     };
     (result, kind)
+}
+
+/// Whether a line computes a value from others alone.
+pub(super) fn is_value(line: &str) -> bool {
+    let (result, text) = parts(line);
+    result.is_some() && is_pure(text.split(' ').next().unwrap_or_default())
 }
 
 /// The live lines of a function's body, without those that are `idle`.

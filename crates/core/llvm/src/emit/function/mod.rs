@@ -18,6 +18,7 @@ use crate::emit::{
     function::prepare::Prepared,
     function::reach::{Reached, Waits, is_cluster_barrier},
     memory::group::Grouped,
+    sink::sink,
     site::Site,
     text::{Elem, Ty, Val, Writer, constant, int, named},
     tidy::tidy,
@@ -181,6 +182,10 @@ pub(in crate::emit) struct Emitter<'a> {
     pub groups: HashMap<u32, Grouped>,
     /// The additions that are combined, if there are any.
     pub combined: Option<crate::emit::memory::combine::Combined>,
+    /// Loads that prefetch for later iterations.
+    pub prefetching: u32,
+    /// Accesses that were unrolled over the lanes.
+    pub unrolled: u32,
     /// The row of lanes for which affine operands are read as scalars.
     pub row: Option<Row>,
     /// Some code accesses the local windows.
@@ -314,6 +319,8 @@ pub fn emit(
         here: BlockId(0),
         groups: crate::emit::memory::group::find(func),
         combined: None,
+        prefetching: 0,
+        unrolled: 0,
         row: None,
         uses_local: false,
         kept_local: HashSet::new(),
@@ -423,7 +430,8 @@ impl Emitter<'_> {
         let body = format!("{}  br label %start\n{}", self.w.entry, self.w.body);
         // Without local windows, those of all warps begin at the address that the context has.
         let idle = !self.uses_local && self.func.calls.is_empty();
-        text.push_str(&tidy(&body, |line| idle && self.kept_local.contains(line)));
+        let body = tidy(&body, |line| idle && self.kept_local.contains(line));
+        text.push_str(&if self.options.lean { body } else { sink(&body) });
         text.push_str("}\n");
         if self.role == Role::Device && self.reached.fibers {
             self.declare_cttz();

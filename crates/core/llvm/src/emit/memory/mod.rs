@@ -9,6 +9,7 @@ pub(in crate::emit) mod copy;
 pub(in crate::emit) mod group;
 mod lanes;
 mod prefetch;
+mod strided;
 mod unit;
 
 use crate::code::target;
@@ -215,6 +216,9 @@ impl Emitter<'_> {
                 let pieces = pointers.iter().map(|p| self.load_apart(p, elem, width, apart)).collect();
                 return vec![self.concat(pieces, elem, width)];
             }
+            if count == 1 && masked.is_none() && kind == Kind::Weak && self.unrolls(elem) {
+                return vec![self.load_strided(&pointers, elem, width, *stride)];
+            }
         }
         let first = self.spread(address);
         if in_units(elem, count) {
@@ -376,6 +380,12 @@ impl Emitter<'_> {
                 }
                 return;
             }
+        }
+        if let ([one], Address::Affine { bases, width, stride }, None, Kind::Weak) = (values, address, &lanes, kind)
+            && self.unrolls(elem)
+        {
+            let pointers: Vec<Val> = bases.iter().map(|b| self.pointer(b)).collect();
+            return self.store_strided(one, &pointers, *width, *stride);
         }
         let first = self.spread(address);
         match values {

@@ -1,18 +1,26 @@
 //! Prefetches for what CTAs read after each other.
 //!
 //! A CTA of several rows of threads reads a piece of each of many rows of a matrix, and the next CTA the adjacent pieces:
-//! as many streams as the CTA has rows, too far apart for the processor to foresee. In loops, a warp reads one stream for a
-//! while, which it does foresee.
+//! as many streams as the CTA has rows, too far apart for the processor to foresee.
+//!
+//! In loops, the rows of a warp are often a whole grid or a row of a matrix apart, which processors do not foresee either: their
+//! prefetchers stop at pages.
 
 use super::unit::Kind;
 use crate::emit::{
     function::{Emitter, Mode, Role},
     memory::address::Address,
+    text::{Elem, Ty, Val, int},
 };
 use margay_ir::{Inst, MemSpace};
+use std::fmt::Write;
 
 /// By how many CTAs along x the prefetches are ahead.
 const AHEAD: u32 = 4;
+/// By how many iterations the prefetches of loops are ahead.
+const ITERATIONS: i128 = 8;
+/// Loads of a function whose loops prefetch.
+const MOST: u32 = 8;
 /// Bytes of a cache line.
 const LINE: u32 = 64;
 
@@ -25,24 +33,65 @@ impl Emitter<'_> {
         let rows = y.saturating_mul(z) > 1;
         let reads_row = *stride == i64::from(bytes) && inst.space == Some(MemSpace::Global) && kind == Kind::Weak;
         let full = !self.options.lean && self.mode == Mode::Full && self.role == Role::Grid;
-        if !(rows && reads_row && full) || self.loops() {
+        if !(reads_row && full) {
             return;
         }
-        self.w.declared.insert("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)".into());
+        if let Some(looped) = self.innermost() {
+            let waits = self.barriers.iter().any(|cut| looped.contains(&self.cfg.position[cut.block.0 as usize]));
+            if let ([first], false) = (&bases[..], waits) {
+                self.prefetch_iterations(first, bytes);
+            }
+            return;
+        }
+        if !rows {
+            return;
+        }
         for first in bases {
             let p = self.pointer(first);
-            for line in 0..(32 * bytes).div_ceil(LINE) {
-                let p = self.w.offset_const(&p, u64::from(AHEAD * x * bytes + line * LINE));
-                // For reading, of high locality, data.
-                self.w.line(format_args!("call void @llvm.prefetch.p0(ptr {p}, i32 0, i32 3, i32 1)"));
-            }
+            self.prefetch_row(&p, AHEAD * x * bytes, bytes);
         }
     }
 
-    /// Whether the current instruction is part of a loop.
-    fn loops(&self) -> bool {
+    /// Fetches what a later iteration will read, if the last two steps were the same.
+    fn prefetch_iterations(&mut self, first: &Val, bytes: u32) {
+        if self.prefetching >= MOST {
+            return;
+        }
+        self.prefetching += 1;
+        let variable = |e: &mut Self| {
+            let variable = e.w.alloca("i64", 8);
+            let _ = writeln!(e.w.entry, "  store i64 0, ptr {variable}, align 8");
+            variable
+        };
+        let (last, stride) = (variable(self), variable(self));
+        let word = Ty::scalar(Elem::I64);
+        let (before, expected) = (self.w.get(word, &last, 0, 8), self.w.get(word, &stride, 0, 8));
+        let step = self.w.op("sub", first, &before);
+        self.w.set(first, &last, 0, 8);
+        self.w.set(&step, &stride, 0, 8);
+        let steady = self.w.cmp("icmp eq", &step, &expected);
+        let step = self.w.select(&steady, &step, &int(Elem::I64, 0));
+        let distance = self.w.op_const("mul", &step, ITERATIONS);
+        let ahead = self.w.op("add", first, &distance);
+        let p = self.pointer(&ahead);
+        self.prefetch_row(&p, 0, bytes);
+    }
+
+    /// Fetches a row of lanes of `bytes` bytes each into the cache.
+    fn prefetch_row(&mut self, pointer: &Val, offset: u32, bytes: u32) {
+        self.w.declared.insert("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)".into());
+        for line in 0..(32 * bytes).div_ceil(LINE) {
+            let p = self.w.offset_const(pointer, u64::from(offset + line * LINE));
+            // For reading, of high locality, data.
+            self.w.line(format_args!("call void @llvm.prefetch.p0(ptr {p}, i32 0, i32 3, i32 1)"));
+        }
+    }
+
+    /// The positions of the innermost loop that the current instruction is part of.
+    fn innermost(&self) -> Option<std::ops::RangeInclusive<u32>> {
         let at = self.inst as usize;
-        let block = self.func.blocks.iter().position(|b| b.insts.range().contains(&at));
-        block.is_some_and(|b| self.cfg.innermost(self.cfg.position[b]).is_some())
+        let block = self.func.blocks.iter().position(|b| b.insts.range().contains(&at))?;
+        let found = &self.cfg.loops[self.cfg.innermost(self.cfg.position[block])?];
+        Some(found.first..=found.last)
     }
 }
