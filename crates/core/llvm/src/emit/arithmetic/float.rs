@@ -130,8 +130,6 @@ impl Emitter<'_> {
             };
             v.push(x);
         }
-        let one =
-            |v: &Val| constant(v.ty, if single { i128::from(1f32.to_bits()) } else { i128::from(1f64.to_bits()) });
         let result = match (op, &v[..]) {
             _ if let Some(direction) = direction => self.directed(op, direction, &v),
             (Opcode::Add, [a, b]) => self.w.op("fadd", a, b),
@@ -157,7 +155,7 @@ impl Emitter<'_> {
                     self.w.select(&big, &nothing, &q)
                 }
             }
-            (Opcode::Rcp, [a]) => self.w.op("fdiv", &one(a), a),
+            (Opcode::Rcp, [a]) => self.reciprocal(a),
             (Opcode::Sqrt, [a]) => self.w.intrinsic("llvm.sqrt", a.ty, &[a]),
             (Opcode::Neg, [a]) => self.w.value(a.ty, format_args!("fneg {} {a}", a.ty)),
             (Opcode::Abs, [a]) => self.w.intrinsic("llvm.fabs", a.ty, &[a]),

@@ -13,6 +13,7 @@ pub(in crate::emit) mod half;
 pub(in crate::emit) mod helper;
 pub(in crate::emit) mod integer;
 pub(in crate::emit) mod nan;
+mod reciprocal;
 
 use crate::emit::{
     function::affine::affine_form,
