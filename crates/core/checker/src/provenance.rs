@@ -211,9 +211,12 @@ impl Checker {
         let (low, high) = (window + at, window + at + variable.size);
         let target = (low, high - 1);
         let size = u64::from(e.size);
+        // Compilers also load what follows a variable in its last vector.
+        let padded = !e.access.writes() && e.size > e.element;
+        let end = if padded { low + self.image.shared_room(id) } else { high };
         let stray = lanes(e.actor.lanes).find(|l| {
             let address = e.addresses[*l as usize];
-            address.wrapping_sub(*window) < *bytes && (address < low || address + size > high)
+            address.wrapping_sub(*window) < *bytes && (address < low || address + size > end)
         });
         let Some(lane) = stray else { return target };
         let address = e.addresses[lane as usize];

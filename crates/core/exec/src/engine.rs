@@ -5,7 +5,7 @@ use crate::{
     device::Queued,
     mem::{self, Allocation, Kind, Reach, Running},
 };
-use margay_ir::{FuncId, Ir, Placed, SourcePlace};
+use margay_ir::{FuncId, GlobalId, Ir, Placed, SourcePlace};
 use std::{
     ops::Range,
     sync::{Arc, OnceLock},
@@ -25,6 +25,8 @@ pub struct Image {
     /// Bytes reserved by the system at the start of shared memory: [`RESERVED_SHARED`] for programs that ask for their
     /// location, else 0.
     pub reserved_shared: u32,
+    /// The size of a CTA's window is a multiple of so many bytes ([`crate::SharedLayout::unit`]).
+    pub shared_unit: u32,
 }
 
 /// Bytes of shared memory that the system reserves in each CTA (manual, section 10.29; the programming guide's "1 KB").
@@ -35,6 +37,11 @@ impl Image {
     /// indirect calls. Never a valid data address.
     pub fn function_address(address_size: u32, func: FuncId) -> u64 {
         functions(address_size) + (u64::from(func.0) + 1) * 16
+    }
+
+    /// Bytes of a variable in shared memory, with those after its end that a vector of its last elements covers.
+    pub fn shared_room(&self, global: GlobalId) -> u64 {
+        crate::layout::room(self.ir.global(global), self.shared_unit)
     }
 
     /// The function at an address, if any.
@@ -143,7 +150,8 @@ pub struct Grid<'a> {
 impl<'a> Grid<'a> {
     /// Size of a CTA's shared window in bytes.
     pub fn shared_size(&self) -> u64 {
-        u64::from(self.image.static_shared) + u64::from(self.launch.shape.shared)
+        let used = u64::from(self.image.static_shared) + u64::from(self.launch.shape.shared);
+        used.next_multiple_of(self.image.shared_unit.into())
     }
 
     /// Prepares a launch: copies the parameter block into device memory, where it lives as long as the grid.

@@ -1,8 +1,8 @@
 //! Where the shared variables of a kernel lie in the window of a CTA.
 
 use crate::RESERVED_SHARED;
-use margay_ir::{GlobalId, Ir, Operand, Placed, pass::Reached};
-use margay_isa::{Space, Special};
+use margay_ir::{Func, Global, GlobalId, Inst, Ir, MemSpace, Operand, Placed, pass::Reached};
+use margay_isa::{Opcode, Space, Special, Target};
 
 /// The layout of a kernel's shared window. Only the variables that the kernel reaches take space, as on a GPU.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -16,6 +16,10 @@ pub struct SharedLayout {
     pub reserved: u32,
     /// The kernel reaches a variable without a size.
     pub dynamic: bool,
+    /// Bytes of the widest vector that the kernel loads from shared memory, or 1. Compilers read three words at the end of a variable as an
+    /// aligned vector of four, since GPUs allocate shared memory in larger units: so the window ends at a multiple of this, and
+    /// no other variable begins in a variable's last vector.
+    pub unit: u32,
 }
 
 impl SharedLayout {
@@ -32,6 +36,8 @@ impl SharedLayout {
         let reserved = if reserves { RESERVED_SHARED } else { 0 };
         let (mut size, mut align, mut dynamic) = (u64::from(reserved), 16, false);
         let mut offsets = vec![None; ir.globals.len()];
+        let loads = reached.funcs.iter().flat_map(|f| ir.func(*f).insts.iter().map(|i| vector_load(ir.func(*f), i)));
+        let unit = loads.max().unwrap_or(1);
         let shared = || {
             ir.globals
                 .iter()
@@ -45,17 +51,36 @@ impl SharedLayout {
             }
             let offset = size.next_multiple_of(u64::from(global.align.max(1)));
             offsets[i] = Some(offset);
-            size = offset + global.size;
+            size = offset + room(global, unit);
         }
         if dynamic {
             size = size.next_multiple_of(align);
         }
         shared().filter(|(_, g)| g.size == 0).for_each(|(i, _)| offsets[i] = Some(size));
-        SharedLayout { offsets, size, reserved, dynamic }
+        SharedLayout { offsets, size, reserved, dynamic, unit }
     }
 
     /// The offset of a shared variable in the window; `None` for others.
     pub fn offset(&self, global: GlobalId) -> Option<u64> {
         self.offsets.get(global.0 as usize).copied().flatten()
     }
+}
+
+/// Bytes from the start of a shared variable in which no other variable begins, in a layout with this [`SharedLayout::unit`].
+pub(crate) fn room(global: &Global, unit: u32) -> u64 {
+    global.size.next_multiple_of(u64::from(global.align.clamp(1, unit)))
+}
+
+/// Bytes of a vector that an instruction loads from shared memory, else 1.
+fn vector_load(func: &Func, inst: &Inst) -> u32 {
+    let v = func.variant(inst);
+    if v.op == Opcode::Ld && inst.space == Some(MemSpace::Shared) && v.vec() > 1 {
+        return v.vec() * v.t().bits().div_ceil(8);
+    }
+    1
+}
+
+/// The multiple of bytes in which GPUs of a target allocate shared memory (manual, section 10.30).
+pub fn shared_allocation_unit(target: Target) -> u64 {
+    if (30..80).contains(&target.sm) { 256 } else { 128 }
 }

@@ -54,5 +54,6 @@ pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Re
         Error::BadLaunch(format!("static shared variables take {} bytes, more than any CTA can have", layout.size))
     })?;
     variables.initialise(&ir, &addresses)?;
-    Ok((Image { ir: Arc::new(ir), addresses, static_shared, reserved_shared: layout.reserved }, cooperative))
+    let (reserved_shared, shared_unit) = (layout.reserved, layout.unit);
+    Ok((Image { ir: Arc::new(ir), addresses, static_shared, reserved_shared, shared_unit }, cooperative))
 }

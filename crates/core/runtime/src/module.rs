@@ -211,7 +211,13 @@ impl Module {
                 let placed = self.place(None)?;
                 let addresses = self.variables.addresses(&placed)?;
                 self.variables.initialise(&placed, &addresses)?;
-                Arc::new(Image { ir: Arc::new(placed), addresses, static_shared: 0, reserved_shared: 0 })
+                Arc::new(Image {
+                    ir: Arc::new(placed),
+                    addresses,
+                    static_shared: 0,
+                    reserved_shared: 0,
+                    shared_unit: 1,
+                })
             }
         };
         let in_memory = |g: &GlobalId| matches!(image.ir.global(*g).space, Space::Global | Space::Const);

@@ -91,7 +91,7 @@ fn launch(code: &dyn CodeSource, setting: &Setting) -> Result<(), Ended> {
         thread_block: 0,
         stage: Placed { abi: "ptx", funcs: Vec::new() },
     };
-    let image = Image { ir: Arc::new(ir), addresses: Vec::new(), static_shared: 0, reserved_shared: 0 };
+    let image = Image { ir: Arc::new(ir), addresses: Vec::new(), static_shared: 0, reserved_shared: 0, shared_unit: 1 };
     let launch = Launch {
         shape: LaunchShape {
             cluster: Some(setting.cluster),

@@ -194,7 +194,13 @@ impl Emitter<'_> {
             ReservedSmemOffsetBegin | ReservedSmemOffset0 | ReservedSmemOffset1 => int(elem_of(s.info().ty), 0),
             DynamicSmemSize => self.ctx_value(Elem::I32, at::DYNAMIC_SHARED),
             TotalSmemSize | AggrSmemSize => {
-                let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
+                let (unit, reserved) =
+                    (margay_exec::shared_allocation_unit(self.ir.target), self.reached.shared.reserved);
+                let window = self.ctx_value(Elem::I64, at::SHARED_SIZE);
+                let up = self.w.op_const("add", &window, i128::from(unit) - 1 - i128::from(reserved));
+                let size = self.w.op_const("and", &up, -i128::from(unit));
+                let system = if s == AggrSmemSize { margay_exec::RESERVED_SHARED } else { 0 };
+                let size = self.w.op_const("add", &size, system.into());
                 self.w.resize(&size, Elem::I32, false)
             }
             Clock | ClockHi | Clock64 | GlobalTimer | GlobalTimerLo | GlobalTimerHi => {
