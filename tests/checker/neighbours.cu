@@ -215,3 +215,15 @@ K block_scope_then_merge_wrong(int* g, int n) {       // the sum of the blocks' 
 }
 //@ grid=2 block=64 zero
 K system_counter_right(int* g, int n) { atomicAdd_system(g, 1); }
+//@ grid=1 block=64 zero
+K widened_load_right(int* g, int n) {                 // nvcc reads the last three of seven as a vector of four
+  __shared__ __align__(16) int a[7];
+  __shared__ int b;
+  if (threadIdx.x < 7) a[threadIdx.x] = n + threadIdx.x;
+  if (threadIdx.x == 32) b = n;
+  __syncthreads();
+  if (threadIdx.x == 0) { g[0] = a[4]; g[1] = a[5]; g[2] = a[6]; }
+  if (threadIdx.x == 32) b = n + 1;
+  __syncthreads();
+  if (threadIdx.x == 33) g[3] = b;
+}
