@@ -277,3 +277,38 @@ K color_conflict_right(const int* in, const int* color, int* next) {
   for (int k = 0; k < 3; k++) used |= 1 << color[(i + in[i] + k) % 256];
   next[i] = __ffs(~used);
 }
+//@ grid=3 zero
+K in_place_scan_right(int* data, int* flag) {                    // as in a selection in place: what was read before a barrier is read before a relaxed flag
+  int t = threadIdx.x, at = blockIdx.x * blockDim.x + t;
+  int v = data[at];
+  __syncthreads();
+  if (t == 0) {
+    if (blockIdx.x > 0) while (ld_relaxed(&flag[blockIdx.x - 1]) == 0) {}
+    st_relaxed(&flag[blockIdx.x], 1);
+  }
+  __syncthreads();
+  if (at > 0) data[at - 1] = v + 1;
+}
+//@ grid=3 zero
+K in_place_scan_wrong(int* data, int* flag) {                    // without the barrier, others may still read
+  int t = threadIdx.x, at = blockIdx.x * blockDim.x + t;
+  int v = data[at];                                                                                   //~ race
+  if (t == 0) {
+    if (blockIdx.x > 0) while (ld_relaxed(&flag[blockIdx.x - 1]) == 0) {}
+    st_relaxed(&flag[blockIdx.x], 1);
+  }
+  __syncthreads();
+  if (at > 0) data[at - 1] = v + 1;                                                                   //~ race
+}
+//@ grid=3 zero
+K in_place_write_wrong(int* data, int* flag, int* out) {         // what was written is not passed on by a relaxed flag
+  int t = threadIdx.x, at = blockIdx.x * blockDim.x + t;
+  data[at] = t;                                                                                       //~ race
+  __syncthreads();
+  if (t == 0) {
+    if (blockIdx.x > 0) while (ld_relaxed(&flag[blockIdx.x - 1]) == 0) {}
+    st_relaxed(&flag[blockIdx.x], 1);
+  }
+  __syncthreads();
+  if (blockIdx.x > 0) out[at] = data[at - 128];                                                       //~ race
+}

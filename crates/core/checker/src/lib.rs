@@ -14,10 +14,12 @@
 #![forbid(unsafe_code)]
 
 mod barrier;
+mod clash;
 mod clock;
 mod ended;
 mod finding;
 mod footprint;
+mod form;
 mod hash;
 mod init;
 mod marks;
@@ -159,6 +161,8 @@ struct State {
     buffer: Vec<Record>,
     arguments: provenance::Arguments,
     hits: Vec<row::Hit>,
+    /// Stores of different values to shared memory that nobody has read or overwritten since.
+    clashes: Vec<clash::Clash>,
     footprint: Footprint,
     /// Time has overflowed, so that nothing more is checked.
     over: bool,
@@ -499,6 +503,7 @@ impl Observer for Checker {
         }
         let within = |at: &u64| at.wrapping_sub(e.shared.0) < e.shared.1;
         state.copied.retain(|at, _| !within(at));
+        state.clashes.retain(|clash| !within(&clash.address));
         state.shadow.forget(e.shared.0, e.shared.1);
         // The part reserved by the system is initialized.
         state.marks.mark(e.shared.0, self.image.reserved_shared.into());

@@ -38,9 +38,9 @@ pub fn global(memory: &Memory, names: Names, address: u64, element: u32) -> Stri
     if a.name.is_empty() {
         return format!("byte {offset:#x} of the {a}");
     }
-    let name = names(&a.name);
-    match name.contains(' ') {
-        true => format!("element {} of {name}", offset / u64::from(element.max(1))),
-        false => format!("{} in global memory", indexed(&name, offset, size, element)),
+    // A description, such as "argument 0", and no name of the program.
+    match a.name.contains(' ') {
+        true => format!("element {} of {}", offset / u64::from(element.max(1)), a.name),
+        false => format!("{} in global memory", indexed(&names(&a.name), offset, size, element)),
     }
 }

@@ -9,6 +9,7 @@
 use crate::{
     Checker, Finding, FindingKind, Party, State, What,
     clock::Time,
+    form::{Form, RowForm},
     lanes, name,
     row::{Hit, Row},
     shadow::{AGENT, Crew, WORD},
@@ -58,96 +59,6 @@ fn follow_order(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>
         if e.access.writes() {
             threads.write(cta, at, address, e.order, e.access == AccessKind::Atomic);
         }
-    }
-}
-
-/// How the addresses of lanes follow from one another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
-    /// Lane after lane accesses whole words that adjoin, `1 << shift` of them; lane 0 would begin at this address.
-    Row(u64, u8),
-    /// All lanes access this address.
-    Same(u64),
-    /// In another way.
-    Lanes,
-}
-
-impl Form {
-    #[inline(always)]
-    fn of(e: &MemoryEvent<'_>) -> Form {
-        let mask = e.actor.lanes;
-        let first = mask.trailing_zeros();
-        let address = e.addresses[first as usize & 31];
-        let rest = mask & mask.wrapping_sub(1);
-        let size = u64::from(e.size);
-        let (base, stride) = match e.row {
-            _ if rest == 0 => (address, 0),
-            Some(row) => row,
-            None => {
-                let second = rest.trailing_zeros();
-                let apart = e.addresses[second as usize].wrapping_sub(address);
-                let stride = if apart == 0 { 0 } else { size };
-                let base = address.wrapping_sub(u64::from(first) * stride);
-                let differs = |lane: usize| e.addresses[lane] ^ base.wrapping_add(lane as u64 * stride);
-                let odd = |lane: usize| differs(lane) & 0u64.wrapping_sub(u64::from(mask >> lane & 1));
-                if (0..LANES).fold(0, |all, lane| all | odd(lane)) != 0 {
-                    return Form::Lanes;
-                }
-                (base, stride)
-            }
-        };
-        let shift = match size {
-            4 => 0,
-            8 => 1,
-            16 => 2,
-            _ => 3,
-        };
-        match stride {
-            0 => Form::Same(address),
-            _ if stride == size && shift < 3 && base.is_multiple_of(WORD) => Form::Row(base, shift),
-            _ => Form::Lanes,
-        }
-    }
-}
-
-/// How a plain access by lanes whose addresses increase evenly lies in lines.
-pub struct RowForm {
-    /// The address of lane 0.
-    pub base: u64,
-    /// The address of the first lane that executes it.
-    pub first: u64,
-    /// The lanes.
-    pub lanes: u32,
-    /// Words of a lane, as a power of two; `None` if all lanes access the same address.
-    pub shift: Option<u8>,
-    /// Bytes of a lane.
-    pub size: u32,
-    /// Bytes that are accessed from the first address on, if there is no gap between lanes.
-    pub bytes: Option<u64>,
-}
-
-impl RowForm {
-    /// `None` if it must be looked at lane by lane.
-    #[inline(always)]
-    fn of((base, stride): (u64, u64), (size, lanes): (u32, u32), kind: Kind) -> Option<RowForm> {
-        let first = base.wrapping_add(stride.wrapping_mul(lanes.trailing_zeros().into()));
-        let shift = match size {
-            4 => 0,
-            8 => 1,
-            16 => 2,
-            _ => return None,
-        };
-        let run = lanes >> lanes.trailing_zeros();
-        let (shift, bytes) = match stride {
-            _ if kind.strong => return None,
-            0 if !kind.writes && base.is_multiple_of(size.into()) => (None, Some(size.into())),
-            _ if stride == u64::from(size) && base.is_multiple_of(WORD) => {
-                let whole = run & run.wrapping_add(1) == 0;
-                (Some(shift), whole.then(|| u64::from(run.count_ones() * size)))
-            }
-            _ => return None,
-        };
-        Some(RowForm { base, first, lanes, shift, size, bytes })
     }
 }
 
@@ -201,6 +112,9 @@ impl Checker {
         let form = Form::of(e);
         let weak = e.order.semantics == Semantics::Weak;
         let alone = e.actor.lanes.is_power_of_two() || matches!(form, Form::Row(..));
+        if !state.clashes.is_empty() {
+            self.look_for_clashes(state, e);
+        }
         if e.access == AccessKind::Store && weak && !alone {
             self.compare_lanes(state, e);
         }
@@ -222,6 +136,10 @@ impl Checker {
         let shared = e.access == AccessKind::Load || matches!(form, Form::Same(_)) && e.access != AccessKind::Store;
         let passes_on = e.order.semantics.releases() || !cta.threads.are_alike(e.actor.warp);
         let follows = strong && passes_on || (strong || e.access.writes()) && threads.any_released();
+        let in_global = |address: u64| !e.windows.iter().any(|(base, size)| address.wrapping_sub(*base) < *size);
+        let flags = strong
+            && (e.access == AccessKind::Store || threads.any_hints())
+            && in_global(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]);
         match form {
             Form::Row(address, shift) if plain => {
                 if !is_local(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]) {
@@ -246,6 +164,15 @@ impl Checker {
                         }
                         false => row.access((shadow, buffer), context, group, (address, e.size), hits),
                     }
+                }
+            }
+        }
+        if flags {
+            for lane in lanes(e.actor.lanes) {
+                let (at, address) = ((e.actor.warp, lane), e.addresses[lane as usize]);
+                match e.access {
+                    AccessKind::Store => threads.hint(&cta.threads, at, address),
+                    _ => threads.take_hint(&mut cta.threads, at, address),
                 }
             }
         }
@@ -275,7 +202,9 @@ impl Checker {
     #[inline]
     pub(crate) fn see_row(&self, state: &mut State, e: &RowEvent<'_>) -> bool {
         let What { init, races, sync, unused, .. } = self.what;
-        let Some(site) = e.memo.get().checked_sub(1).filter(|_| !init) else { return false };
+        let Some(site) = e.memo.get().checked_sub(1).filter(|_| !init && state.clashes.is_empty()) else {
+            return false;
+        };
         if state.over {
             return true;
         }
@@ -318,8 +247,8 @@ impl Checker {
         }
         let index = self.index(e.cta);
         let sampled = index.is_multiple_of(self.sample);
-        let State { shadow, ctas, sites, threads, footprint, .. } = state;
-        let Some(cta) = ctas.get_mut(index).filter(|_| !init) else { return 0 };
+        let State { shadow, ctas, sites, threads, footprint, clashes, .. } = state;
+        let Some(cta) = ctas.get_mut(index).filter(|_| !init && clashes.is_empty()) else { return 0 };
         let mut row: Option<Row> = None;
         let mut group = (0, 0);
         for (i, load) in e.list.iter().enumerate() {
@@ -406,6 +335,15 @@ impl Checker {
             return;
         }
         let (a, b) = (state.sites.get(earlier.site()), state.sites.get(site));
+        let flagged = || {
+            let threads = state.ctas.get(here.0).map(|cta| &cta.threads);
+            let crew = (other.cta, other.warp, other.lanes);
+            threads.is_some_and(|threads| threads.knows_read((e.actor.warp, lane), crew, earlier.time))
+        };
+        let reads = a.access == AccessKind::Load && !earlier.is_agent() && !e.order.asynchronous;
+        if reads && state.threads.any_hints() && flagged() {
+            return;
+        }
         let distance = self.distance(other, (e.actor.cta, e.actor.warp), lane);
         let copies = earlier.is_agent() || e.order.asynchronous;
         let cause = match self.morally_strong((a, b), distance) {
@@ -541,55 +479,6 @@ impl Checker {
                 }
             }
         }
-    }
-
-    /// Reports lanes of one store that write different values to one address: the result is undefined.
-    fn compare_lanes(&self, state: &mut State, e: &MemoryEvent<'_>) {
-        let Some(values) = e.values else { return };
-        let mut list = [0; LANES];
-        let mut count = 0;
-        lanes(e.actor.lanes).for_each(|lane| {
-            list[count] = lane;
-            count += 1;
-        });
-        let order = &mut list[..count];
-        let at = |lane: u32| e.addresses[lane as usize];
-        let apart = |pair: &[u32]| at(pair[0]) < at(pair[1]) && at(pair[1]) - at(pair[0]) >= u64::from(e.size);
-        if order.windows(2).all(apart) {
-            return;
-        }
-        order.sort_unstable_by_key(|lane| (at(*lane), *lane));
-        let clash = order.windows(2).find_map(|pair| {
-            let [a, b] = [pair[0] as usize, pair[1] as usize];
-            let apart = e.addresses[b] - e.addresses[a];
-            let common = u64::from(e.size).checked_sub(apart)? as usize;
-            let differs = (0..common).any(|i| values(a, i + apart as usize) != values(b, i));
-            differs.then_some((a as u32, b as u32))
-        });
-        let Some((a, b)) = clash else { return };
-        let address = e.addresses[b as usize];
-        if address.wrapping_sub(e.local.0) < e.local.1 {
-            return;
-        }
-        let what = match e.windows.iter().find(|(base, size)| address.wrapping_sub(*base) < *size) {
-            Some((base, _)) => name::shared(&self.image, self.names, address - base, e.element),
-            None => name::global(e.memory, self.names, address, e.element),
-        };
-        let hex = |lane: u32| {
-            (0..e.size.min(8) as usize)
-                .rev()
-                .fold(String::from("0x"), |s, i| s + &format!("{:02x}", values(lane as usize, i)))
-        };
-        let note = format!("{} and {} are written at the same time; which value remains is undefined", hex(a), hex(b));
-        let parties = vec![self.party(&e.actor, b, "writes"), self.party(&e.actor, a, "writes")];
-        state.report(FindingKind::Race, (e.actor.at, Some(e.actor.at)), || Finding {
-            kind: FindingKind::Race,
-            title: format!("race: lanes of one store write different values to {what}"),
-            parties,
-            notes: vec![note],
-            help: Some("let one thread write the value, or use an atomic".into()),
-            times: 1,
-        });
     }
 
     /// Operations on a barrier object are strong accesses to it; its initialization is a plain write. Its invalidation is none:

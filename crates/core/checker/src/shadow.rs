@@ -17,7 +17,7 @@ use crate::hash::Map;
 
 /// Limit of records per word. Beyond it a read is evicted, and a race is missed only if that was the only unordered
 /// access.
-const MOST: usize = 32;
+pub const MOST: usize = 32;
 /// Size of a page of shadow memory, in bytes of device memory.
 const PAGE: u64 = 4096;
 /// Size of a word in bytes.
@@ -161,11 +161,11 @@ impl Shadow {
             Line::Spans(place) => {
                 let spans = self.spans.all[place as usize];
                 self.spans.free.push(place);
-                for (k, cell) in cells.iter_mut().enumerate() {
-                    *cell = match spans.cell(k as u32) {
-                        Ok(cell) => cell,
-                        Err(records) => self.list(Cell::NONE, &records),
-                    };
+                let mut left = spans.fill(&mut cells);
+                while left != 0 {
+                    let k = left.trailing_zeros();
+                    left &= left - 1;
+                    cells[k as usize] = self.list(Cell::NONE, &spans.records(k));
                 }
             }
         }
@@ -187,6 +187,15 @@ impl Shadow {
                 *line = Line::Spans(self.spans.add(spans));
             }
         }
+    }
+
+    /// The records of the word at an address, if they are in a list.
+    #[inline(always)]
+    pub fn spilled(&mut self, address: u64) -> Option<(&mut Record, &mut [Record])> {
+        let (page, line) = self.line(address);
+        let Line::Words(place) = self.lines[page as usize][line] else { return None };
+        let [first, second] = &mut self.wide.all[place as usize][(address / WORD) as usize % LINE].0;
+        (second.who == SPILLED).then(|| (first, &mut self.lists[second.time as usize][..]))
     }
 
     /// Lets `change` update the records of the word at an address.

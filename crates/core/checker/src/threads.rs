@@ -11,6 +11,8 @@
 //!   flag".
 //! * A shuffle or vote passes on what its lanes have seen of others, but nothing of what they did: one lane acquires
 //!   and tells the warp.
+//! * A flag that is set and read without release and acquire orders nothing, except that what threads have read before a barrier
+//!   that came before the flag was set is read before what they write who have seen the flag: [`Threads::hint`].
 //! * A CTA barrier counts as an acquire fence for what its threads have read before. The manual promises less, but
 //!   programs in which "the last CTA adds up" rely on it, and hardware guarantees it.
 
@@ -56,6 +58,8 @@ struct Thread {
     agent: Time,
     /// The last releasing fence by scope: `.cta`, `.cluster`, `.gpu` or wider.
     fences: [Option<Fence>; 3],
+    /// Whose reads are over, because of flags that were read: see [`Threads::hint`].
+    reads: Option<Arc<Clock>>,
     /// Clocks read from release patterns, with the scope of the read, that await an acquire fence.
     pending: Vec<(Release, Scope)>,
     /// Commit times of groups of copies: small ones, bulk ones.
@@ -66,9 +70,9 @@ struct Thread {
 }
 
 impl Thread {
-    /// Whether it has nothing but a clock.
+    /// Whether it has nothing but a clock, and what it knows of reads.
     fn is_plain(&self) -> bool {
-        let Thread { clock: _, agent, fences, pending, groups, phase, passed } = self;
+        let Thread { clock: _, reads: _, agent, fences, pending, groups, phase, passed } = self;
         let nothing = pending.is_empty() && groups.iter().all(VecDeque::is_empty) && fences.iter().all(Option::is_none);
         nothing && (*agent, *phase, *passed) == (0, 0, 0)
     }
@@ -76,7 +80,7 @@ impl Thread {
 
 /// The threads of a warp.
 enum Warp {
-    /// All have this clock and nothing else: as long as they only synchronise together.
+    /// All have this clock, know of these reads and have nothing else: as long as they only synchronise together.
     Alike(Thread),
     /// By lane.
     Apart(Box<[Thread; LANES]>),
@@ -140,6 +144,8 @@ struct Gathered {
     seen: Option<Arc<Clock>>,
     /// Who has arrived, and when.
     arrivals: Vec<(Who, Time)>,
+    /// Whose reads the participants knew to be over.
+    reads: Option<Arc<Clock>>,
     fences: [Option<Clock>; 3],
 }
 
@@ -156,6 +162,8 @@ pub struct Threads {
     /// The current time.
     pub now: Time,
     released: Map<u64, Vec<Release>>,
+    /// By location of a flag: whose reads were over when it was set.
+    hints: Map<u64, Arc<Clock>>,
     objects: HashMap<u64, Object>,
     /// By cluster and phase.
     clusters: HashMap<(u32, u64), Clock>,
@@ -183,6 +191,16 @@ impl Release {
             _ => Scope::Gpu,
         };
         self.scope >= needed && scope >= needed
+    }
+}
+
+/// Joins clocks, of which most are the same.
+fn join_shared(to: &mut Option<Arc<Clock>>, other: Option<&Arc<Clock>>) {
+    match (to, other) {
+        (_, None) => {}
+        (Some(to), Some(other)) if Arc::ptr_eq(to, other) => {}
+        (Some(to), Some(other)) => Arc::make_mut(to).join(other),
+        (none, Some(other)) => *none = Some(other.clone()),
     }
 }
 
@@ -299,8 +317,23 @@ impl CtaThreads {
                 self.gather_fences(who, &mut gathered.fences);
             }
         }
+        join_shared(&mut gathered.reads, self.reads_of(who).as_ref());
         gathered.arrivals.push((who, time));
         self.barriers.push((id, gathered));
+    }
+
+    /// Whose reads lanes know to be over.
+    fn reads_of(&self, who: Who) -> Option<Arc<Clock>> {
+        let warp = &self.warps[who.warp as usize];
+        let mut all = None;
+        lanes(warp.differing(who.lanes)).for_each(|lane| join_shared(&mut all, warp.thread(lane).reads.as_ref()));
+        all
+    }
+
+    /// Whether a lane knows by a flag that reads of others were over.
+    pub fn knows_read(&self, (warp, lane): (u32, u32), (cta, other, others): (u32, u32, u32), time: Time) -> bool {
+        let known = self.look(warp, lane).reads.as_ref();
+        known.is_some_and(|c| lanes(others).all(|lane| c.get((cta, other, lane), Side::Program) >= time))
     }
 
     /// Joins everything that lanes have seen and done into a clock.
@@ -346,19 +379,23 @@ impl CtaThreads {
         }
     }
 
-    fn give(&mut self, who: Who, clock: &Arc<Clock>) {
+    fn give(&mut self, who: Who, clock: &Arc<Clock>, reads: Option<&Arc<Clock>>) {
         let warp = &mut self.warps[who.warp as usize];
         if let (Warp::Alike(thread), u32::MAX) = (&mut *warp, who.lanes) {
             thread.clock = clock.clone();
+            thread.reads = reads.cloned();
             self.seen[who.warp as usize] = None;
             return;
         }
         if who.lanes == u32::MAX && warp.is_plain() {
-            *warp = Warp::Alike(Thread { clock: clock.clone(), ..Thread::default() });
+            *warp = Warp::Alike(Thread { clock: clock.clone(), reads: reads.cloned(), ..Thread::default() });
             self.seen[who.warp as usize] = None;
             return;
         }
-        lanes(who.lanes).for_each(|lane| self.thread(who.warp, lane).clock = clock.clone());
+        for lane in lanes(who.lanes) {
+            let t = self.thread(who.warp, lane);
+            (t.clock, t.reads) = (clock.clone(), reads.cloned());
+        }
     }
 
     fn learn(&mut self, warp: u32, lane: u32, clock: &Clock) {

@@ -5,7 +5,32 @@
 //! remaining threads have arrived counts as 32. So barriers work in divergent code, and in functions called from there.
 
 use crate::LANES;
-use margay_isa::Mod;
+use margay_isa::{Mod, Opcode, Variant};
+
+/// The operands of `bar` and `barrier`, and whether all threads of a warp must execute the same one.
+pub struct Operands<T> {
+    /// The barrier's number.
+    pub id: T,
+    /// The number of threads that participate, if the instruction gives it.
+    pub count: Option<T>,
+    /// The predicate (`.red`).
+    pub predicate: Option<T>,
+    /// `.aligned`
+    pub aligned: bool,
+}
+
+impl<T: Copy> Operands<T> {
+    /// Tells a variant's sources apart; `None` without a barrier number.
+    pub fn of(v: &Variant, sources: &[T]) -> Option<Operands<T>> {
+        let (numbers, predicate) = match sources.split_last() {
+            Some((p, numbers)) if v.has(Mod::Red) => (numbers, Some(*p)),
+            _ => (sources, None),
+        };
+        // `bar` is `barrier.aligned`.
+        let aligned = v.op == Opcode::Bar || v.has(Mod::Aligned);
+        Some(Operands { id: *numbers.first()?, count: numbers.get(1).copied(), predicate, aligned })
+    }
+}
 
 /// Number of barriers of a CTA.
 pub const BARRIERS: usize = 16;

@@ -1,7 +1,7 @@
 //! Accesses of a line's words in rows of lanes, or by all lanes at one address.
 
 use super::{
-    Cell, Record,
+    Cell, LINE, Record,
     record::{JOINED, MOST_CTAS, pattern},
 };
 use crate::clock::Time;
@@ -132,16 +132,29 @@ impl Spans {
         self.count = kept as u8;
     }
 
-    /// The records of a word; `None` if there are more than a cell holds.
-    pub(super) fn cell(&self, word: u32) -> Result<Cell, Vec<Record>> {
-        let here = self.list[..usize::from(self.count)].iter().filter(|s| s.words >> word & 1 == 1);
-        let mut cell = Cell::NONE;
-        for (i, span) in here.clone().enumerate() {
-            match cell.0.get_mut(i) {
-                Some(record) => *record = span.record(word),
-                None => return Err(here.map(|s| s.record(word)).collect()),
+    /// Fills the cells of a line; returns the words with more records than a cell holds.
+    pub(super) fn fill(&self, cells: &mut [Cell; LINE]) -> u32 {
+        let (mut one, mut two, mut more) = (0, 0, 0);
+        for span in &self.list[..usize::from(self.count)] {
+            let fresh = span.words & !one;
+            let second = span.words & one & !two;
+            more |= span.words & two;
+            (one, two) = (one | span.words, two | second);
+            for (words, at) in [(fresh, 0), (second, 1)] {
+                let mut left = words;
+                while left != 0 {
+                    let k = left.trailing_zeros();
+                    left &= left - 1;
+                    cells[k as usize].0[at] = span.record(k);
+                }
             }
         }
-        Ok(cell)
+        more
+    }
+
+    /// The records of a word.
+    pub(super) fn records(&self, word: u32) -> Vec<Record> {
+        let here = self.list[..usize::from(self.count)].iter().filter(|s| s.words >> word & 1 == 1);
+        here.map(|s| s.record(word)).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     CLASSES, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Release, Thread, Threads, Who, class,
-    lanes,
+    join_shared, lanes,
 };
 use crate::clock::{Clock, Side, Time};
 use margay_exec::{ObjectStep, Ordering, Scope, Semantics, SyncKind};
@@ -25,6 +25,7 @@ impl Threads {
         let outside = |at: &u64| at.wrapping_sub(base) >= size;
         self.released.retain(|at, _| outside(at));
         self.objects.retain(|at, _| outside(at));
+        self.hints.retain(|at, _| outside(at));
     }
 
     /// Whether the current value of a location was written by a release pattern.
@@ -35,6 +36,28 @@ impl Threads {
     /// Whether any location has such a value.
     pub fn any_released(&self) -> bool {
         !self.released.is_empty()
+    }
+
+    /// Whether flags tell of reads.
+    pub fn any_hints(&self) -> bool {
+        !self.hints.is_empty()
+    }
+
+    /// A lane sets a flag by a strong store. What a barrier has ordered before it has been read by then: the load has returned
+    /// its value, and a write that is issued only because the flag was seen cannot change it (it would be a value out of thin air;
+    /// manual, section 8.10.4). Writes may still be under way.
+    pub fn hint(&mut self, cta: &CtaThreads, (warp, lane): (u32, u32), at: u64) {
+        let t = cta.look(warp, lane);
+        let mut known = Some(t.clock.clone());
+        join_shared(&mut known, t.reads.as_ref());
+        self.hints.extend(known.map(|clock| (at, clock)));
+    }
+
+    /// A lane reads a flag.
+    pub fn take_hint(&self, cta: &mut CtaThreads, (warp, lane): (u32, u32), at: u64) {
+        if let Some(clock) = self.hints.get(&at) {
+            join_shared(&mut cta.thread(warp, lane).reads, Some(clock));
+        }
     }
 
     /// Records a lane's write to a location, which replaces or extends what can be acquired there.
@@ -168,22 +191,27 @@ impl Threads {
             SyncKind::Warp => {
                 let mut clock = Clock::default();
                 cta.gather(who, self.now, &mut clock);
-                cta.give(who, &Arc::new(clock));
+                let reads = cta.reads_of(who);
+                cta.give(who, &Arc::new(clock), reads.as_ref());
             }
             SyncKind::Exchange => {
                 let mut seen: Vec<Arc<Clock>> = Vec::new();
+                let mut reads: Vec<*const Clock> = Vec::new();
                 for lane in lanes(cta.warps[who.warp as usize].differing(who.lanes)) {
-                    let clock = &cta.look(who.warp, lane).clock;
-                    if !seen.iter().any(|c| Arc::ptr_eq(c, clock)) {
-                        seen.push(clock.clone());
+                    let t = cta.look(who.warp, lane);
+                    if !seen.iter().any(|c| Arc::ptr_eq(c, &t.clock)) {
+                        seen.push(t.clock.clone());
+                    }
+                    let known = t.reads.as_ref().map_or(std::ptr::null(), Arc::as_ptr);
+                    if !reads.contains(&known) {
+                        reads.push(known);
                     }
                 }
-                if let [first, rest @ ..] = &seen[..]
-                    && !rest.is_empty()
-                {
-                    let mut clock = (**first).clone();
-                    rest.iter().for_each(|c| clock.join(c));
-                    cta.give(who, &Arc::new(clock));
+                if seen.len() > 1 || reads.len() > 1 {
+                    let mut clock = (*seen[0]).clone();
+                    seen[1..].iter().for_each(|c| clock.join(c));
+                    let reads = cta.reads_of(who);
+                    cta.give(who, &Arc::new(clock), reads.as_ref());
                 }
             }
             SyncKind::Object { at, done, completes, order } => self.object(cta, who, at, (done, completes), order),
@@ -260,7 +288,7 @@ impl Threads {
     /// A CTA barrier completed: the waiting threads have seen what all participants did before they arrived.
     pub fn complete(&mut self, cta: &mut CtaThreads, id: u32, all: bool, (arrived, waited): (&[u32], &[u32])) {
         let Some(place) = cta.barriers.iter().position(|(known, _)| *known == id) else { return };
-        let (_, Gathered { mut clock, fences, seen: _, arrivals }) = cta.barriers.swap_remove(place);
+        let (_, Gathered { mut clock, fences, seen: _, arrivals, reads }) = cta.barriers.swap_remove(place);
         let gone = |warp: usize| arrived.get(warp).map_or(0, |a| a & !waited.get(warp).copied().unwrap_or(0));
         let together = all && (0..arrived.len()).all(|warp| gone(warp) == 0);
         if !together {
@@ -281,7 +309,7 @@ impl Threads {
         let fence = |clock: Clock| Fence { clock: Arc::new(clock), agent: 0, time: 0 };
         let fences = fences.map(|clock| clock.map(fence));
         for (warp, mask) in waited.iter().enumerate().filter(|(_, mask)| **mask != 0) {
-            cta.give(Who { warp: warp as u32, lanes: *mask }, &clock);
+            cta.give(Who { warp: warp as u32, lanes: *mask }, &clock, reads.as_ref());
             if fences.iter().any(Option::is_some) {
                 lanes(*mask).for_each(|lane| cta.thread(warp as u32, lane).fences = fences.clone());
             }

@@ -7,10 +7,9 @@ use crate::{
 };
 use margay_exec::{
     AccessKind, Actor, Attendant, BarrierEvent, CtaEvent, Grid, LANES, MemoryEvent, Observer, Ordering, RowEvent,
-    RowLoad, RowLoads, RowPlace, SyncEvent, SyncKind, Undefined, mem,
+    RowLoad, RowLoads, RowPlace, SyncEvent, SyncKind, Undefined, barrier::Operands, mem,
 };
 use margay_ir::{FuncId, MemSpace, Operand, SourcePlace};
-use margay_isa::{Mod, Opcode};
 use std::cell::{Cell, RefCell};
 
 /// What is known of a site before it is executed.
@@ -320,13 +319,10 @@ impl Host<'_> {
         let place = &self.code.compiled.sites[site];
         let func = &self.grid.image.ir.funcs[place.func as usize];
         let inst = &func.insts[place.inst as usize];
-        let (variant, srcs) = (func.variant(inst), func.operands(inst.srcs));
-        let numbers = if variant.has(Mod::Red) { &srcs[..srcs.len().saturating_sub(1)] } else { srcs };
-        let id = match numbers.first() {
-            Some(Operand::Imm(id)) => *id as u32,
-            _ => 0,
-        };
-        let counted = matches!(numbers.get(1), Some(Operand::Imm(_) | Operand::Reg(_)));
-        (id, variant.op == Opcode::Bar || variant.has(Mod::Aligned), counted)
+        let operands = Operands::of(func.variant(inst), func.operands(inst.srcs));
+        let Some(Operands { id, count, aligned, .. }) = operands else { return (0, false, false) };
+        // Only kernels whose barriers have constant numbers are observed.
+        let id = if let Operand::Imm(id) = id { id as u32 } else { 0 };
+        (id, aligned, count.is_some_and(|count| count != Operand::Sink))
     }
 }

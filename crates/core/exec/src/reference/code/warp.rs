@@ -49,6 +49,8 @@ pub struct BarrierOp {
     pub dst: Option<Dst>,
     /// Kind.
     pub kind: BarrierKind,
+    /// All threads of a warp must execute the same instruction.
+    pub aligned: bool,
 }
 
 /// The kind of a barrier instruction.

@@ -7,6 +7,7 @@ use super::super::{
 use super::{Decoder, operand::plain};
 use crate::{
     Stop,
+    barrier::Operands,
     sem::atomic::{AtomicOp, Rmw},
 };
 use margay_ir::{
@@ -229,14 +230,10 @@ impl Decoder<'_> {
             _ if v.has(Mod::Arrive) => BarrierKind::Arrive,
             _ => BarrierKind::Sync,
         };
-        let (numbers, pred) = match src.split_last() {
-            Some((p, numbers)) if red => (numbers, Some(*p)),
-            _ => (&src[..], None),
-        };
-        let Some(id) = numbers.first().copied() else {
+        let Some(Operands { id, count, predicate: pred, aligned }) = Operands::of(v, &src) else {
             return Err(self.unsupported(format!("`{v}` without a barrier number")));
         };
-        let op = BarrierOp { id, count: numbers.get(1).copied(), pred, dst: dst.first().copied(), kind };
+        let op = BarrierOp { id, count, pred, dst: dst.first().copied(), kind, aligned };
         self.code.barriers.push(op);
         let x = self.code.barriers.len() - 1;
         self.emit(inst, step::barrier::sync, x);

@@ -7,7 +7,7 @@ use super::super::{
 };
 use super::watch::notify;
 use crate::{FaultKind, Semantics, SyncKind, barrier};
-use margay_isa::{Mod, Opcode};
+use margay_isa::Mod;
 
 /// `bar`, `barrier`
 pub fn sync(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
@@ -29,10 +29,7 @@ pub fn sync(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         return ctx.fault(lane, wrong(what), Vec::new());
     }
     if ctx.grid.observer.is_some() {
-        let v = ctx.func.variant(op);
-        // `bar` is `barrier.aligned`.
-        let aligned = v.op == Opcode::Bar || v.has(Mod::Aligned);
-        notify(ctx, same, SyncKind::Barrier { id, aligned, counted: b.count.is_some() });
+        notify(ctx, same, SyncKind::Barrier { id, aligned: b.aligned, counted: b.count.is_some() });
     }
     ctx.cta.dirty = true;
     let (skipped, others) = (ctx.mask & !ctx.active, ctx.active & !same);

@@ -1,0 +1,94 @@
+//! How the addresses of a warp's lanes follow from one another.
+
+use crate::{shadow::WORD, site::Kind};
+use margay_exec::{LANES, MemoryEvent};
+
+/// How the addresses of lanes follow from one another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Lane after lane accesses whole words that adjoin, `1 << shift` of them; lane 0 would begin at this address.
+    Row(u64, u8),
+    /// All lanes access this address.
+    Same(u64),
+    /// In another way.
+    Lanes,
+}
+
+impl Form {
+    #[inline(always)]
+    pub fn of(e: &MemoryEvent<'_>) -> Form {
+        let mask = e.actor.lanes;
+        let first = mask.trailing_zeros();
+        let address = e.addresses[first as usize & 31];
+        let rest = mask & mask.wrapping_sub(1);
+        let size = u64::from(e.size);
+        let (base, stride) = match e.row {
+            _ if rest == 0 => (address, 0),
+            Some(row) => row,
+            None => {
+                let second = rest.trailing_zeros();
+                let apart = e.addresses[second as usize].wrapping_sub(address);
+                let stride = if apart == 0 { 0 } else { size };
+                let base = address.wrapping_sub(u64::from(first) * stride);
+                let differs = |lane: usize| e.addresses[lane] ^ base.wrapping_add(lane as u64 * stride);
+                let odd = |lane: usize| differs(lane) & 0u64.wrapping_sub(u64::from(mask >> lane & 1));
+                if (0..LANES).fold(0, |all, lane| all | odd(lane)) != 0 {
+                    return Form::Lanes;
+                }
+                (base, stride)
+            }
+        };
+        let shift = match size {
+            4 => 0,
+            8 => 1,
+            16 => 2,
+            _ => 3,
+        };
+        match stride {
+            0 => Form::Same(address),
+            _ if stride == size && shift < 3 && base.is_multiple_of(WORD) => Form::Row(base, shift),
+            _ => Form::Lanes,
+        }
+    }
+}
+
+/// How a plain access by lanes whose addresses increase evenly lies in lines.
+pub struct RowForm {
+    /// The address of lane 0.
+    pub base: u64,
+    /// The address of the first lane that executes it.
+    pub first: u64,
+    /// The lanes.
+    pub lanes: u32,
+    /// Words of a lane, as a power of two; `None` if all lanes access the same address.
+    pub shift: Option<u8>,
+    /// Bytes of a lane.
+    pub size: u32,
+    /// Bytes that are accessed from the first address on, if there is no gap between lanes.
+    pub bytes: Option<u64>,
+}
+
+impl RowForm {
+    /// `None` if it must be looked at lane by lane.
+    #[inline(always)]
+    pub fn of((base, stride): (u64, u64), (size, lanes): (u32, u32), kind: Kind) -> Option<RowForm> {
+        let first = base.wrapping_add(stride.wrapping_mul(lanes.trailing_zeros().into()));
+        let shift = match size {
+            4 => 0,
+            8 => 1,
+            16 => 2,
+            _ => return None,
+        };
+        let run = lanes >> lanes.trailing_zeros();
+        let (shift, bytes) = match stride {
+            _ if kind.strong => return None,
+            0 if !kind.writes && base.is_multiple_of(size.into()) => (None, Some(size.into())),
+            _ if stride == u64::from(size) && base.is_multiple_of(WORD) => {
+                let whole = run & run.wrapping_add(1) == 0;
+                (Some(shift), whole.then(|| u64::from(run.count_ones() * size)))
+            }
+            _ => return None,
+        };
+        Some(RowForm { base, first, lanes, shift, size, bytes })
+    }
+}
