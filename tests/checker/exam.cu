@@ -353,7 +353,6 @@ K aggregate_right(const int* in, int* count, int* out) {         // one atomic f
     out[g.shfl(at, 0) % 512 + g.thread_rank()] = threadIdx.x;
   }
 }
-//@ block=32
 K last_value_right(const int* in, int* out) {                    // what lanes of one store leave in a slot that nobody reads
   __shared__ int s[129];
   int t = threadIdx.x;
@@ -362,7 +361,6 @@ K last_value_right(const int* in, int* out) {                    // what lanes o
   __syncthreads();
   if (keep) out[t] = s[t];
 }
-//@ block=32
 K last_value_wrong(const int* in, int* out) {                    // and in one that is read
   __shared__ int s[129];
   int t = threadIdx.x;
@@ -395,4 +393,20 @@ K hillis_steele_block_wrong(const int* in, int* out) {
     __syncthreads();
   }
   out[t] = s[t];
+}
+K unrolled_slot_right(const int* in, int* out) {                 // the same slot, several times in an unrolled loop
+  __shared__ int s[129];
+  int t = threadIdx.x, sum = 0;
+#pragma unroll
+  for (int k = 0; k < 4; k++) s[in[t + k] & 1 ? t : 128] = in[t] + k;
+  if (in[t] & 1) sum = s[t];
+  out[t] = sum;
+}
+K unrolled_slot_wrong(const int* in, int* out) {
+  __shared__ int s[129];
+  int t = threadIdx.x;
+#pragma unroll
+  for (int k = 0; k < 4; k++) s[in[t + k] & 1 ? t : 128] = in[t] + k;                                 //~ race
+  __syncthreads();
+  atomicAdd(&out[t], s[128]);
 }

@@ -1,57 +1,36 @@
-//! Stores by which lanes of one instruction write different values to one address.
+//! Stores of different values to one address, by lanes of one instruction or by one location of the program, which an unrolled loop has
+//! several times.
+//!
+//! Which value remains is undefined. In shared memory that is reported when somebody reads the value: programs let threads that have
+//! nothing to store write to a slot that nobody reads, such as CUB's run-length encoding.
 
-use crate::{Checker, Finding, FindingKind, State, lanes, name, site::Place};
-use margay_exec::{AccessKind, Actor, Frame, LANES, MemoryEvent};
+use crate::{Checker, Finding, FindingKind, Party, State, lanes, name, site::Place};
+use margay_exec::{AccessKind, LANES, MemoryEvent};
 
-/// Where a value was stored.
-#[derive(Debug)]
-enum What {
-    /// At an offset in shared memory.
-    Shared(u64),
-    /// In global memory, by name.
-    Global(String),
-}
-
-/// An actor that outlives its event.
-#[derive(Debug)]
-struct Owned {
-    cta: [u32; 3],
-    warp: u32,
-    lanes: u32,
-    at: Place,
-    callers: Vec<Frame>,
-}
-
-impl Owned {
-    fn of(actor: &Actor<'_>) -> Owned {
-        let Actor { cta, warp, lanes, at, callers } = *actor;
-        Owned { cta, warp, lanes, at, callers: callers.to_vec() }
-    }
-
-    fn actor(&self) -> Actor<'_> {
-        Actor { cta: self.cta, warp: self.warp, lanes: self.lanes, at: self.at, callers: &self.callers }
-    }
-}
-
-/// Such a store, of two of the lanes.
+/// Unordered stores of different values, by one location of the program, to a place in shared memory: a finding as soon as somebody
+/// reads what remains.
 #[derive(Debug)]
 pub struct Clash {
     /// Host address of the bytes that both write, and their number.
     pub address: u64,
-    bytes: u64,
-    element: u32,
-    /// Hexadecimal digits of a value.
-    digits: usize,
-    values: [u64; 2],
-    lanes: [u32; 2],
-    actor: Owned,
-    what: What,
+    pub bytes: u64,
+    /// What the finding is about.
+    pub places: (Place, Option<Place>),
+    /// The finding.
+    pub finding: Finding,
+}
+
+impl State {
+    /// Remembers stores until somebody reads or overwrites the value.
+    pub(crate) fn await_reader(&mut self, clash: Clash) {
+        if !self.clashes.iter().any(|c| c.address == clash.address) {
+            self.clashes.push(clash);
+        }
+    }
 }
 
 impl Checker {
-    /// Finds lanes of one store that write different values to one address: which one remains is undefined. In global memory that is
-    /// reported at once, in shared memory when somebody reads the value: programs let lanes that have nothing to store write to a
-    /// slot that nobody reads.
+    /// Finds lanes of one store that write different values to one address.
     pub(crate) fn compare_lanes(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let Some(values) = e.values else { return };
         let mut list = [0; LANES];
@@ -82,30 +61,32 @@ impl Checker {
             }
             let window = e.windows.iter().find(|(base, size)| address.wrapping_sub(*base) < *size);
             let what = match window {
-                Some((base, _)) => What::Shared(address - base),
-                None => What::Global(name::global(e.memory, self.names, address, e.element)),
+                Some((base, _)) => name::shared(&self.image, self.names, address - base, e.element),
+                None => name::global(e.memory, self.names, address, e.element),
             };
-            let clash = Clash {
-                address,
-                bytes: common,
-                element: e.element,
-                digits: 2 * e.size.min(8) as usize,
-                values: [value(pair[0]), value(pair[1])],
-                lanes: [pair[0], pair[1]],
-                actor: Owned::of(&e.actor),
-                what,
+            let party = |lane: u32| -> Party { self.party(&e.actor, lane, "writes") };
+            let digits = 2 + 2 * e.size.min(8) as usize;
+            let (first, second) = (value(pair[0]), value(pair[1]));
+            let finding = Finding {
+                kind: FindingKind::Race,
+                title: format!("race: lanes of one store write different values to {what}"),
+                parties: vec![party(pair[1]), party(pair[0])],
+                notes: vec![format!(
+                    "{first:#0digits$x} and {second:#0digits$x} are written at the same time; which value remains is undefined"
+                )],
+                help: Some("let one thread write the value, or use an atomic".into()),
+                times: 1,
             };
+            let places = (e.actor.at, Some(e.actor.at));
             if window.is_none() {
-                return self.report_clash(state, &clash);
+                return state.report(FindingKind::Race, places, || finding);
             }
-            if !state.clashes.iter().any(|c| c.address == address) {
-                state.clashes.push(clash);
-            }
+            state.await_reader(Clash { address, bytes: common, places, finding });
         }
     }
 
     /// Reports stores of different values to what an access reads, and drops those that it overwrites.
-    pub(crate) fn look_for_clashes(&self, state: &mut State, e: &MemoryEvent<'_>) {
+    pub(crate) fn look_for_clashes(state: &mut State, e: &MemoryEvent<'_>) {
         let mut clashes = std::mem::take(&mut state.clashes);
         clashes.retain(|clash| {
             let size = u64::from(e.size);
@@ -121,7 +102,7 @@ impl Checker {
                 AccessKind::Load | AccessKind::Atomic => {
                     let read = lanes(e.actor.lanes).any(|lane| touches(&lane));
                     if read {
-                        self.report_clash(state, clash);
+                        state.report(FindingKind::Race, clash.places, || clash.finding.clone());
                     }
                     !read
                 }
@@ -129,24 +110,5 @@ impl Checker {
             }
         });
         state.clashes = clashes;
-    }
-
-    fn report_clash(&self, state: &mut State, clash: &Clash) {
-        let Clash { actor, digits, values: [a, b], .. } = clash;
-        let what = match &clash.what {
-            What::Shared(offset) => name::shared(&self.image, self.names, *offset, clash.element),
-            What::Global(name) => name.clone(),
-        };
-        let parties = [1, 0].map(|i| self.party(&actor.actor(), clash.lanes[i], "writes")).to_vec();
-        state.report(FindingKind::Race, (actor.at, Some(actor.at)), || Finding {
-            kind: FindingKind::Race,
-            title: format!("race: lanes of one store write different values to {what}"),
-            parties,
-            notes: vec![format!(
-                "0x{a:0digits$x} and 0x{b:0digits$x} are written at the same time; which value remains is undefined"
-            )],
-            help: Some("let one thread write the value, or use an atomic".into()),
-            times: 1,
-        });
     }
 }

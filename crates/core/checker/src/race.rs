@@ -8,6 +8,7 @@
 
 use crate::{
     Checker, Finding, FindingKind, Party, State, What,
+    clash::Clash,
     clock::Time,
     form::{Form, RowForm},
     lanes, name,
@@ -113,7 +114,7 @@ impl Checker {
         let weak = e.order.semantics == Semantics::Weak;
         let alone = e.actor.lanes.is_power_of_two() || matches!(form, Form::Row(..));
         if !state.clashes.is_empty() {
-            self.look_for_clashes(state, e);
+            Checker::look_for_clashes(state, e);
         }
         if e.access == AccessKind::Store && weak && !alone {
             self.compare_lanes(state, e);
@@ -431,15 +432,16 @@ impl Checker {
             }
             Cause::Order => format!("race: {} and {} of {what} are not ordered", article(x), article(y)),
         };
-        let (earlier, now) = (first.at, second.at);
-        state.report(FindingKind::Race, (earlier, Some(now)), || Finding {
-            kind: FindingKind::Race,
-            title,
-            parties: vec![second, first],
-            notes,
-            help: Some(help),
-            times: 1,
-        });
+        let places = (first.at, Some(second.at));
+        let finding =
+            Finding { kind: FindingKind::Race, title, parties: vec![second, first], notes, help: Some(help), times: 1 };
+        let stores = (a.access, b.access) == (AccessKind::Store, AccessKind::Store) && cause == Cause::Order;
+        let own = e.windows.first().is_some_and(|(base, size)| word.wrapping_sub(*base) < *size);
+        let (_, from, to) = state.key(FindingKind::Race, places);
+        if stores && own && distance <= Distance::Cta && from == to {
+            return state.await_reader(Clash { address: at, bytes: element.into(), places, finding });
+        }
+        state.report(FindingKind::Race, places, || finding);
     }
 
     /// The synchronization that would order two accesses, and where to add it.

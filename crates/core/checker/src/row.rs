@@ -121,22 +121,24 @@ impl Row {
         (!other.is_some() || other.bytes() & mask == 0 || stays) && mine.join(crew, self.warps)
     }
 
-    /// Whether an atomic access is one more of many by the same instruction that nothing else is beside, and which do not race: one
-    /// of their records may stand for it, or there are as many as are kept.
+    /// Whether an atomic access is one more of many by the same instruction, which do not race, and beside them there are only plain
+    /// accesses that all have seen: one of their records may stand for it, or there are as many as are kept.
     #[inline(always)]
-    fn repeats(&self, shadow: &mut Shadow, word: u64, lanes: u32, mask: u32) -> bool {
+    fn repeats(&self, shadow: &mut Shadow, kinds: &[Kind], word: u64, (lanes, mask): (u32, u32)) -> bool {
         let Kind { strong, volatile, scope, .. } = self.kind;
         if !strong || volatile || scope < Scope::Gpu || self.agent {
             return false;
         }
         let Some((first, rest)) = shadow.spilled(word) else { return false };
         let same = |r: &Record| r.site() == self.site && r.bytes() == mask && r.time > self.published;
-        if !same(first) || !rest.iter().all(same) {
+        let apart = |r: &Record| !kinds[r.site() as usize].strong && self.has_seen(*r, lanes);
+        let fits = |r: &Record| same(r) || apart(r);
+        if !fits(first) || !rest.iter().all(fits) {
             return false;
         }
         let crew = Crew { cta: self.cta, warp: self.warp, lanes };
         let full = rest.len() + 1 >= MOST;
-        std::iter::once(first).chain(rest).any(|r| r.join(crew, self.warps)) || full
+        std::iter::once(first).chain(rest).any(|r| same(r) && r.join(crew, self.warps)) || full
     }
 
     /// An access of some lanes at one address, word by word.
@@ -154,7 +156,7 @@ impl Row {
         while word < end {
             let (from, to) = (address.max(word) - word, end.min(word + WORD) - word);
             let mask = (1u32 << to) - (1 << from);
-            if !self.quick(shadow.cell(word), kinds, group, mask) && !self.repeats(shadow, word, group, mask) {
+            if !self.quick(shadow.cell(word), kinds, group, mask) && !self.repeats(shadow, kinds, word, (group, mask)) {
                 let change = |list: &mut Vec<Record>| access_word(self, (cta, kinds), group, (word, mask), list, hits);
                 shadow.update(word, change, buffer);
             }
