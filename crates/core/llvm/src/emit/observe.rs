@@ -83,8 +83,9 @@ impl Emitter<'_> {
     pub fn observe(&mut self, moment: Moment) {
         let Some(Wishes { order, progress, .. }) = self.options.observe else { return };
         let wanted = match moment {
-            Moment::Begin | Moment::End => true,
-            Moment::Arrive | Moment::Complete => order || progress,
+            // All threads of the CTA come to this barrier: there is nothing to find.
+            Moment::Arrive if self.together && self.lone_barrier => order,
+            Moment::Begin | Moment::End | Moment::Arrive | Moment::Complete => order || progress,
             Moment::Warp | Moment::Exchange => order,
         };
         if wanted {

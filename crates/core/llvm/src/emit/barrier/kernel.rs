@@ -102,6 +102,7 @@ impl Emitter<'_> {
         self.together = self.stay_together(&regions);
         for (k, region) in regions.list.iter().enumerate() {
             (self.tag, self.region) = (format!("r{k}."), region.blocks.clone());
+            self.lone_barrier = region.barriers.len() <= 1;
             self.region_loop(k, region.entry, &indices, [&warp, &next], &region.barriers)?;
         }
         self.current = None;

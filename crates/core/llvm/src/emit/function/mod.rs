@@ -143,6 +143,8 @@ pub(in crate::emit) struct Emitter<'a> {
     pub waiting: Vec<Val>,
     /// All threads of a CTA reach every barrier, in full warps.
     pub together: bool,
+    /// The current region ends at one barrier at most.
+    pub lone_barrier: bool,
     /// Blocks of the current region in layout order, and the prefix of their labels.
     pub region: Vec<BlockId>,
     pub tag: String,
@@ -297,6 +299,7 @@ pub fn emit(
         held: None,
         waiting: Vec::new(),
         together: false,
+        lone_barrier: false,
         region,
         tag: String::new(),
         alive: None,
