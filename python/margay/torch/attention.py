@@ -57,9 +57,14 @@ def _composed_backward(grad_out, query, key, value, bias, dropout_p, is_causal, 
         return tuple(next(grads) if t is not None and t.requires_grad else None for t in inputs)
 
 
+def new_seed(dropout_p):
+    """The seed from which the backward pass repeats the choices of dropout."""
+    return torch.randint(1 << 31, ()) if dropout_p > 0 else torch.zeros((), dtype=torch.int64)
+
+
 def _forward(query, key, value, bias, dropout_p, is_causal, scale):
     """Output, logarithms of the sums, and the seed of dropout."""
-    seed = torch.randint(1 << 31, ()) if dropout_p > 0 else torch.zeros((), dtype=torch.int64)
+    seed = new_seed(dropout_p)
     if _simple(query, key, value, bias, dropout_p):
         flash = _aten._scaled_dot_product_flash_attention_for_cpu
         out, lse = flash(query, key, value, 0.0, is_causal, attn_mask=bias, scale=scale)
@@ -75,9 +80,14 @@ def _backward(grad_out, query, key, value, bias, out, lse, dropout_p, is_causal,
     return (*flash(grad_out, query, key, value, out, lse, 0.0, is_causal, attn_mask=bias, scale=scale), None)
 
 
+def padded(rows):
+    """The number of rows that CUDA's memory-efficient attention has room for in the logarithms of the sums."""
+    return -(-rows // 32) * 32
+
+
 def _padded_lse(lse, rows):
-    """The logarithms of the sums as CUDA's operator lays them out: rows rounded up to 32."""
-    result = lse.new_full((*lse.shape[:-1], -(-rows // 32) * 32), float("inf"))
+    """The logarithms of the sums as CUDA's operator lays them out."""
+    result = lse.new_full((*lse.shape[:-1], padded(rows)), float("inf"))
     result[..., :rows] = lse
     return result
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import torch
 
+from margay.torch.attention import new_seed, padded
 from margay.torch.autograd import differentiable
 
 
@@ -90,10 +91,6 @@ def _gradients(grad_out, inputs, wanted, compute):
     return [torch.zeros_like(t) if g is None and w and t is not None else g for g, w, t in zip(found, wanted, inputs, strict=True)]
 
 
-def _seed(dropout_p):
-    return torch.randint(1 << 31, ()) if dropout_p > 0 else torch.zeros((), dtype=torch.int64)
-
-
 def _flash_rule(is_causal, left, right):
     return _Rule(left, 0 if is_causal else right)
 
@@ -121,7 +118,7 @@ def _flash(
     for name, given in (("alibi_slopes", alibi_slopes), ("block_table", block_table)):
         if given is not None:
             raise NotImplementedError(f"margay: aten::_flash_attention_forward is not supported with {name}")
-    seed = _seed(dropout_p)
+    seed = new_seed(dropout_p)
     rule = _flash_rule(is_causal, window_size_left, window_size_right)
     out, sums = _all(query, key, value, cum_seq_q, cum_seq_k, seqused_k, rule, None, scale, dropout_p, seed)
     lse = torch.stack(sums) if cum_seq_q is None else torch.cat(sums, 1) if sums else query.new_zeros(query.size(1), 0, dtype=torch.float32)
@@ -181,13 +178,12 @@ def _efficient(
     seqlen_k=None,
     window_size=None,
 ):
-    seed = _seed(dropout_p)
+    seed = new_seed(dropout_p)
     rule = _efficient_rule(custom_mask_type, window_size)
     out, sums = _all(query, key, value, cu_seqlens_q, cu_seqlens_k, seqlen_k, rule, bias, scale, dropout_p, seed)
     longest = query.size(1) if cu_seqlens_q is None else max((s.size(1) for s in sums), default=0)
     keys = key.size(1) if cu_seqlens_k is None else max(cu_seqlens_k.diff().tolist(), default=0)
-    # Rows rounded up to 32, as CUDA's operator lays them out.
-    rows = -(-longest // 32) * 32 if compute_log_sumexp else 0
+    rows = padded(longest) if compute_log_sumexp else 0
     lse = torch.full((len(sums), query.size(2), rows), float("inf"))
     if compute_log_sumexp:
         for place, s in zip(lse, sums, strict=True):

@@ -158,12 +158,12 @@ except RuntimeError as error:
 """
 
 
-@pytest.mark.parametrize("seconds", [0, 0.5])
-def test_the_exception_of_a_fault_contains_its_report(python, seconds):
+@pytest.mark.parametrize(("seconds", "forgiving"), [(0, ""), (0.5, ""), (0, "1")])
+def test_the_exception_of_a_fault_contains_its_report(python, seconds, forgiving):
     """torch reads the driver's error logs since 2.15."""
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 15):
         pytest.skip("torch does not read the driver's logs")
     # What `pytest --margay` and `margay exec` set is not for this process.
-    environment = {"MARGAY_LOG": "quiet", "MARGAY_REPORTS": "", "MARGAY_FORGIVE": "", "MARGAY_FAULT_EXIT": ""}
+    environment = {"MARGAY_LOG": "quiet", "MARGAY_REPORTS": "", "MARGAY_FORGIVE": forgiving, "MARGAY_FAULT_EXIT": ""}
     words = python(FAULT.replace("SECONDS", str(seconds)), env=environment)
     assert "out of bounds" in words and "program.py:8" in words and "in `stray`" in words, words

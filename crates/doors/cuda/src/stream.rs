@@ -141,7 +141,9 @@ impl StreamHandle {
         drop(capture);
         work.check(stream.context())?;
         let seen = waits || work.is_waited_for(stream.context());
-        let waits = seen || work.is_watched();
+        // Programs fill memory on the default stream and use it on others without waiting: on a GPU, the fill has long begun.
+        let at_once = || matches!(work, Work::Fill(_)) && stream.is_free();
+        let waits = seen || work.is_watched() || at_once();
         let piece = order::submitted(&stream, || work.name());
         let run = move |context: &_| order::perform(piece, || work.run(context));
         if !waits {
@@ -196,6 +198,11 @@ impl StreamRef {
                 queue => vec![queue.mark()],
             },
         }
+    }
+
+    /// Whether the calling thread could do work in it without waiting for any other.
+    fn is_free(&self) -> bool {
+        self.queue().is_idle() && self.turn().iter().all(Mark::is_reached) && not_at_work().is_ok()
     }
 
     /// Queues work. After a fault of the context nothing is begun any more.
