@@ -163,6 +163,8 @@ struct State {
     hits: Vec<row::Hit>,
     /// Stores of different values to shared memory that nobody has read or overwritten since.
     clashes: Vec<clash::Clash>,
+    /// What is missing between two sites, for these.
+    helps: Map<(u32, u32, u8), String>,
     footprint: Footprint,
     /// Time has overflowed, so that nothing more is checked.
     over: bool,

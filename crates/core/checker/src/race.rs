@@ -381,6 +381,9 @@ impl Checker {
         if state.is_known(FindingKind::Race, places) {
             return state.count(FindingKind::Race, places);
         }
+        let (_, from, to) = state.key(FindingKind::Race, places);
+        let own = e.windows.first().is_some_and(|(base, size)| word.wrapping_sub(*base) < *size);
+        let waits = own && distance <= Distance::Cta && cause == Cause::Order && from == to;
         let (a, b) = (state.sites.get(earlier.site()), state.sites.get(site));
         let element = e.element.max(1);
         let at = word.max(address);
@@ -411,7 +414,16 @@ impl Checker {
             let then = incoming.map(|new| format!(", and the write stores {}", hex(&new))).unwrap_or_default();
             notes.push(format!("memory holds {}{then}", hex(&present)));
         }
-        let help = self.missing(cause, distance, (a, b));
+        let stores = (a.access, b.access) == (AccessKind::Store, AccessKind::Store);
+        let waits = waits && stores;
+        // What waits for a reader may come often, and looking for lines takes long.
+        let help = match waits {
+            false => self.missing(cause, distance, (a, b)),
+            true => {
+                let text = state.helps.entry((earlier.site(), site, distance as u8));
+                text.or_insert_with(|| self.missing(cause, distance, (a, b))).clone()
+            }
+        };
         let (x, y) = (short(a.access), short(b.access));
         let title = match cause {
             Cause::Copy => format!(
@@ -435,10 +447,7 @@ impl Checker {
         let places = (first.at, Some(second.at));
         let finding =
             Finding { kind: FindingKind::Race, title, parties: vec![second, first], notes, help: Some(help), times: 1 };
-        let stores = (a.access, b.access) == (AccessKind::Store, AccessKind::Store) && cause == Cause::Order;
-        let own = e.windows.first().is_some_and(|(base, size)| word.wrapping_sub(*base) < *size);
-        let (_, from, to) = state.key(FindingKind::Race, places);
-        if stores && own && distance <= Distance::Cta && from == to {
+        if waits {
             return state.await_reader(Clash { address: at, bytes: element.into(), places, finding });
         }
         state.report(FindingKind::Race, places, || finding);
