@@ -79,6 +79,9 @@ pub struct WarpCtx {
     pub polls: Cell<u32>,
     /// The lanes that polled at `polls`.
     pub polled: Cell<u32>,
+    /// Nonzero if the warp has stored since it was resumed, or changed memory by an atomic operation; only code whose loops may wait for
+    /// others keeps it.
+    pub changed: Cell<u32>,
     /// The site plus one where the lowest lane is that waits for the rest of its warp; 0 if there is none.
     pub held: Cell<u32>,
     /// The lanes that wait at `held`.
@@ -121,6 +124,7 @@ pub mod at {
     pub const CALLS: u64 = offset_of!(WarpCtx, calls) as u64;
     pub const POLLS: u64 = offset_of!(WarpCtx, polls) as u64;
     pub const POLLED: u64 = offset_of!(WarpCtx, polled) as u64;
+    pub const CHANGED: u64 = offset_of!(WarpCtx, changed) as u64;
     pub const HELD: u64 = offset_of!(WarpCtx, held) as u64;
     pub const HELD_LANES: u64 = offset_of!(WarpCtx, held_lanes) as u64;
     pub const REDUCED: u64 = offset_of!(WarpCtx, reduced) as u64;

@@ -59,6 +59,11 @@ impl Builder<'_> {
             parts.srcs.push(Operand::Reg(self.carry()));
         }
         let space = self.space(info.space, parts.base);
+        if matches!(space, Some(MemSpace::Shared | MemSpace::Local)) {
+            // Addresses in windows have 32 bits.
+            let offset = parts.srcs.iter_mut().find_map(|o| if let Operand::Mem(_, at) = o { Some(at) } else { None });
+            offset.into_iter().for_each(|at| *at = i64::from(*at as i32));
+        }
         let (dsts, srcs) = (self.list(&parts.dsts), self.list(&parts.srcs));
         self.func.insts.push(Inst { variant: inst.variant.0, guard, dsts, srcs, space, at: at.index });
         for (offset, value) in parts.stores.drain(..) {

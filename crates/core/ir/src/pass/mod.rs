@@ -7,7 +7,7 @@
 //! * [`Uniformity`]: which registers are the same in all lanes of a warp, which are affine in the lane, which blocks only part
 //!   of a warp may reach.
 //! * [`mark_uniform_values`]: the same for parameters and return values, over the call graph.
-//! * [`spins`]: loops that may wait for other threads.
+//! * [`spins`]: loops that may wait for other threads, or never end; [`Termination`]: loops that terminate.
 //! * [`Ranges`]: bounds of integer registers.
 //! * [`propagate_constants`]: constants in registers become operands; [`constants_at`]: those that other registers still hold.
 //! * [`adjacent`]: loads and stores of adjacent elements.
@@ -25,6 +25,7 @@ mod regions;
 mod shape;
 mod spin;
 mod split;
+mod termination;
 mod uniformity;
 
 pub use adjacent::{Adjacent, adjacent};
@@ -38,4 +39,5 @@ pub use regions::{Region, Regions, is_cta_barrier, live_frame};
 pub use shape::{Shape, WarpShape};
 pub use spin::{observes_others, spins};
 pub use split::{Cut, branch_around, split_after, split_before};
+pub use termination::{Ends, Termination};
 pub use uniformity::Uniformity;

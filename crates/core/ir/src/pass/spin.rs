@@ -1,8 +1,13 @@
 //! Loops in which threads may wait for others: an engine must let other threads overtake those inside.
 
 use crate::{
-    BlockId, Func, Inst, MemSpace, Operand, VReg,
-    pass::{Cfg, Liveness, Loop, cfg::successors, liveness},
+    BlockId, Func, Inst, MemBase, MemSpace, Operand, VReg,
+    pass::{
+        Cfg, Liveness, Loop,
+        cfg::successors,
+        liveness,
+        termination::{Ends, Termination},
+    },
 };
 use margay_isa::{Effect, Mod, Opcode};
 use std::collections::HashSet;
@@ -137,21 +142,29 @@ pub fn spins(func: &Func, cfg: &Cfg) -> bool {
     polls_by_observing(func, cfg) || polls_by_loads(func, cfg) || polls_by_atomics(func, cfg) || never_ends(func, cfg)
 }
 
-/// Whether some loop has no exit, or does nothing that could change whether it ends: it has no effects, and carries no register
-/// from one iteration to the next. Threads in it must not keep the others from what they do.
+/// Whether some loop has no exit, or none that is taken as far as one can see ([`Ends::Never`]), or repeats
+/// itself: it accesses no memory except in what it calls, and carries no register from one iteration to the next. Threads in it must not
+/// keep the others from what they do.
 fn never_ends(func: &Func, cfg: &Cfg) -> bool {
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
     let stays = |l: &Loop| {
         let leaves = |to: &BlockId| !blocks(l).contains(to);
         !blocks(l).iter().any(|b| successors(&func.blocks[b.0 as usize].term).iter().any(leaves))
     };
-    let inert = |l: &&Loop| {
-        let acts = |i: &Inst| !matches!(func.variant(i).op.row().effect, Effect::Pure | Effect::Control);
-        !blocks(l).iter().any(|b| func.insts(&func.blocks[b.0 as usize]).iter().any(acts))
-    };
-    if cfg.loops.iter().any(stays) {
+    if cfg.loops.is_empty() {
+        return false;
+    }
+    let termination = Termination::new(func, cfg);
+    if cfg.loops.iter().any(|l| stays(l) || termination.of(l) == Ends::Never) {
         return true;
     }
+    let inert = |l: &&Loop| {
+        // Arguments and results lie in the frame.
+        let framed = |i: &Inst| func.operands(i.srcs).iter().any(|o| matches!(o, Operand::Mem(MemBase::Frame(_), _)));
+        let acts = |i: &Inst| func.variant(i).op.row().effect == Effect::Memory && !framed(i);
+        termination.of(l) != Ends::Always
+            && !blocks(l).iter().any(|b| func.insts(&func.blocks[b.0 as usize]).iter().any(acts))
+    };
     let inert: Vec<&Loop> = cfg.loops.iter().filter(inert).collect();
     if inert.is_empty() {
         return false;

@@ -4,4 +4,5 @@ mod common;
 mod link;
 mod lower;
 mod place;
+mod termination;
 mod verify;

@@ -151,6 +151,7 @@ impl<'a> SimdCta<'a> {
         fiber.enter(&self.contexts[warp]);
         let status = fiber.fiber.resume();
         fiber.leave(&self.contexts[warp]);
+        let changed = self.contexts[warp].changed.get() != 0;
         let (calls, finished, woke) = {
             let mut pending = self.host.fibers.borrow_mut();
             (std::mem::take(&mut pending.calls), std::mem::take(&mut pending.finished), pending.woken != woken)
@@ -171,7 +172,7 @@ impl<'a> SimdCta<'a> {
             let stack = self.warps[warp].fibers[s].take().and_then(|s| s.fiber.into_stack());
             self.host.code.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stack);
         }
-        if status.is_some() && s == 0 || woke {
+        if status.is_some() && s == 0 || woke || changed {
             watch.progress();
         }
         for call in calls {

@@ -106,6 +106,7 @@ impl<'a> Fiber<'a> {
         ctx.parked.set(self.parked);
         ctx.polls.set(0);
         ctx.polled.set(0);
+        ctx.changed.set(0);
         ctx.held.set(0);
         ctx.held_lanes.set(0);
     }

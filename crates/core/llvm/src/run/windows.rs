@@ -173,6 +173,7 @@ impl Windows {
             waits: Cell::new(0),
             polls: Cell::new(0),
             polled: Cell::new(0),
+            changed: Cell::new(0),
             held: Cell::new(0),
             held_lanes: Cell::new(0),
             parked: Cell::new(0),

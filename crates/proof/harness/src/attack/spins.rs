@@ -32,7 +32,73 @@ fn signal(r: &mut Random, flag: &str, space: &str) -> String {
     }
 }
 
+/// A loop that carries a register, accesses hardly any memory and is never left: counters that miss their bound or wrap around, walks
+/// that never come to a value, tests that nothing changes.
+fn endless(r: &mut Random) -> String {
+    let odd = 1 + 2 * r.below(500);
+    let again = "@%p1 bra AGAIN;";
+    match r.below(10) {
+        0 => format!("mov.u32 %r3, {}; AGAIN: add.u32 %r3, %r3, 2; setp.ne.u32 %p1, %r3, {odd}; {again}", odd + 1),
+        1 => format!("mov.u32 %r3, %lane; AGAIN: add.u32 %r3, %r3, {odd}; setp.ge.u32 %p1, %r3, 0; {again}"),
+        2 => format!("mov.u32 %r3, 0; AGAIN: sub.s32 %r3, %r3, {odd}; setp.le.s32 %p1, %r3, 0x7fffffff; {again}"),
+        3 => format!("setp.ne.u32 %p1, %lane, {}; AGAIN: add.u32 %r3, %r3, {odd}; {again}", 32 + odd),
+        4 => format!(
+            "mov.u32 %r3, {odd}; AGAIN: shl.b32 %r4, %r3, 13; xor.b32 %r3, %r3, %r4; shr.u32 %r4, %r3, 17; xor.b32 %r3, %r3, %r4; \
+             shl.b32 %r4, %r3, 5; xor.b32 %r3, %r3, %r4; setp.ne.u32 %p1, %r3, 0; {again}"
+        ),
+        5 => format!(
+            "mov.u32 %r3, %gid; AGAIN: mad.lo.u32 %r3, %r3, {}, 6; and.b32 %r4, %r3, 1; setp.eq.u32 %p1, %r4, 0; {again}",
+            2 * odd
+        ),
+        6 => format!("mov.u64 %d3, {odd}; AGAIN: add.u64 %d3, %d3, 1; setp.ne.u64 %p1, %d3, -1; {again}"),
+        7 => format!(
+            "mov.f32 %f1, 0f3F800000; AGAIN: add.f32 %f1, %f1, 0f3F800000; setp.lt.f32 %p1, %f1, 0f7F000000; {again}"
+        ),
+        8 => format!(
+            "AGAIN: st.global.u32 [%own+4], %r3; add.u32 %r3, %r3, {odd}; setp.eq.u32 %p1, %lane, %lane; {again}"
+        ),
+        _ => format!("AGAIN: add.u32 %r3, %r3, {odd}; setp.gt.u32 %p1, %r3, %r3; @%p1 bra LEFT; bra AGAIN; LEFT:"),
+    }
+}
+
+/// Some threads never leave a loop, while others do something that ends the launch, or end.
+fn besides(r: &mut Random, b: &mut Payload) {
+    b.quiet = true;
+    let (grid, block) =
+        r.pick(&[([1, 1, 1], [32, 1, 1]), ([1, 1, 1], [96, 1, 1]), ([3, 1, 1], [32, 1, 1]), ([2, 1, 1], [64, 1, 1])]);
+    b.fix(grid, block);
+    b.body(match r.below(10) {
+        0 => "trap;",
+        1 => "exit;",
+        2 => "ld.global.u32 %r4, [%own+2];",
+        3 => "mov.u64 %d4, 8; ld.global.u32 %r4, [%d4];",
+        4 => "mov.u32 %r4, 0x100000; ld.shared.u32 %r4, [%r4];",
+        5 => "brkpt;",
+        6 => "bar.sync 1, 2048;",
+        _ => "st.global.u32 [%own+0x10000000], %gid;",
+    });
+    let block = block[0];
+    let threads = grid[0] * block;
+    let gid = r.below(threads as usize) as u32;
+    b.who = Some(match r.below(3) {
+        0 => Who::Lanes { cta: gid / block, warp: gid % block / 32, mask: 0x8421_0842u32.rotate_left(gid) },
+        _ => Who::One { gid },
+    });
+    let after = r.chance(30);
+    let endless = endless(r);
+    // The loop lies before the fault in the code, or behind it.
+    b.rest(if after { format!("@%executes bra AFTER; {endless} AFTER:") } else { endless.clone() });
+    if !after {
+        // Those that come out of the payload would loop too.
+        b.body("bra OUT;");
+        b.rest("OUT:");
+    }
+}
+
 pub fn make(r: &mut Random, b: &mut Payload) {
+    if r.chance(30) {
+        return besides(r, b);
+    }
     let flag = b.name("flag");
     let space = r.pick(&["global", "shared"]);
     b.module(format!(".{space} .align 4 .b32 {flag};"));

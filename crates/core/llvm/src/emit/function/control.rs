@@ -463,6 +463,9 @@ impl Emitter<'_> {
             let lanes = self.active_bits();
             self.note_poll(&lanes);
         }
+        if self.spins && self.func.variant(inst).op == Opcode::St {
+            self.note_change(None);
+        }
         let variant = self.func.variant(inst);
         let op = variant.op;
         if margay_exec::unmodelled(variant) {

@@ -168,7 +168,8 @@ impl Reached {
 fn waits(func: &Func) -> Waits {
     match () {
         _ if func.insts.iter().any(|i| waits_at_barrier(func, i)) => Waits::AtBarriers,
-        _ if func.insts.iter().any(|i| polls(func, i)) => Waits::Spinning,
+        // Those that only arrive at the cluster's barrier need its state.
+        _ if func.insts.iter().any(|i| polls(func, i) || is_cluster_barrier(func, i)) => Waits::Spinning,
         _ if spins(func, &Cfg::new(func, |_, _| false)) => Waits::Spinning,
         _ => Waits::Never,
     }

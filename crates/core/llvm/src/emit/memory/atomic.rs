@@ -11,7 +11,7 @@ use crate::emit::{
     memory::PROGRAM,
     memory::address::Address,
     memory::lanes::{lane_list, lane_loop},
-    text::{Elem, Ty, Val, constant},
+    text::{Elem, Ty, Val, constant, int},
 };
 use margay_exec::{
     AccessKind,
@@ -82,6 +82,9 @@ impl Emitter<'_> {
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let count = if name == "cas" { 2 } else { 1 };
         let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
+        if self.spins && !code.result {
+            self.note_change(None);
+        }
         self.access(inst, &srcs[0], (ty.bytes(), true), mask, |e, address| {
             e.observe_access((inst, AccessKind::Atomic), address, ty.bytes(), &[], mask);
             let one = match address {
@@ -108,6 +111,16 @@ impl Emitter<'_> {
                 return Ok(());
             }
             let old = e.each(code, address, &operands, mask);
+            if e.spins && old.is_some() {
+                let mut changes = e.changes(name, &operands, old.as_ref());
+                if let Some(mask) = mask {
+                    let (wide, mask) = (e.w.splat(&changes), e.w.splat(mask));
+                    changes = e.w.op("and", &wide, &mask);
+                }
+                let lanes = e.active_among(&changes);
+                let some = e.w.cmp("icmp ne", &lanes, &int(Elem::I32, 0));
+                e.note_change(Some(&some));
+            }
             if let (Some(r), Some(old)) = (dst, old) {
                 let slot = e.slots[r.0 as usize].elem;
                 let old = e.w.resize(&old, slot, false);
@@ -115,6 +128,46 @@ impl Emitter<'_> {
             }
             Ok(())
         })
+    }
+
+    /// Whether an operation changes memory, from its old values if they are known.
+    fn changes(&mut self, name: &str, operands: &[Val], old: Option<&Val>) -> Val {
+        let b = &operands[0];
+        match (name, old) {
+            ("add" | "xor", _) => self.w.cmp("icmp ne", b, &constant(b.ty, 0)),
+            ("or", Some(old)) => {
+                let b = self.w.splat(b);
+                let new = self.w.op("or", old, &b);
+                self.w.cmp("icmp ne", &new, old)
+            }
+            ("and", Some(old)) => {
+                let b = self.w.splat(b);
+                let new = self.w.op("and", old, &b);
+                self.w.cmp("icmp ne", &new, old)
+            }
+            ("min" | "umin" | "max" | "umax", Some(old)) => {
+                let b = self.w.splat(b);
+                let how = match name {
+                    "min" => "icmp slt",
+                    "umin" => "icmp ult",
+                    "max" => "icmp sgt",
+                    _ => "icmp ugt",
+                };
+                self.w.cmp(how, &b, old)
+            }
+            ("xchg", Some(old)) => {
+                let b = self.w.splat(b);
+                self.w.cmp("icmp ne", &b, old)
+            }
+            // The comparand comes first.
+            ("cas", Some(old)) => {
+                let (b, c) = (self.w.splat(b), self.w.splat(&operands[1]));
+                let met = self.w.cmp("icmp eq", old, &b);
+                let new = self.w.cmp("icmp ne", &c, &b);
+                self.w.op("and", &met, &new)
+            }
+            _ => int(Elem::I1, 1),
+        }
     }
 
     /// The type of an integer addition whose old value is unused, of 32 or 64 bits.

@@ -122,6 +122,20 @@ impl Emitter<'_> {
         }
     }
 
+    /// Records that a warp whose loops may wait for others has changed memory, where a condition holds if there is one: then it does not
+    /// only poll.
+    pub fn note_change(&mut self, some: Option<&Val>) {
+        let p = self.ctx_pointer(at::CHANGED);
+        let one = match some {
+            Some(some) => {
+                let (old, some) = (self.w.load(Ty::scalar(Elem::I32), &p, 4), self.w.resize(some, Elem::I32, false));
+                self.w.op("or", &old, &some)
+            }
+            None => int(Elem::I32, 1),
+        };
+        self.w.store(&one, &p, 4);
+    }
+
     /// Yields to other warps if a lane's poll has failed.
     fn wait_if_not(&mut self, done: VReg) {
         let v = self.read(done);
