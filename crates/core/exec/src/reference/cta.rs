@@ -131,6 +131,7 @@ impl<'a> Cluster<'a> {
             shared,
             local_size,
             stride,
+            first_local: 0,
             params: grid.params().block.base(),
             cluster: std::array::from_fn(|d| first[d] / size[d]),
             cluster_size: size,

@@ -29,6 +29,8 @@ pub struct Windows {
     pub local_size: u32,
     /// Distance between two lanes' local windows in bytes.
     pub stride: u64,
+    /// Offset of the first lane's local window in its allocation.
+    pub first_local: u64,
     /// Host address of the parameter block.
     pub params: u64,
     /// Cluster index in the grid.

@@ -49,7 +49,7 @@ impl SingleStep {
         let Some((func, [start, end], plan)) = self.plan((id, inst)) else {
             return Err(bug("an instruction of a function that is not there"));
         };
-        machine.enter(cta_id);
+        machine.enter(cta_id, warp_index);
         let Machine { cta, windows, rendezvous, .. } = machine;
         let new = || Rendezvous { warp: standing(code, grid.launch.shape.block, warp_index), at: HashMap::new() };
         let rendezvous = rendezvous[warp_index as usize].get_or_insert_with(new);

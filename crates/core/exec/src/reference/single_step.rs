@@ -69,6 +69,8 @@ pub struct Machine {
     pub(super) cta: CtaState,
     warps: Vec<Option<Warp>>,
     pub(super) windows: Windows,
+    /// The local windows of the CTA's threads, warp by warp.
+    pub(super) local: Arc<Allocation>,
     /// Per warp: lanes blocked in warp operations.
     pub(super) rendezvous: Vec<Option<Rendezvous>>,
 }
@@ -129,8 +131,9 @@ impl Plan {
 }
 
 impl Machine {
-    /// Prepares for an instruction of CTA `cta`; resets the state if the CTA has changed.
-    pub(super) fn enter(&mut self, cta: [u32; 3]) {
+    /// Prepares for an instruction of a warp of CTA `cta`; resets the state if the CTA has changed.
+    pub(super) fn enter(&mut self, cta: [u32; 3], warp: u32) {
+        self.windows.first_local = u64::from(warp) * LANES as u64 * self.windows.stride;
         if self.cta.id != cta {
             self.windows.tensor = self.windows.shared.iter().map(|_| Mutex::default()).collect();
             self.windows.cluster = std::array::from_fn(|d| cta[d] / self.windows.cluster_size[d]);
@@ -163,15 +166,21 @@ impl SingleStep {
     }
 
     /// Creates the state for one CTA of a cluster, or for one CTA after another without clusters; `windows` are the
-    /// shared windows of the cluster by rank.
-    pub fn machine(&self, grid: &Grid<'_>, windows: Vec<Arc<Allocation>>, rank: u32) -> Machine {
+    /// shared windows of the cluster by rank, `local` those of the CTA's threads with their distance and size in bytes.
+    pub fn machine(
+        &self,
+        grid: &Grid<'_>,
+        (windows, rank): (Vec<Arc<Allocation>>, u32),
+        (local, stride, local_size): (Arc<Allocation>, u64, u32),
+    ) -> Machine {
         let shared = windows[rank as usize].clone();
         let warps = grid.launch.shape.threads().div_ceil(LANES as u32) as usize;
         let windows = Windows {
             tensor: windows.iter().map(|_| Mutex::default()).collect(),
             shared: windows,
-            local_size: 0,
-            stride: 0,
+            local_size,
+            stride,
+            first_local: 0,
             params: grid.params().block.base(),
             cluster: [0; 3],
             cluster_size: grid.launch.shape.cluster_size(),
@@ -187,7 +196,7 @@ impl SingleStep {
             clock: 0,
         };
         let rendezvous = (0..warps).map(|_| None).collect();
-        Machine { cta, warps: (0..warps).map(|_| None).collect(), windows, rendezvous }
+        Machine { cta, warps: (0..warps).map(|_| None).collect(), windows, local, rendezvous }
     }
 
     /// Executes an instruction for the lanes of `mask`, subject to its guard. `input` holds the rows of the registers
@@ -209,10 +218,11 @@ impl SingleStep {
             return Err(bug("an instruction of a function that is not there"));
         };
         let (block, code) = (grid.launch.shape.block, &self.code);
-        machine.enter(cta);
-        let Machine { cta: state, warps, windows, .. } = machine;
+        machine.enter(cta, warp_index);
+        let Machine { cta: state, warps, windows, local, .. } = machine;
         let warp = warps[warp_index as usize].get_or_insert_with(|| {
             let mut warp = standing(code, block, warp_index);
+            warp.local = Some(local.clone());
             warp.new_frame(id.0, func.rows, live);
             warp
         });

@@ -180,7 +180,7 @@ impl<'a> Termination<'a> {
             changed = false;
             for b in &self.cfg.order {
                 for inst in self.func.insts(&self.func.blocks[b.0 as usize]) {
-                    let found = self.result_align(inst);
+                    let found = self.result_align(*b, inst);
                     inst_writes(self.func, inst, &mut |r| {
                         let own = &mut self.align[r.0 as usize];
                         changed |= found < *own;
@@ -199,7 +199,7 @@ impl<'a> Termination<'a> {
         }
     }
 
-    fn result_align(&self, inst: &Inst) -> u32 {
+    fn result_align(&self, b: BlockId, inst: &Inst) -> u32 {
         let v = self.func.variant(inst);
         let srcs = self.func.operands(inst.srcs);
         let a = |i: usize| srcs.get(i).map_or(0, |o| self.align_of(o));
@@ -212,7 +212,7 @@ impl<'a> Termination<'a> {
             Opcode::Neg => a(0),
             Opcode::Cvt if srcs.len() == 1 && v.ty(Var::U).is_some_and(is_integer) => a(0),
             Opcode::Add | Opcode::Or | Opcode::Xor => a(0).min(a(1)),
-            Opcode::Sub => a(0).min(a(1)).max(self.without_remainder(srcs)),
+            Opcode::Sub => a(0).min(a(1)).max(self.without_remainder(b, srcs)),
             Opcode::And => a(0).max(a(1)),
             Opcode::Mul => (a(0) + a(1)).min(64),
             Opcode::Mad => (a(0) + a(1)).min(64).min(a(2)),
@@ -225,10 +225,21 @@ impl<'a> Termination<'a> {
         }
     }
 
-    /// The alignment of `x - (x & 3)`, by which compilers round down.
-    fn without_remainder(&self, srcs: &[Operand]) -> u32 {
+    /// The alignment of `x - (x & 3)` in a block, by which compilers round down.
+    fn without_remainder(&self, b: BlockId, srcs: &[Operand]) -> u32 {
         let [Operand::Reg(x), Operand::Reg(low)] = srcs else { return 0 };
-        let [(_, i)] = self.defs[low.0 as usize][..] else { return 0 };
+        // The first definition in the layout is the only one that reaches the block if no loop leads from the others back to it; those
+        // count what is left down.
+        let at = |b: BlockId| self.cfg.position[b.0 as usize];
+        let Some(((first, i), others)) = self.defs[low.0 as usize].split_first() else { return 0 };
+        let looped = |from: BlockId| self.cfg.loops.iter().any(|l| l.first <= at(b) && at(from) <= l.last);
+        if at(*first) > at(b)
+            || others.iter().any(|(other, _)| at(*other) <= at(b) || looped(*other))
+            || !self.cfg.reducible
+        {
+            return 0;
+        }
+        let i = *i;
         let inst = &self.func.insts[i as usize];
         match (self.func.variant(inst).op, self.func.operands(inst.srcs)) {
             (Opcode::And, [Operand::Reg(y), Operand::Imm(m)]) if x == y && inst.guard.is_none() => m.trailing_ones(),

@@ -48,6 +48,9 @@ fn counters_reach_bounds_ahead_of_them() {
     let by_four = "mov.u32 %r1, 0; L: add.u32 %r1, %r1, 4; setp.ne.u32 %p1, %r1, %r4; @%p1 bra L;";
     assert_eq!(ends(&format!("{rounded} {by_four}")), Ends::Always);
     assert_eq!(ends(&format!("and.b32 %r4, %n, -4; {by_four}")), Ends::Always);
+    // What is left is counted down in a second loop.
+    let left = "mov.u32 %r1, %r4; L: add.u32 %r1, %r1, -4; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; sub.u32 %r3, %r3, 1; st.global.u32 [%d9], %r3;";
+    assert_eq!(ends(&format!("{rounded} {left}")), Ends::Always);
 }
 
 #[test]

@@ -427,18 +427,20 @@ impl Host<'_> {
         };
         self.release_observer(ctx);
         let mut machine = self.machine.borrow_mut();
-        let machine = machine.get_or_insert_with(|| self.new_machine(single_step));
+        let machine = machine.get_or_insert_with(|| self.new_machine(single_step, ctx));
         let at = (FuncId(place.func), place.inst);
         single_step
             .execute(machine, self.grid, (ctx.cta.get(), ctx.warp.get()), lanes, at, input, output)
             .map_err(Box::new)
     }
 
-    fn new_machine(&self, single_step: &single_step::SingleStep) -> single_step::Machine {
-        match &*self.cluster {
-            [] => single_step.machine(self.grid, vec![self.shared.clone()], 0),
-            cluster => single_step.machine(self.grid, cluster.to_vec(), self.rank),
-        }
+    fn new_machine(&self, single_step: &single_step::SingleStep, ctx: &WarpCtx) -> single_step::Machine {
+        let shared = match &*self.cluster {
+            [] => (vec![self.shared.clone()], 0),
+            cluster => (cluster.to_vec(), self.rank),
+        };
+        let size = ctx.local_size.min(ctx.local_stride) as u32;
+        single_step.machine(self.grid, shared, (self.local.clone(), ctx.local_stride, size))
     }
 
     /// Lanes arrive at a warp operation whose other members have not arrived.
@@ -448,7 +450,7 @@ impl Host<'_> {
             return Err(Box::new(Stop::Bug(Bug("effects cannot be executed here".into()))));
         };
         let mut machine = self.machine.borrow_mut();
-        let machine = machine.get_or_insert_with(|| self.new_machine(single_step));
+        let machine = machine.get_or_insert_with(|| self.new_machine(single_step, ctx));
         let at = (FuncId(place.func), place.inst);
         single_step.arrive(machine, self.grid, (ctx.cta.get(), ctx.warp.get()), lanes, at, input).map_err(Box::new)
     }

@@ -145,7 +145,7 @@ pub fn addresses(
                 let lane = bad.unwrap_or(ctx.first());
                 return Err(outside(ctx, a.space, lane, (size, write), out));
             };
-            let (base, stride) = (local.block.base(), ctx.windows.stride);
+            let (base, stride) = (local.block.base() + ctx.windows.first_local, ctx.windows.stride);
             for (i, o) in out.iter_mut().enumerate() {
                 *o = o.wrapping_add(base + i as u64 * stride);
             }
@@ -207,7 +207,7 @@ pub fn allocation<'x>(
             if let Some(local) = local
                 && local.block.contains(address, 1)
             {
-                let start = local.block.base() + lane as u64 * windows.stride;
+                let start = local.block.base() + windows.first_local + lane as u64 * windows.stride;
                 let own = address.wrapping_sub(start) < u64::from(windows.local_size);
                 return own.then_some(&**local);
             }
@@ -266,7 +266,7 @@ pub fn bad_access(
 ) -> Flow {
     let base = match region {
         Region::Shared => ctx.cta.shared.block.base(),
-        Region::Local => ctx.warp.local.as_ref().map_or(0, |l| l.block.base()) + lane as u64 * ctx.windows.stride,
+        Region::Local => local_bases(ctx)[lane],
         Region::Params => ctx.windows.params,
         Region::Global | Region::Generic => 0,
     };
@@ -364,7 +364,7 @@ pub fn from_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
 }
 
 fn local_bases(ctx: &Ctx<'_>) -> [u64; LANES] {
-    let base = ctx.warp.local.as_ref().map_or(0, |l| l.block.base());
+    let base = ctx.warp.local.as_ref().map_or(0, |l| l.block.base() + ctx.windows.first_local);
     std::array::from_fn(|i| base + i as u64 * ctx.windows.stride)
 }
 
