@@ -47,7 +47,7 @@ fn endless(r: &mut Random) -> String {
              shl.b32 %r4, %r3, 5; xor.b32 %r3, %r3, %r4; setp.ne.u32 %p1, %r3, 0; {again}"
         ),
         5 => format!(
-            "mov.u32 %r3, %gid; AGAIN: mad.lo.u32 %r3, %r3, {}, 6; and.b32 %r4, %r3, 1; setp.eq.u32 %p1, %r4, 0; {again}",
+            "mov.u32 %r3, %tid.x; AGAIN: mad.lo.u32 %r3, %r3, {}, 6; and.b32 %r4, %r3, 1; setp.eq.u32 %p1, %r4, 0; {again}",
             2 * odd
         ),
         6 => format!("mov.u64 %d3, {odd}; AGAIN: add.u64 %d3, %d3, 1; setp.ne.u64 %p1, %d3, -1; {again}"),
