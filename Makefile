@@ -78,14 +78,14 @@ TIME ?= 600
 fuzz: setup
 	@CARGO="$(CARGO)" scripts/fuzz.sh $(TIME) $(FEATURES)
 
-lint: setup
+lint: setup lint-python
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings
 
 # The native part of the Python package is outside the workspace.
 lint-python: setup
 	cd crates/doors/python && $(CARGO) fmt --check && \
-		PYO3_NO_PYTHON=1 CARGO_TARGET_DIR=$(abspath $(TARGET)) $(CARGO) clippy --release $(FEATURES) -- -D warnings
+		PYO3_NO_PYTHON=1 CARGO_TARGET_DIR=$(abspath $(TARGET)) $(CARGO) clippy $(FEATURES) -- -D warnings
 
 # The wheel includes the SIMD engine, so it needs LLVM's static libraries, which LLVM's development packages contain.
 wheel: release

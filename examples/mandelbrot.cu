@@ -1,4 +1,4 @@
-// The Mandelbrot set, as a picture in colour and as text. Lanes leave the loop at different times.
+// The Mandelbrot set, as a picture in color and as text. Lanes leave the loop at different times.
 
 __device__ int escape(float x, float y, int limit) {
   float u = 0, v = 0;
@@ -12,7 +12,7 @@ __device__ int escape(float x, float y, int limit) {
   return i;
 }
 
-// rgb[height][width][3]: a smooth wheel of colours, black inside the set.
+// rgb[height][width][3]: a smooth wheel of colors, black inside the set.
 extern "C" __global__ void picture(unsigned char *rgb, int width, int height, int limit) {
   int px = blockIdx.x * blockDim.x + threadIdx.x, py = blockIdx.y * blockDim.y + threadIdx.y;
   if (px >= width || py >= height) return;

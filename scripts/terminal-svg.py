@@ -3,7 +3,7 @@
 
 usage: terminal-svg.py OUT.svg [--lines N] -- COMMAND [-- COMMAND ...]
 
-A command is run as written, with colours; `margay` is looked for in PATH. At most N lines of each are shown.
+A command is run as written, with colors; `margay` is looked for in PATH. At most N lines of each are shown.
 """
 import html
 import os

@@ -116,7 +116,7 @@ def main():
         light, full = (least(runs[name], lambda p: p.compiled if name == "simd-full" else p.waited) for name in ("simd", "simd-full"))
         count = instructions(case.kernel)
         # With `--engine simd` the full tier may have begun in the background: only what the launch waited for is the light tier's.
-        each = [least(runs["simd"], lambda p: sum(p.stats["compile_steps_ns"].get(s, 0) for s in ("emit", "parse", "optimise", "generate")) / 1e6) / count, full / count]
+        each = [least(runs["simd"], lambda p: sum(p.stats["compile_steps_ns"].get(s, 0) for s in ("emit", "parse", "optimize", "generate")) / 1e6) / count, full / count]
         best = min(time["reference"], time["warm"] + light)
         ratio = time["cold"] / best
         worst = max(worst, ratio)

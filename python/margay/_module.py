@@ -58,7 +58,7 @@ class Party:
 class Finding:
     """An error that does not stop the kernel. `str()` returns the text that the command line prints."""
 
-    #: `race`, `uninitialised`, `synchronisation` or `out of bounds`.
+    #: `race`, `uninitialized`, `synchronization` or `out of bounds`.
     kind: str
     title: str
     threads: tuple[Party, ...]

@@ -15,7 +15,7 @@ HEADER = {HEADER!r}
 
 
 def launch(body, threads=1, shared=""):
-    """Runs a kernel of one block over 64 words; the code of the synchronisation behind it."""
+    """Runs a kernel of one block over 64 words; the code of the synchronization behind it."""
     cuda = ctypes.CDLL("libcuda.so.1")
     device, context, module, function = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
     memory = ctypes.c_uint64()

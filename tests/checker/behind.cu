@@ -18,7 +18,7 @@ K merge_wrong(const int* in, int* out, int n) {
   int t = threadIdx.x, a = t, b = 16 * n - 1;
   tile[t] = in[t];
   __syncthreads();
-  int x = tile[a], y = tile[b + 1];                    //~ uninitialised
+  int x = tile[a], y = tile[b + 1];                    //~ uninitialized
   bool first = b + 1 < 64 || x < y;
   out[t] = first ? x : y;
 }
@@ -37,7 +37,7 @@ K dropped_wrong(const int* in, int* out, int n) {
   int t = threadIdx.x;
   tile[t] = in[t];
   __syncwarp();
-  int sum = tile[t] + tile[t + 16];                    //~ uninitialised
+  int sum = tile[t] + tile[t + 16];                    //~ uninitialized
   if (t < 17) out[t] = sum;
 }
 //@ block=64
@@ -47,7 +47,7 @@ K passed_on_wrong(const int* in, int* out) {
   s[t] = in[t];
   for (int d = 1; d < 16; d *= 2) {
     __syncthreads();
-    int sum = s[t] + s[t + d];                         //~ uninitialised
+    int sum = s[t] + s[t + d];                         //~ uninitialized
     __syncthreads();
     s[t] = sum;
   }

@@ -30,19 +30,19 @@ K member_unwritten_wrong(const int* in, double* out) {
   int t = threadIdx.x; Pair p;
   p.kind = in[t];
   Pair copy = p;
-  out[t] = copy.value;                                                                //~ uninitialised
+  out[t] = copy.value;                                                                //~ uninitialized
 }
 //@ block=64 uninit=1
 K global_member_unwritten_wrong(const int* in, Pair* pairs, double* out) {
   int t = threadIdx.x;
   pairs[t].kind = in[t];
   Pair copy = pairs[t];
-  out[t] = copy.value;                                                                //~ uninitialised
+  out[t] = copy.value;                                                                //~ uninitialized
 }
 //@ block=64 uninit=1
-K never_written_wrong(const int* in, int* data, int* out) { out[threadIdx.x] = data[threadIdx.x]; }   //~ uninitialised
+K never_written_wrong(const int* in, int* data, int* out) { out[threadIdx.x] = data[threadIdx.x]; }   //~ uninitialized
 //@ block=64
-K never_set_wrong(const int* in, int* out) { int t = threadIdx.x, x; if (in[t] & 1) x = 2; out[t] = x; }   //~ uninitialised
+K never_set_wrong(const int* in, int* out) { int t = threadIdx.x, x; if (in[t] & 1) x = 2; out[t] = x; }   //~ uninitialized
 //@ block=64
 K never_used_right(const int* in, int* out) { int t = threadIdx.x, x; if (in[t] & 1) x = 2; int y = x; if (in[t] & 1) out[t] = y; }
 //@ block=64

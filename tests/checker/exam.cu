@@ -263,7 +263,7 @@ K pipeline_roles_wrong(const int* in, int* out) {                // releases a s
   out[threadIdx.x] = sum;
 }
 K barrier_in_branch_wrong(const int* in, int* out) {
-  if (threadIdx.x < 64) __syncthreads();                                                              //~ synchronisation
+  if (threadIdx.x < 64) __syncthreads();                                                              //~ synchronization
   out[threadIdx.x] = in[threadIdx.x];
 }
 K barrier_in_branch_right(const int* in, int* out) {
@@ -275,7 +275,7 @@ K barrier_in_branch_right(const int* in, int* out) {
 K barrier_return_wrong(const int* in, int* out, int n) {         // some leave in the loop
   for (int k = 0; k < n; k++) {
     if (in[threadIdx.x] == k + 5) { out[threadIdx.x] = k; return; }
-    __syncthreads();                                                                                  //~ synchronisation
+    __syncthreads();                                                                                  //~ synchronization
     out[256 + threadIdx.x] = k;
   }
   out[threadIdx.x] = 0;
@@ -319,7 +319,7 @@ K tail_not_set_wrong(const int* in, int* out, int n) {           // threads beyo
   __syncthreads();
   int sum = 0;
   for (int k = 0; k < 128; k++) sum += s[k];
-  out[threadIdx.x] = sum;                                                                             //~ uninitialised
+  out[threadIdx.x] = sum;                                                                             //~ uninitialized
 }
 K tail_not_set_right(const int* in, int* out, int n) {
   __shared__ int s[128];
@@ -332,13 +332,13 @@ K tail_not_set_right(const int* in, int* out, int n) {
 K heap_unset_wrong(int* out) {
   int* p = (int*)malloc(16);
   p[0] = threadIdx.x;
-  out[threadIdx.x] = p[1];                                                                            //~ uninitialised
+  out[threadIdx.x] = p[1];                                                                            //~ uninitialized
   free(p);
 }
 K lane_mask_wrong(const int* in, int* out) {                     // lanes that have gone are named
   int t = threadIdx.x;
   if ((t & 31) >= 24) return;
-  out[t] = __shfl_down_sync(0xffffffff, in[t], 1);                                                    //~ synchronisation
+  out[t] = __shfl_down_sync(0xffffffff, in[t], 1);                                                    //~ synchronization
 }
 K lane_mask_right(const int* in, int* out) {
   int t = threadIdx.x;

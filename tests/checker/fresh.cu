@@ -2,12 +2,12 @@
 #define K extern "C" __global__ void
 
 //@ uninit=0
-K buffer_wrong(const int* in, int* out) { out[threadIdx.x] = in[threadIdx.x]; }                       //~ uninitialised
+K buffer_wrong(const int* in, int* out) { out[threadIdx.x] = in[threadIdx.x]; }                       //~ uninitialized
 K buffer_right(const int* in, int* out) { out[threadIdx.x] = in[threadIdx.x]; }
 //@ uninit=1
 K only_written_right(const int* in, int* out) { out[threadIdx.x] = in[threadIdx.x]; }
 //@ uninit=1
-K sum_wrong(const int* in, int* sum) { atomicAdd(sum, in[threadIdx.x]); }                             //~ uninitialised
+K sum_wrong(const int* in, int* sum) { atomicAdd(sum, in[threadIdx.x]); }                             //~ uninitialized
 //@ uninit=1
 K sum_right(const int* in, int* sum) {
   if (threadIdx.x == 0) *sum = 0;
@@ -15,12 +15,12 @@ K sum_right(const int* in, int* sum) {
   atomicAdd(sum, in[threadIdx.x]);
 }
 //@ uninit=1
-K accumulate_wrong(const int* in, int* out) { out[threadIdx.x] += in[threadIdx.x]; }                  //~ uninitialised
+K accumulate_wrong(const int* in, int* out) { out[threadIdx.x] += in[threadIdx.x]; }                  //~ uninitialized
 //@ uninit=1
 K last_of_block_wrong(const int* in, int* out) {       // one element is left out
   if (threadIdx.x < 127) out[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
-  out[200 + threadIdx.x] = out[127 - threadIdx.x];                                                    //~ uninitialised
+  out[200 + threadIdx.x] = out[127 - threadIdx.x];                                                    //~ uninitialized
 }
 //@ uninit=1
 K last_of_block_right(const int* in, int* out) {
@@ -33,7 +33,7 @@ K halo_wrong(const int* in, int* out) {                // the halo of a tile is 
   int t = threadIdx.x;
   tile[t + 1] = in[t];
   __syncthreads();
-  out[t] = tile[t] + tile[t + 2];                                                                     //~ uninitialised
+  out[t] = tile[t] + tile[t + 2];                                                                     //~ uninitialized
 }
 K halo_right(const int* in, int* out) {
   __shared__ int tile[130];
@@ -45,7 +45,7 @@ K halo_right(const int* in, int* out) {
 }
 K bins_wrong(const int* in, int* out) {
   __shared__ int bins[8];
-  atomicAdd(&bins[in[threadIdx.x] & 7], 1);                                                           //~ uninitialised
+  atomicAdd(&bins[in[threadIdx.x] & 7], 1);                                                           //~ uninitialized
   __syncthreads();
   if (threadIdx.x < 8) out[threadIdx.x] = bins[threadIdx.x];
 }
@@ -68,7 +68,7 @@ K dynamic_wrong(const int* in, int* out) {
   extern __shared__ int d[];
   if (threadIdx.x < 64) d[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
-  out[threadIdx.x] = d[threadIdx.x];                                                                  //~ uninitialised
+  out[threadIdx.x] = d[threadIdx.x];                                                                  //~ uninitialized
 }
 //@ shared=512
 K dynamic_right(const int* in, int* out) {
@@ -80,7 +80,7 @@ K dynamic_right(const int* in, int* out) {
 //@ block=32
 K heap_wrong(int* out, int n) {
   int* p = (int*)malloc(16);
-  out[threadIdx.x] = p[1];                                                                            //~ uninitialised
+  out[threadIdx.x] = p[1];                                                                            //~ uninitialized
   free(p);
 }
 //@ block=32
@@ -101,7 +101,7 @@ K other_block_wrong(int* out, int n) {                 // shared memory of anoth
   __shared__ int s[128];
   if (blockIdx.x == 0) s[threadIdx.x] = n;
   __syncthreads();
-  out[blockIdx.x * 128 + threadIdx.x] = s[threadIdx.x];                                               //~ uninitialised
+  out[blockIdx.x * 128 + threadIdx.x] = s[threadIdx.x];                                               //~ uninitialized
 }
 __device__ int zeroed[128];
 K variable_right(int* out, int n) { out[threadIdx.x] = zeroed[threadIdx.x]; }

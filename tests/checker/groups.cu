@@ -1,4 +1,4 @@
-// CUDA's own means of synchronisation: barriers, latches, semaphores and pipelines of libcu++, cooperative groups' algorithms.
+// CUDA's own means of synchronization: barriers, latches, semaphores and pipelines of libcu++, cooperative groups' algorithms.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>

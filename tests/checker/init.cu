@@ -2,7 +2,7 @@
 #define K extern "C" __global__ void
 
 //@ uninit=0
-K never_written_wrong(int* g, int* out) { out[threadIdx.x] = g[threadIdx.x]; }       //~ uninitialised
+K never_written_wrong(int* g, int* out) { out[threadIdx.x] = g[threadIdx.x]; }       //~ uninitialized
 K never_written_right(int* g, int* out) { out[threadIdx.x] = g[threadIdx.x]; }
 //@ uninit=0
 K written_first_right(int* g, int* out) {
@@ -12,16 +12,16 @@ K written_first_right(int* g, int* out) {
 //@ uninit=0
 K part_written_wrong(int* g, int* out) {
   if (threadIdx.x != 7) g[threadIdx.x] = 1;
-  out[threadIdx.x] = g[threadIdx.x];                  //~ uninitialised
+  out[threadIdx.x] = g[threadIdx.x];                  //~ uninitialized
 }
 //@ uninit=0
-K accumulate_wrong(int* g, int n) { atomicAdd(&g[threadIdx.x & 3], n); }             //~ uninitialised
+K accumulate_wrong(int* g, int n) { atomicAdd(&g[threadIdx.x & 3], n); }             //~ uninitialized
 K accumulate_right(int* g, int n) { atomicAdd(&g[threadIdx.x & 3], n); }
 K shared_wrong(int* g, int n) {
   __shared__ int s[256]; int t = threadIdx.x;
   s[t] = g[t];
   __syncthreads();
-  g[t] = s[t + 1];                                    //~ uninitialised
+  g[t] = s[t + 1];                                    //~ uninitialized
 }
 K shared_right(int* g, int n) {
   __shared__ int s[256]; int t = threadIdx.x;
@@ -32,7 +32,7 @@ K shared_right(int* g, int n) {
 }
 K shared_atomic_wrong(int* g, int n) {
   __shared__ int s;
-  atomicAdd(&s, 1);                                   //~ uninitialised
+  atomicAdd(&s, 1);                                   //~ uninitialized
   __syncthreads();
   g[threadIdx.x] = s;
 }
@@ -46,7 +46,7 @@ K shared_atomic_right(int* g, int n) {
 }
 K heap_wrong(int* g, int n) {
   int* p = (int*)malloc(64);
-  g[threadIdx.x] = p[g[threadIdx.x] & 15];            //~ uninitialised
+  g[threadIdx.x] = p[g[threadIdx.x] & 15];            //~ uninitialized
   free(p);
 }
 K heap_right(int* g, int n) {
@@ -58,7 +58,7 @@ K heap_right(int* g, int n) {
 K local_wrong(int* g, int n) {
   int a[16];
   for (int i = 0; i < n; i++) a[i] = i;
-  g[threadIdx.x] = a[g[threadIdx.x] + 4];             //~ uninitialised
+  g[threadIdx.x] = a[g[threadIdx.x] + 4];             //~ uninitialized
 }
 K local_right(int* g, int n) {
   int a[16];
@@ -80,5 +80,5 @@ K local_overrun_right(int* g, int n) {
 K register_wrong(int* g, int n) {
   int v;
   asm("" : "=r"(v));
-  g[threadIdx.x] = v;                                 //~ uninitialised
+  g[threadIdx.x] = v;                                 //~ uninitialized
 }

@@ -10,7 +10,7 @@ namespace cg = cooperative_groups;
 K skipped_at_end_wrong(int* g, int n) {                                     // nothing follows but the end
   __shared__ int s[128]; int t = threadIdx.x, x = g[t];
   s[t] = x;
-  if (x & 1) { x += s[t ^ 0]; __syncthreads(); }                                      //~ synchronisation
+  if (x & 1) { x += s[t ^ 0]; __syncthreads(); }                                      //~ synchronization
   if (x > 100) g[t] = x;
 }
 //@ block=128
@@ -25,7 +25,7 @@ K guard_then_exit_right(int* g, int n) {
 K guard_around_wrong(int* g, int n) {                                       // the same guard, and code behind it
   __shared__ int s[128]; int t = threadIdx.x;
   s[t] = g[t];
-  if (t < 100) { __syncthreads(); s[t] += 1; }                                        //~ synchronisation
+  if (t < 100) { __syncthreads(); s[t] += 1; }                                        //~ synchronization
   if (t < 90) { __syncthreads(); g[t] = s[89 - t]; }
 }
 //@ block=128
@@ -33,7 +33,7 @@ K uneven_strides_wrong(int* g, int n) {                                     // 3
   __shared__ int s[128]; int t = threadIdx.x, sum = 0;
   for (int i = t; i < n * 75; i += blockDim.x) {
     s[t] = g[i];
-    __syncthreads();                                                                  //~ synchronisation
+    __syncthreads();                                                                  //~ synchronization
     sum += s[t ^ 1];
     __syncthreads();
   }
@@ -54,7 +54,7 @@ K even_strides_right(int* g, int n) {
 K while_data_wrong(int* g, int n) {                                         // each thread has its own number of turns
   __shared__ int s[64]; int t = threadIdx.x, turns = g[t];
   s[t] = 0;
-  while (turns-- > 0) { s[t]++; __syncthreads(); }                                    //~ synchronisation
+  while (turns-- > 0) { s[t]++; __syncthreads(); }                                    //~ synchronization
   if (s[t] > 100) g[t] = 1;
 }
 //@ block=64
@@ -67,8 +67,8 @@ K while_shared_right(int* g, int n) {
 //@ block=64
 K both_branches_wrong(int* g, int n) {
   __shared__ int s[64]; int t = threadIdx.x;
-  if (t < 32) { s[t] = g[t]; __syncthreads(); }                                       //~ synchronisation
-  else { s[t] = 2 * g[t]; __syncthreads(); }                                          //~ synchronisation
+  if (t < 32) { s[t] = g[t]; __syncthreads(); }                                       //~ synchronization
+  else { s[t] = 2 * g[t]; __syncthreads(); }                                          //~ synchronization
   g[t] = s[63 - t];
 }
 //@ block=64

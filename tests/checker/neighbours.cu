@@ -1,4 +1,4 @@
-// Accesses that leave their variable or array, and synchronisation in calls, loops and groups.
+// Accesses that leave their variable or array, and synchronization in calls, loops and groups.
 #include <cooperative_groups.h>
 #define K extern "C" __global__ void
 #define ALL 0xffffffffu
@@ -50,22 +50,22 @@ K call_right(int* g, int n) {
 //@ grid=1 block=64
 K call_half_wrong(int* g, int n) {                    // only a part calls the function that waits
   g[threadIdx.x] = 1;
-  if (threadIdx.x >= 32) { wait_all(); g[threadIdx.x + 64] = 2; }   //~ synchronisation
-  g[threadIdx.x + 128] = 3;                           //~ synchronisation
+  if (threadIdx.x >= 32) { wait_all(); g[threadIdx.x + 64] = 2; }   //~ synchronization
+  g[threadIdx.x + 128] = 3;                           //~ synchronization
 }
 //@ grid=1 block=64
 K passed_undefined_wrong(int* g, int n) {             // a shared element that nobody wrote goes into a call
   __shared__ int s[64];
   if (threadIdx.x < 63) s[threadIdx.x] = threadIdx.x;
   __syncthreads();
-  put(&g[threadIdx.x], s[threadIdx.x]);               //~ uninitialised
+  put(&g[threadIdx.x], s[threadIdx.x]);               //~ uninitialized
 }
 //@ grid=1 block=64
 K returned_undefined_wrong(int* g, int n) {           // in the callee
   __shared__ int s[64];
   if (threadIdx.x < 63) s[threadIdx.x] = threadIdx.x;
   __syncthreads();
-  g[threadIdx.x] = sum_of(s, 64);                     //~ uninitialised
+  g[threadIdx.x] = sum_of(s, 64);                     //~ uninitialized
 }
 //@ grid=1 block=64
 K tile_of_16_right(int* g, int n) {
@@ -102,22 +102,22 @@ K uneven_loop_wrong(int* g, int n) {                  // the number of turns dep
   __shared__ int s;
   for (int i = 0; i <= (int)threadIdx.x / 32; i++) {
     if (threadIdx.x == 0) s = i + n;
-    __syncthreads();                                  //~ synchronisation
-    g[threadIdx.x + 128 * i] = s;                     //~ synchronisation
+    __syncthreads();                                  //~ synchronization
+    g[threadIdx.x + 128 * i] = s;                     //~ synchronization
   }
 }
 //@ grid=1 block=128
 K switch_barriers_wrong(int* g, int n) {              // each case has its own
   switch (threadIdx.x / 32) {
-    case 0: g[threadIdx.x] = 1; __syncthreads(); g[threadIdx.x + 128] = 1; break;    //~ synchronisation
-    default: g[threadIdx.x] = 3; __syncthreads(); g[threadIdx.x + 128] = 4; break;   //~ synchronisation
+    case 0: g[threadIdx.x] = 1; __syncthreads(); g[threadIdx.x + 128] = 1; break;    //~ synchronization
+    default: g[threadIdx.x] = 3; __syncthreads(); g[threadIdx.x + 128] = 4; break;   //~ synchronization
   }
 }
 //@ grid=1 block=128
 K count_wrong(int* g, int n) {                        // the predicate of a barrier with a vote, in a condition
   int c = 0;
-  if (g[threadIdx.x] > 3) c = __syncthreads_count(g[threadIdx.x] > 4);               //~ synchronisation
-  g[threadIdx.x + 128] = c;                           //~ synchronisation
+  if (g[threadIdx.x] > 3) c = __syncthreads_count(g[threadIdx.x] > 4);               //~ synchronization
+  g[threadIdx.x + 128] = c;                           //~ synchronization
 }
 //@ grid=1 block=96
 K masks_right(int* g, int n) {
@@ -130,7 +130,7 @@ K masks_right(int* g, int n) {
 //@ grid=1 block=96
 K masks_wrong(int* g, int n) {                        // the last warp is half
   if (threadIdx.x < 80) {
-    int x = __reduce_add_sync(ALL, g[threadIdx.x]);   //~ synchronisation
+    int x = __reduce_add_sync(ALL, g[threadIdx.x]);   //~ synchronization
     if ((threadIdx.x & 31) == 0) g[threadIdx.x] = x;
   }
 }

@@ -326,7 +326,7 @@ K block_sum_loop_wrong(const int* in, int* partial) {                       // t
   __shared__ int s[128]; int t = threadIdx.x;
   s[t] = in[blockIdx.x * 128 + t];
   __syncthreads();
-  for (int d = 64; d > 0; d >>= 1) { if (t < d) { s[t] += s[t + d]; __syncthreads(); } }   //~ synchronisation
+  for (int d = 64; d > 0; d >>= 1) { if (t < d) { s[t] += s[t + d]; __syncthreads(); } }   //~ synchronization
   if (t == 0) partial[blockIdx.x] = s[0];
 }
 //@ grid=1 block=128 findings=1

@@ -10,7 +10,7 @@ K last_element_unwritten_wrong(const int* in, int* out) {                   // t
   __shared__ int s[130]; int t = threadIdx.x;
   s[t + 1] = in[t];
   __syncthreads();
-  out[t] = s[t] + s[t + 1] + s[t + 2];                                                //~ uninitialised
+  out[t] = s[t] + s[t + 1] + s[t + 2];                                                //~ uninitialized
 }
 //@ block=128
 K halo_written_right(const int* in, int* out) {
@@ -25,13 +25,13 @@ K odd_columns_unwritten_wrong(const int* in, int* out) {
   __shared__ int s[128][2]; int t = threadIdx.x;
   s[t][0] = in[t];
   __syncthreads();
-  out[t] = s[t][0] + s[t][1];                                                         //~ uninitialised
+  out[t] = s[t][0] + s[t][1];                                                         //~ uninitialized
 }
 //@ block=128 uninit=2
 K scratch_unwritten_wrong(const int* in, int* out, int* scratch) {
   int t = threadIdx.x;
   if (t < 127) scratch[t] = in[t];
-  out[t] = scratch[t];                                                                //~ uninitialised
+  out[t] = scratch[t];                                                                //~ uninitialized
 }
 //@ block=128 uninit=2
 K scratch_written_right(const int* in, int* out, int* scratch) {
@@ -40,7 +40,7 @@ K scratch_written_right(const int* in, int* out, int* scratch) {
   out[t] = scratch[t];
 }
 //@ block=128 uninit=1
-K counter_unwritten_wrong(const int* in, int* count) { if (in[threadIdx.x] & 1) atomicAdd(count, 1); }   //~ uninitialised
+K counter_unwritten_wrong(const int* in, int* count) { if (in[threadIdx.x] & 1) atomicAdd(count, 1); }   //~ uninitialized
 struct Pair { char kind; double value; };
 //@ block=64 uninit=1
 K padded_right(const int* in, Pair* out) { int t = threadIdx.x; Pair p; p.kind = 1; p.value = in[t]; out[t] = p; }
@@ -53,13 +53,13 @@ K padded_copied_right(const int* in, Pair* pairs) {
 K member_unwritten_wrong(const int* in, Pair* pairs, double* out) {
   int t = threadIdx.x;
   pairs[t].kind = in[t];
-  out[t] = pairs[t].value;                                                            //~ uninitialised
+  out[t] = pairs[t].value;                                                            //~ uninitialized
 }
 //@ block=32
 K picked_unwritten_wrong(const int* in, int* out) {
   int t = threadIdx.x, found[8];
   for (int i = 0; i < (in[t] & 3); i++) found[i] = in[t + i];
-  out[t] = found[in[t + 1] & 7];                                                      //~ uninitialised
+  out[t] = found[in[t + 1] & 7];                                                      //~ uninitialized
 }
 //@ block=32
 K picked_written_right(const int* in, int* out) {
@@ -254,7 +254,7 @@ K heap_freed_unordered_wrong(int* g, int n) {                               // t
 K vector_part_used_wrong(const int* in, int4* v, int* out) {
   int t = threadIdx.x;
   v[t].x = in[t];
-  int4 q = v[t];                                                                      //~ uninitialised
+  int4 q = v[t];                                                                      //~ uninitialized
   out[t] = q.x + q.y;
 }
 //@ block=64 uninit=1

@@ -2,7 +2,7 @@
 #define K extern "C" __global__ void
 
 K within_warp_wrong(int* g, int n) {
-  if (threadIdx.x & 1) __syncthreads();               //~ synchronisation
+  if (threadIdx.x & 1) __syncthreads();               //~ synchronization
   g[threadIdx.x] = 1;
 }
 K within_warp_right(int* g, int n) {
@@ -10,7 +10,7 @@ K within_warp_right(int* g, int n) {
   if (threadIdx.x & 1) g[threadIdx.x] = 1;
 }
 K both_sides_wrong(int* g, int n) {
-  if (threadIdx.x & 1) { g[threadIdx.x] = 1; __syncthreads(); g[threadIdx.x + 128] = 1; }    //~ synchronisation
+  if (threadIdx.x & 1) { g[threadIdx.x] = 1; __syncthreads(); g[threadIdx.x + 128] = 1; }    //~ synchronization
   else { g[threadIdx.x] = 2; __syncthreads(); g[threadIdx.x + 256] = 2; }
 }
 K both_sides_right(int* g, int n) {
@@ -19,7 +19,7 @@ K both_sides_right(int* g, int n) {
   if (threadIdx.x & 1) g[threadIdx.x + 128] = 1; else g[threadIdx.x + 256] = 2;
 }
 K half_block_wrong(int* g, int n) {
-  if (threadIdx.x < 64) __syncthreads();              //~ synchronisation
+  if (threadIdx.x < 64) __syncthreads();              //~ synchronization
   g[threadIdx.x] = 1;
 }
 K half_block_right(int* g, int n) {
@@ -27,7 +27,7 @@ K half_block_right(int* g, int n) {
   g[threadIdx.x] = 1;
 }
 K trip_count_wrong(int* g, int n) {
-  for (int k = 0; k <= (int)threadIdx.x / 32; k++) __syncthreads();   //~ synchronisation
+  for (int k = 0; k <= (int)threadIdx.x / 32; k++) __syncthreads();   //~ synchronization
   g[threadIdx.x] = 1;
 }
 K trip_count_right(int* g, int n) {
@@ -53,7 +53,7 @@ K break_out_wrong(int* g, int n) {                    // some leave the loop bef
   for (int k = 0; k < 8; k++) {
     if (k > t / 32 + 2) break;
     g[t + 128 * k] = k;
-    __syncthreads();                                  //~ synchronisation
+    __syncthreads();                                  //~ synchronization
   }
   g[t] = 1;
 }

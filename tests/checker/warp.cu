@@ -107,13 +107,13 @@ K aggregate_right(int* c, int* out) {
 K aggregate_wrong(int* c, int* out) {   // the wrong lane is read
   int w;
   if ((threadIdx.x & 31) == 0) w = atomicAdd(c, 32);
-  out[threadIdx.x] = __shfl_sync(ALL, w, 5) + (threadIdx.x & 31);   //~ uninitialised
+  out[threadIdx.x] = __shfl_sync(ALL, w, 5) + (threadIdx.x & 31);   //~ uninitialized
 }
 //@ block=32
 K ended_lane_wrong(int* g, int n) {
   int t = threadIdx.x;
   if (t >= 16) return;
-  g[t + 64] = __shfl_sync(ALL, g[t], (t + 16) & 31);   //~ synchronisation
+  g[t + 64] = __shfl_sync(ALL, g[t], (t + 16) & 31);   //~ synchronization
 }
 //@ block=32
 K ended_lane_right(int* g, int n) {

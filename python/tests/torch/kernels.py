@@ -50,12 +50,12 @@ def layer_norm_kernel(x, weight, bias, out, mean, rstd, columns, eps, BLOCK: tl.
     inside = at < columns
     values = tl.load(x + row * columns + at, inside, other=0.0).to(tl.float32)
     average = tl.sum(values, 0) / columns
-    centred = tl.where(inside, values - average, 0.0)
-    scale = 1 / tl.sqrt(tl.sum(centred * centred, 0) / columns + eps)
+    centered = tl.where(inside, values - average, 0.0)
+    scale = 1 / tl.sqrt(tl.sum(centered * centered, 0) / columns + eps)
     tl.store(mean + row, average)
     tl.store(rstd + row, scale)
     w, b = tl.load(weight + at, inside).to(tl.float32), tl.load(bias + at, inside).to(tl.float32)
-    tl.store(out + row * columns + at, centred * scale * w + b, inside)
+    tl.store(out + row * columns + at, centered * scale * w + b, inside)
 
 
 @triton.jit

@@ -201,7 +201,7 @@ impl Graph {
 impl Checker {
     /// Reports threads of a warp that wait at different barriers.
     pub(crate) fn report_apart(&self, state: &mut State, actor: &Actor<'_>, other: &Arrival) {
-        let kind = FindingKind::Synchronisation;
+        let kind = FindingKind::Synchronization;
         let lane = actor.lanes.trailing_zeros();
         let first = crate::Party {
             verb: "waits".into(),
@@ -237,7 +237,7 @@ impl Checker {
             at: a.at,
             callers: a.callers.clone(),
         };
-        let kind = FindingKind::Synchronisation;
+        let kind = FindingKind::Synchronization;
         let help =
             "`__syncthreads()` must be reached by all threads of the CTA or by none: move it out of the condition";
         if let Some(other) = elsewhere.filter(|o| o.warp != first.warp) {

@@ -66,9 +66,9 @@ pub enum FindingKind {
     /// Two accesses without order.
     Race,
     /// The use of an uninitialized value.
-    Uninitialised,
+    Uninitialized,
     /// A barrier or warp operation that not all required threads reach.
-    Synchronisation,
+    Synchronization,
     /// An access outside its variable.
     Bounds,
     /// Leaked memory.
@@ -86,8 +86,8 @@ impl FindingKind {
     pub fn name(self) -> &'static str {
         match self {
             FindingKind::Race => "race",
-            FindingKind::Uninitialised => "uninitialised",
-            FindingKind::Synchronisation => "synchronisation",
+            FindingKind::Uninitialized => "uninitialized",
+            FindingKind::Synchronization => "synchronization",
             FindingKind::Bounds => "out of bounds",
             FindingKind::Leak => "leak",
             FindingKind::Api => "api",

@@ -54,7 +54,7 @@ impl Footprint {
         let size = u64::from(e.size);
         let own = |at: u64| e.windows.iter().chain([&e.local]).any(|(base, len)| at.wrapping_sub(*base) < *len);
         let lanes = (0..LANES).filter(|lane| e.actor.lanes >> lane & 1 == 1).map(|lane| e.addresses[lane]);
-        // Rows of neighbouring lanes are one range.
+        // Rows of neighboring lanes are one range.
         let mut range = (0, 0);
         for at in lanes.filter(|at| !own(*at)) {
             if at != range.1 {
@@ -113,7 +113,7 @@ mod tests {
         b.add(0x1020, 0x2000, true);
         let found = Conflict { address: 0x1020, bytes: 0x20, writes: [false, true] };
         assert_eq!((a.conflict(&b), b.conflict(&a)), (Some(found), Some(Conflict { writes: [true, false], ..found })));
-        // Neighbouring bytes are no conflict.
+        // Neighboring bytes are no conflict.
         let mut c = Footprint::default();
         c.add(0x1000, 0x20, true);
         assert_eq!(c.conflict(&b), Some(Conflict { address: 0x1000, bytes: 0x20, writes: [true, false] }));

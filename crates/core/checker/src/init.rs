@@ -77,7 +77,7 @@ fn home(e: &MemoryEvent<'_>, address: u64) -> Home {
 }
 
 impl Checker {
-    pub(crate) fn look_for_uninitialised(&self, state: &mut State, e: &MemoryEvent<'_>) {
+    pub(crate) fn look_for_uninitialized(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let size = u64::from(e.size);
         state.whole = e.undefined == Undefined::default() && self.is_whole_row(state, e);
         if state.whole {
@@ -115,7 +115,7 @@ impl Checker {
                     _ => elements.clone().find(|x| blank(x)),
                 };
                 if let Some((at, _)) = missing {
-                    self.report_uninitialised(state, e, lane, (home, at));
+                    self.report_uninitialized(state, e, lane, (home, at));
                     reported = true;
                 }
             }
@@ -223,7 +223,7 @@ impl Checker {
             What::Global(name) => (name.clone(), "neither the host nor the kernel has"),
             What::Copied(_) | What::Unknown => ("shared memory".to_owned(), "no thread of the CTA has"),
         };
-        let kind = FindingKind::Uninitialised;
+        let kind = FindingKind::Uninitialized;
         state.report(kind, (source.place, None), || {
             let mut load = crate::Party { at: source.place, ..self.party(&e.actor, lane, "reads") };
             if source.thread != number {
@@ -235,7 +235,7 @@ impl Checker {
             }
             Finding {
                 kind,
-                title: format!("uninitialised: reads {what}, which {why} written"),
+                title: format!("uninitialized: reads {what}, which {why} written"),
                 parties: vec![load, self.party(&e.actor, lane, "uses the value")],
                 notes: vec![e.what.replace(", whose value is undefined", ", which depends on it")],
                 help: (what != "local memory").then(|| format!("{what} must be written before this access")),
@@ -271,7 +271,7 @@ impl Checker {
         }
     }
 
-    fn report_uninitialised(&self, state: &mut State, e: &MemoryEvent<'_>, lane: u32, (home, at): (Home, u64)) {
+    fn report_uninitialized(&self, state: &mut State, e: &MemoryEvent<'_>, lane: u32, (home, at): (Home, u64)) {
         let (what, whose) = match home {
             Home::Shared(base) => {
                 (name::shared(&self.image, self.names, at - base, e.element), "no thread of the CTA has")
@@ -280,10 +280,10 @@ impl Checker {
             Home::Global => (name::global(e.memory, self.names, at, e.element), "neither the host nor the kernel has"),
         };
         let verb = if e.access == AccessKind::Atomic { "updates" } else { "reads" };
-        let kind = FindingKind::Uninitialised;
+        let kind = FindingKind::Uninitialized;
         state.report(kind, (e.actor.at, None), || Finding {
             kind,
-            title: format!("uninitialised: {verb} {what}, which {whose} written"),
+            title: format!("uninitialized: {verb} {what}, which {whose} written"),
             parties: vec![self.party(&e.actor, lane, verb)],
             notes: Vec::new(),
             help: (home != Home::Local).then(|| format!("{what} must be written before this access")),

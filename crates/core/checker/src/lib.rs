@@ -337,7 +337,7 @@ impl Attendant for Attending<'_> {
     }
 
     fn sync(&mut self, e: &SyncEvent<'_>) {
-        self.checker.synchronise(&mut self.state, e);
+        self.checker.synchronize(&mut self.state, e);
     }
 }
 
@@ -368,7 +368,7 @@ impl Checker {
             self.look_for_strays(state, e);
         }
         if self.what.init {
-            self.look_for_uninitialised(state, e);
+            self.look_for_uninitialized(state, e);
             state.passed.clear();
         }
         if self.what.races && self.index(e.actor.cta).is_multiple_of(self.sample) {
@@ -376,7 +376,7 @@ impl Checker {
         }
     }
 
-    fn synchronise(&self, state: &mut State, e: &SyncEvent<'_>) {
+    fn synchronize(&self, state: &mut State, e: &SyncEvent<'_>) {
         if state.over {
             return;
         }
@@ -450,8 +450,8 @@ impl Observer for Checker {
 
     fn undefined(&self, e: UndefinedEvent<'_>) {
         let (kind, wanted) = match e.concern {
-            Concern::Uninitialised => (FindingKind::Uninitialised, self.what.init),
-            Concern::Participants => (FindingKind::Synchronisation, self.what.sync),
+            Concern::Uninitialized => (FindingKind::Uninitialized, self.what.init),
+            Concern::Participants => (FindingKind::Synchronization, self.what.sync),
             Concern::Bounds => (FindingKind::Bounds, self.what.memory),
         };
         if !wanted {
@@ -473,7 +473,7 @@ impl Observer for Checker {
     }
 
     fn sync(&self, e: &SyncEvent<'_>) {
-        self.synchronise(&mut self.lock(), e);
+        self.synchronize(&mut self.lock(), e);
     }
 
     fn barrier(&self, e: &BarrierEvent<'_>) {

@@ -503,7 +503,7 @@ impl Checker {
         done: ObjectStep,
         order: Ordering,
     ) {
-        let weak = done == ObjectStep::Initialise;
+        let weak = done == ObjectStep::Initialize;
         if weak {
             state.marks.mark(at, 8);
         }

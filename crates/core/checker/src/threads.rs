@@ -80,7 +80,7 @@ impl Thread {
 
 /// The threads of a warp.
 enum Warp {
-    /// All have this clock, know of these reads and have nothing else: as long as they only synchronise together.
+    /// All have this clock, know of these reads and have nothing else: as long as they only synchronize together.
     Alike(Thread),
     /// By lane.
     Apart(Box<[Thread; LANES]>),

@@ -24,7 +24,7 @@ pub mod sem;
 mod target;
 pub mod tensor_map;
 pub mod texture;
-mod unmodelled;
+mod unmodeled;
 mod work;
 
 pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
@@ -42,5 +42,5 @@ pub use observe::{
 };
 pub use reference::{MULTIPROCESSORS, Reference, left_out, single_step};
 pub use target::{alloca_beyond, jump_beyond, restore_beyond, stack_note};
-pub use unmodelled::unmodelled;
+pub use unmodeled::unmodeled;
 pub use work::{Log, Work};

@@ -341,7 +341,7 @@ impl SyncKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObjectStep {
     /// Initialization.
-    Initialise,
+    Initialize,
     /// Invalidation.
     Invalidate,
     /// An arrival.
@@ -390,7 +390,7 @@ pub struct CtaEvent<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Concern {
     /// The use of an uninitialized value.
-    Uninitialised,
+    Uninitialized,
     /// Inactive lanes in the member mask of a warp operation.
     Participants,
     /// An access beyond its variable, but within memory that the thread may access.

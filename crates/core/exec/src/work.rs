@@ -8,7 +8,7 @@ use std::{
 /// A step of compilation with its duration, for `--stats` and traces.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// Name of the step: `emit`, `optimise`.
+    /// Name of the step: `emit`, `optimize`.
     pub what: &'static str,
     /// When it started.
     pub started: Instant,

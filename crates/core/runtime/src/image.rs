@@ -53,7 +53,7 @@ pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Re
     let static_shared = u32::try_from(layout.size).map_err(|_| {
         Error::BadLaunch(format!("static shared variables take {} bytes, more than any CTA can have", layout.size))
     })?;
-    variables.initialise(&ir, &addresses)?;
+    variables.initialize(&ir, &addresses)?;
     let (reserved_shared, shared_unit) = (layout.reserved, layout.unit);
     Ok((Image { ir: Arc::new(ir), addresses, static_shared, reserved_shared, shared_unit }, cooperative))
 }

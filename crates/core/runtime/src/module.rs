@@ -210,7 +210,7 @@ impl Module {
             None => {
                 let placed = self.place(None)?;
                 let addresses = self.variables.addresses(&placed)?;
-                self.variables.initialise(&placed, &addresses)?;
+                self.variables.initialize(&placed, &addresses)?;
                 Arc::new(Image {
                     ir: Arc::new(placed),
                     addresses,
@@ -280,7 +280,7 @@ type Key = (Box<str>, u32);
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     address: u64,
-    initialised: bool,
+    initialized: bool,
     /// For references: the number of handles starting at the address; no memory.
     handles: u32,
 }
@@ -318,22 +318,22 @@ impl Variables {
             let properties: Vec<(&str, &str)> = properties.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
             let address = crate::texture::handles(&self.context, kind, global.size, &properties);
             let count = (global.size / 8).max(1) as u32;
-            table.insert(key, Entry { address, initialised: true, handles: count });
+            table.insert(key, Entry { address, initialized: true, handles: count });
             return Ok(address);
         }
         let memory = self.context.device().memory();
         let constant = Kind::Const { writable: self.writable_constants };
         let kind = if global.space == Space::Const { constant } else { Kind::Variable };
         let address = image::allocate(memory, self.reach, kind, &global.name, (global.size, global.align.max(16)))?;
-        table.insert(key, Entry { address, initialised: false, handles: 0 });
+        table.insert(key, Entry { address, initialized: false, handles: 0 });
         Ok(address)
     }
 
     /// Writes the initial contents of variables that do not have them yet.
-    pub(crate) fn initialise(&self, ir: &Ir<Placed>, addresses: &[u64]) -> Result<(), Error> {
+    pub(crate) fn initialize(&self, ir: &Ir<Placed>, addresses: &[u64]) -> Result<(), Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         for (global, key) in ir.globals.iter().zip(keys(ir)) {
-            let Some(entry) = table.get_mut(&key).filter(|e| !e.initialised) else { continue };
+            let Some(entry) = table.get_mut(&key).filter(|e| !e.initialized) else { continue };
             for init in &global.init {
                 match init {
                     GlobalInit::Property(..) => {}
@@ -350,7 +350,7 @@ impl Variables {
                     }
                 }
             }
-            entry.initialised = true;
+            entry.initialized = true;
         }
         Ok(())
     }

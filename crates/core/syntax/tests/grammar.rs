@@ -199,7 +199,7 @@ fn constants_have_the_values_of_ptxas() {
     for (text, value) in cases {
         let parsed = module(&format!(".global .u64 x = {text};"));
         assert!(!refused(&parsed), "{text}");
-        let init = parsed.tree.declarators[0].init.expect("an initialiser");
+        let init = parsed.tree.declarators[0].init.expect("an initializer");
         assert_eq!(
             eval(&parsed.tree, &parsed.tree.operands[init as usize]).ok().and_then(|v| v.bits()),
             Some(*value),
@@ -208,7 +208,7 @@ fn constants_have_the_values_of_ptxas() {
     }
     for text in ["5 / 0", "5 % 0", "1.0 / 0.0", "1 + 1.5", "1.5 % 2.0", "~1.5", "1 ? 1.0 : 2.0", "1.0 ? 1 : 2"] {
         let parsed = module(&format!(".global .u64 x = {text};"));
-        let init = parsed.tree.declarators[0].init.expect("an initialiser");
+        let init = parsed.tree.declarators[0].init.expect("an initializer");
         assert!(eval(&parsed.tree, &parsed.tree.operands[init as usize]).is_err(), "{text}");
     }
 }

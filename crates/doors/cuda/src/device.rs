@@ -4,7 +4,7 @@
 use crate::{
     api::{api, check_environment},
     code::{Code, Outcome},
-    driver::{driver, initialise},
+    driver::{driver, initialize},
     handle::Handle,
     pool::{Pool, Source},
     raw::{Host, In, Out, Text, forever},
@@ -191,7 +191,7 @@ api! {
             crate::api::report_error(&format!("margay: {error}"));
             return Err(Code::NO_DEVICE);
         }
-        initialise()
+        initialize()
     }
     2020 fn cuDriverGetVersion(version: Out<i32>) { version.set(VERSION) }
     6000 fn cuGetErrorName(error: u32, name: Out<usize>) { set_constant(name, constant(error, |(name, _)| name)) }

@@ -94,7 +94,7 @@ struct Primary {
 static INITIALISED: AtomicBool = AtomicBool::new(false);
 
 /// `cuInit`: creates the driver unless it exists.
-pub fn initialise() -> Outcome {
+pub fn initialize() -> Outcome {
     if is_forked() {
         return Err(Code::NOT_INITIALIZED);
     }

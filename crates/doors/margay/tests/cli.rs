@@ -266,7 +266,7 @@ fn undefined_uses_are_reported_when_asked() {
         .replace(".reg .b32", ".reg .pred %p;\n.reg .b32");
     let unwritten = run(&used, &check);
     assert_eq!(code(&unwritten), 1);
-    assert!(err(&unwritten).contains("uninitialised: reads `x["), "{}", err(&unwritten));
+    assert!(err(&unwritten).contains("uninitialized: reads `x["), "{}", err(&unwritten));
     let absent = exchange("bar.sync 0;", 20)
         .replace("shfl", "and.b32 %at, %i, 31;\nsetp.ge.u32 %p, %at, 16;\n@%p ret;\nshfl")
         .replace("0xffffffff", "0xffff")

@@ -222,7 +222,7 @@ fn run(path: &Path, label: &Label) -> Result<(), Failed> {
     // nobody has written what lies beyond.
     let mut kinds: BTreeSet<&str> = label.marks.iter().map(|(kind, _)| kind.as_str()).collect();
     if kinds.contains("race") || kinds.contains("out of bounds") {
-        kinds.insert("uninitialised");
+        kinds.insert("uninitialized");
     }
     match found.iter().find(|f| !kinds.contains(f.kind.name())) {
         Some(other) => Err(format!("another kind:\n{}", show(&module, label, std::slice::from_ref(other))).into()),

@@ -71,7 +71,7 @@ fn rows_of<'k>(context: &Arc<Context>, op: Opcode, known: &[&'k str]) -> Outcome
             let why = match result {
                 Ok(None) => continue,
                 // What no engine knows is refused by name.
-                Ok(Some(why)) if margay_exec::unmodelled(&variant) && why.starts_with("unsupported") => continue,
+                Ok(Some(why)) if margay_exec::unmodeled(&variant) && why.starts_with("unsupported") => continue,
                 Ok(Some(why)) => why,
                 Err(_) => format!("a panic\n{module}"),
             };

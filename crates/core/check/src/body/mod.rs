@@ -160,7 +160,7 @@ pub enum Operand {
     Group(List<Operand>),
     /// A vector in braces.
     Vector(List<Operand>),
-    /// A parenthesised list of a call.
+    /// A parenthesized list of a call.
     List(List<Operand>),
     /// `p|q`: at this index of the pool and the next.
     Pair(u32),

@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(apart("%rd90"), known("%rd", 90));
         assert_eq!(apart("%f12345"), known("%f", 12_345));
         assert_eq!(apart("r1234567"), known("r", 1_234_567));
-        assert_eq!(apart("a/0:9"), known("a/0:", 9), "the neighbours of the digits are none");
+        assert_eq!(apart("a/0:9"), known("a/0:", 9), "the neighbors of the digits are none");
         assert_eq!(apart("é7"), known("é", 7));
         assert_eq!(apart("%r007"), known("%r", 7));
         for name in ["%r", "%tid.x", "", "12345678", "7", "%r1234567"] {

@@ -128,7 +128,7 @@ pub(crate) struct Walker<'a, 'm> {
     labels_seen: u32,
     pub(super) tables_seen: u32,
     /// Whether a label directly precedes the statement.
-    labelled: bool,
+    labeled: bool,
     /// The instruction and the operand that are being looked at, for messages.
     pub(super) current: Place,
     /// Labels of all blocks: name, the one before it in the same block, its id.
@@ -188,7 +188,7 @@ impl<'a, 'm> Walker<'a, 'm> {
             alignments: Vec::new(),
             labels_seen: 0,
             tables_seen: 0,
-            labelled: false,
+            labeled: false,
             current: Place::default(),
             labels: Vec::new(),
             blocks: Vec::new(),
@@ -204,7 +204,7 @@ impl<'a, 'm> Walker<'a, 'm> {
         self.find_labels(stmts);
         self.bind_labels();
         for (index, stmt) in stmts.iter().enumerate() {
-            self.labelled = index > 0 && matches!(stmts[index - 1], Stmt::Label(_));
+            self.labeled = index > 0 && matches!(stmts[index - 1], Stmt::Label(_));
             match *stmt {
                 Stmt::Instr(i) => self.instr(memos, i),
                 Stmt::Label(_) => self.label(stmts, index),
@@ -386,7 +386,7 @@ impl<'a, 'm> Walker<'a, 'm> {
 
     /// Fills the table of the preceding label. A table without a label is useless, and the parser has reported it.
     fn table(&mut self, table: TargetTable) {
-        if !self.labelled {
+        if !self.labeled {
             return;
         }
         if let Some(slot) = self.body.tables.get_mut(self.tables_seen as usize) {

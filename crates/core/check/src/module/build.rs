@@ -52,7 +52,7 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
     // As in ptxas, what concerns the whole module comes after everything else is right.
     if report.errors == 0 {
         rules::reach::whole(&module, &facts, options, &mut report);
-        debug::labelled(&tree, &module, &mut report);
+        debug::labeled(&tree, &module, &mut report);
         debug::promised(&tree, &module, &mut report);
     }
     module.address_taken = facts.iter().flat_map(|f| f.taken.iter().map(|t| t.0)).collect();

@@ -126,7 +126,7 @@ pub(super) fn twice(tree: &Tree, report: &mut Report) {
 }
 
 /// Labels in sections came with PTX ISA 7.0.
-pub(super) fn labelled(tree: &Tree, module: &Module, report: &mut Report) {
+pub(super) fn labeled(tree: &Tree, module: &Module, report: &mut Report) {
     let Some(lack) = lacking(module, &since(7, 0, 0)) else { return };
     if let Some(span) = labels(tree).next() {
         report.push(lack.diagnose(module, "a label in `.section`", span));

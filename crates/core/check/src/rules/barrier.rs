@@ -62,10 +62,10 @@ fn around(body: &Body, barrier: usize) -> Option<usize> {
         !matches!(effect, Effect::Control)
     };
     // Labels are in text order.
-    let labelled = |i: usize| body.labels.binary_search_by_key(&(i as u32), |l| l.0).is_ok();
+    let labeled = |i: usize| body.labels.binary_search_by_key(&(i as u32), |l| l.0).is_ok();
     let mut branch = barrier;
     loop {
-        if labelled(branch) || barrier - branch > NEAR {
+        if labeled(branch) || barrier - branch > NEAR {
             return None;
         }
         branch = branch.checked_sub(1)?;
@@ -77,7 +77,7 @@ fn around(body: &Body, barrier: usize) -> Option<usize> {
     inst.guard?;
     let [Operand::Label(target)] = *body.operands(inst.operands) else { return None };
     let target = body.labels.get(target.0 as usize)?.0 as usize;
-    (target > barrier && target - barrier < NEAR && (barrier + 1..target).all(|i| plain(i) && !labelled(i)))
+    (target > barrier && target - barrier < NEAR && (barrier + 1..target).all(|i| plain(i) && !labeled(i)))
         .then_some(branch)
 }
 

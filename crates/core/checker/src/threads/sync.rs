@@ -250,7 +250,7 @@ impl Threads {
     ) {
         let object = self.objects.entry(at).or_default();
         match done {
-            ObjectStep::Initialise | ObjectStep::Invalidate => *object = Object::default(),
+            ObjectStep::Initialize | ObjectStep::Invalidate => *object = Object::default(),
             ObjectStep::Arrive if order.semantics.releases() => cta.gather(who, self.now, &mut object.arrived),
             ObjectStep::Arrive => {
                 for lane in lanes(who.lanes) {

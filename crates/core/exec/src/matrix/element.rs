@@ -142,7 +142,7 @@ pub fn scale(ty: Type, bits: u8) -> f64 {
     }
 }
 
-/// A sum as `.f32`, rounded to nearest even; NaNs are canonicalised.
+/// A sum as `.f32`, rounded to nearest even; NaNs are canonicalized.
 #[inline(always)]
 pub fn to_f32(sum: f64) -> u32 {
     if sum.is_nan() { fp::NAN32 } else { (sum as f32).to_bits() }

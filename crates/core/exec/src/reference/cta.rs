@@ -430,7 +430,7 @@ pub fn new_warp() -> Warp {
         turn: 0,
         spins: 0,
         slept: false,
-        favoured: (0, 0),
+        favored: (0, 0),
         local: None,
         local_high: 0,
         registers: Vec::new(),
@@ -453,7 +453,7 @@ fn begin(warp: &mut Warp, index: u32, block: [u32; 3], code: &Code, base: u32, t
         warp.tid[1].0[lane] = t / block[0] % block[1];
         warp.tid[2].0[lane] = t / (block[0] * block[1]);
     }
-    (warp.index, warp.live, warp.turn, warp.spins, warp.favoured) = (index, live, 0, 0, (0, 0));
+    (warp.index, warp.live, warp.turn, warp.spins, warp.favored) = (index, live, 0, 0, (0, 0));
     warp.local_high = top;
     warp.registers.resize(code.registers as usize, Row::ZERO);
     let rows = code.funcs[code.kernel.0 as usize].as_ref().map_or(0, |f| f.rows);

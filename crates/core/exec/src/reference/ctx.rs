@@ -65,7 +65,7 @@ pub struct Ctx<'a> {
     pub full: u32,
     /// Index of the op.
     pub pc: u32,
-    /// Whether the schedule is randomised.
+    /// Whether the schedule is randomized.
     pub random: bool,
     /// Ops executed since the group was picked.
     pub executed: u64,
@@ -95,7 +95,7 @@ impl<'a> Ctx<'a> {
             if told {
                 self.lanes += u64::from(self.active.count_ones());
                 if self.grid.observer.is_some() {
-                    super::uninitialised::check_uses(self);
+                    super::uninitialized::check_uses(self);
                 }
             }
             if self.active == 0 {
@@ -105,7 +105,7 @@ impl<'a> Ctx<'a> {
             match (op.run)(self, op) {
                 Flow::Next => {
                     if told && self.unwritten.get().0 != Undefined::default() {
-                        super::uninitialised::note_loaded(self);
+                        super::uninitialized::note_loaded(self);
                     }
                     self.pc += 1;
                 }
@@ -129,7 +129,7 @@ impl<'a> Ctx<'a> {
             return false;
         }
         self.warp.turn += 1;
-        if self.random || self.warp.turn.is_multiple_of(64) || self.warp.favoured.1 > 0 {
+        if self.random || self.warp.turn.is_multiple_of(64) || self.warp.favored.1 > 0 {
             return true;
         }
         let depth = self.warp.frames[self.frame as usize].depth;

@@ -19,7 +19,7 @@ pub mod single_step;
 mod state;
 pub(crate) mod step;
 mod tensor_memory;
-mod uninitialised;
+mod uninitialized;
 
 pub use step::{special::MULTIPROCESSORS, warp::left_out};
 

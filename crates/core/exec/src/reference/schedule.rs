@@ -62,12 +62,12 @@ fn choose(warp: &mut Warp, random: &mut Option<Random>) -> usize {
     let oldest = (0..groups.len()).min_by_key(|i| groups[*i].since).unwrap_or(0);
     if warp.spins >= SPINS || warp.slept || groups[oldest].since + PATIENCE < warp.turn {
         (warp.spins, warp.slept) = (0, false);
-        warp.favoured = (groups[oldest].mask.trailing_zeros(), FAVOUR);
+        warp.favored = (groups[oldest].mask.trailing_zeros(), FAVOUR);
         return oldest;
     }
-    if warp.favoured.1 > 0 {
-        warp.favoured.1 -= 1;
-        if let Some(i) = groups.iter().position(|g| g.mask >> warp.favoured.0 & 1 == 1) {
+    if warp.favored.1 > 0 {
+        warp.favored.1 -= 1;
+        if let Some(i) = groups.iter().position(|g| g.mask >> warp.favored.0 & 1 == 1) {
             return i;
         }
     }

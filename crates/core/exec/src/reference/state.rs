@@ -4,7 +4,7 @@
 //! group; groups that arrive at the same op merge. Every call creates a frame for the lanes of its group; frames form a
 //! tree by their parents, so lanes may be in different functions, or in the same one at different depths.
 
-use super::uninitialised::Origin;
+use super::uninitialized::Origin;
 use crate::{
     LANES, Row,
     barrier::Barrier,
@@ -141,7 +141,7 @@ pub struct Warp {
     /// A group executes `nanosleep`: other groups and warps run next.
     pub slept: bool,
     /// The favored lanes, and the number of picks that they remain so.
-    pub favoured: (u32, u32),
+    pub favored: (u32, u32),
     /// Local windows of the lanes, [`super::cta::Windows::stride`] apart.
     pub local: Option<Arc<Allocation>>,
     /// Highest local address handed out, to limit what must be cleared.

@@ -17,7 +17,7 @@ pub const NAN64: u64 = 0xfff8_0000_0000_0000;
 /// The bit that makes a double-precision NaN quiet.
 const QUIET64: u64 = 1 << 51;
 
-/// Canonicalises NaNs. The test is on bits: LLVM drops a selection of NaNs after a square root of a negative number,
+/// Canonicalizes NaNs. The test is on bits: LLVM drops a selection of NaNs after a square root of a negative number,
 /// since it treats all NaNs alike.
 #[inline(always)]
 pub fn canon(x: f32) -> f32 {
@@ -52,7 +52,7 @@ pub fn saturate(x: f32) -> f32 {
     if low < 1.0 { low } else { 1.0 }
 }
 
-/// The final step of every single-precision result: `.ftz`, then `.sat` or canonicalisation.
+/// The final step of every single-precision result: `.ftz`, then `.sat` or canonicalization.
 #[inline(always)]
 pub fn finish<const FTZ: bool, const SAT: bool>(x: f32) -> f32 {
     let x = flush_if::<FTZ>(x);
@@ -194,7 +194,7 @@ pub fn narrow_odd(x: f64) -> f32 {
     f32::from_bits(y.to_bits().wrapping_sub(u32::from(too_big)) | u32::from(inexact))
 }
 
-/// An `.f16` in single precision, exactly; NaNs are canonicalised.
+/// An `.f16` in single precision, exactly; NaNs are canonicalized.
 #[inline(always)]
 pub fn from_f16(h: u16) -> f32 {
     let h = u32::from(h);
@@ -211,7 +211,7 @@ pub fn from_f16(h: u16) -> f32 {
     f32::from_bits(if magnitude == NAN32 { NAN32 } else { magnitude | sign })
 }
 
-/// A single-precision value as `.f16`, rounded to nearest even; NaNs are canonicalised.
+/// A single-precision value as `.f16`, rounded to nearest even; NaNs are canonicalized.
 #[inline(always)]
 pub fn to_f16(x: f32) -> u16 {
     let b = x.to_bits();
@@ -226,13 +226,13 @@ pub fn to_f16(x: f32) -> u16 {
     if a > 0x7f80_0000 { NAN16 } else { sign | magnitude as u16 }
 }
 
-/// A `.bf16` in single precision, exactly; NaNs are canonicalised.
+/// A `.bf16` in single precision, exactly; NaNs are canonicalized.
 #[inline(always)]
 pub fn from_bf16(h: u16) -> f32 {
     canon(f32::from_bits(u32::from(h) << 16))
 }
 
-/// A single-precision value as `.bf16`, rounded to nearest even; NaNs are canonicalised.
+/// A single-precision value as `.bf16`, rounded to nearest even; NaNs are canonicalized.
 #[inline(always)]
 pub fn to_bf16(x: f32) -> u16 {
     let b = x.to_bits();

@@ -47,7 +47,7 @@ pub type PureFn = fn(variant: &Variant, active: u32, src: &[&[Row]], dst: &mut [
 /// destinations (they matter where an instruction moves between shapes, such as `mov.b64 {a, b}, c`, and where
 /// registers may be wider than the type). `None` if the effect is another one, or the variant is unsupported.
 pub fn pure(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
-    if v.op.row().effect != Effect::Pure || crate::unmodelled(v) {
+    if v.op.row().effect != Effect::Pure || crate::unmodeled(v) {
         return None;
     }
     let t = mode::ty(v, 0).unwrap_or(Type::B32);

@@ -152,7 +152,7 @@ impl Format {
     }
 
     /// Encodes a value, rounding it. Overflow gives infinity or the largest number, depending on the mode; with
-    /// `finite` always the largest number. NaNs are canonicalised.
+    /// `finite` always the largest number. NaNs are canonicalized.
     pub fn pack(self, n: Num, rnd: Rnd, finite: bool) -> u64 {
         match n {
             Num::Nan => self.nan(),

@@ -43,7 +43,7 @@ fn every_pure_variant_is_there_and_total() {
                 // ptxas takes `testp` without a property, to which the manual gives no meaning: engines refuse it by name.
                 let meaningless = op == Opcode::Testp && v.words.len() == 1;
                 // What these compute is not settled: every engine refuses them by name.
-                if !meaningless && !margay_exec::unmodelled(&v) {
+                if !meaningless && !margay_exec::unmodeled(&v) {
                     missing.push(v.to_string());
                 }
                 continue;

@@ -42,7 +42,7 @@ pub fn page(report: &Report, abi: &dyn Abi, file: &str) -> String {
     )
 }
 
-fn colour(i: usize) -> &'static str {
+fn color(i: usize) -> &'static str {
     COLOURS[i % COLOURS.len()]
 }
 
@@ -93,7 +93,7 @@ fn table(f: &FuncReport) -> String {
             out,
             "<tr><td><span class=\"c\" style=\"background:{}\"></span>{role}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
              <td>{}</td><td>{}{taken}</td></tr>",
-            colour(i),
+            color(i),
             escape(&r.name),
             escape(&r.ty),
             r.size(),
@@ -183,7 +183,7 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
             "<rect x=\"0\" y=\"{y}\" width=\"{boxes}\" height=\"{}\" rx=\"4\" fill=\"{}\"><title>{} {}</title></rect>\
              <text class=\"on\" x=\"8\" y=\"{}\">{}</text>",
             CELL - 2,
-            colour(*i),
+            color(*i),
             escape(&row.name),
             escape(&row.ty),
             y + 16,
@@ -202,7 +202,7 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
                 let _ = write!(
                     lines,
                     "<path d=\"M{boxes} {from}C{middle} {from} {middle} {to} {end} {to}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" opacity=\".7\"/>",
-                    colour(*i)
+                    color(*i)
                 );
             }
         }
@@ -262,7 +262,7 @@ fn memory(svg: &mut String, layout: &Layout, values: &[(usize, &'static str, &Ro
                 "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\
                  <text class=\"on\" x=\"{}\" y=\"{}\">{}</text>",
                 CELL - 2,
-                colour(*i),
+                color(*i),
                 escape(name),
                 x + 4,
                 y + 16,
@@ -296,7 +296,7 @@ fn cell(svg: &mut String, x: u32, y: u32, held: Held<'_>, bytes: u32) {
         svg,
         "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{}\"><title>{} bytes {}..{}</title></rect>\
          <text class=\"{class}\" x=\"{at}\" y=\"{}\">{}</text>",
-        colour(i),
+        color(i),
         escape(&row.name),
         p.bytes.start,
         p.bytes.end,
@@ -363,7 +363,7 @@ fn block(f: &FuncReport) -> String {
                  <text class=\"on\" x=\"{}\" y=\"{}\">{}</text>",
                 w - 1,
                 CELL - 2,
-                colour(i + f.rets.len()),
+                color(i + f.rets.len()),
                 escape(&row.name),
                 row.bytes,
                 x + 4,

@@ -60,7 +60,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The operands of a parenthesised list; none where the list was left out.
+    /// The operands of a parenthesized list; none where the list was left out.
     fn elements(&self, operand: check::Operand) -> Vec<check::Operand> {
         match operand {
             check::Operand::List(list) => self.body.operands(list).to_vec(),

@@ -60,7 +60,7 @@ pub fn mark_uniform_values<S: Stage>(ir: &mut Ir<S>) {
     while let Some(i) = dirty.iter().position(|d| *d) {
         dirty[i] = false;
         let (Some(body), original) = (&mut bodies[i], &ir.funcs[i]) else { continue };
-        let found = body.analyse(original, i, &known);
+        let found = body.analyze(original, i, &known);
         for (c, site) in original.calls.iter().enumerate() {
             let Some(callee) = called_here(site) else { continue };
             let passes = |formal: usize| passes_uniform(original, &found, c as u32, formal);
@@ -172,7 +172,7 @@ impl Body {
     }
 
     /// Analyses the function, `own` by number, under what is known of it and of those that it calls.
-    fn analyse(&mut self, original: &Func, own: usize, known: &[Interface]) -> Uniformity {
+    fn analyze(&mut self, original: &Func, own: usize, known: &[Interface]) -> Uniformity {
         self.func.sig = known[own].sig.clone();
         for (site, original) in self.func.calls.iter_mut().zip(&original.calls) {
             site.sig = match original.callee {

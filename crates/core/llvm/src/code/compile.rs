@@ -6,7 +6,7 @@ use crate::{
     code::ffi::{CompilerScope, Listener},
     code::key::CacheKey,
     code::link::Linked,
-    code::serialised::{In, Out},
+    code::serialized::{In, Out},
     code::target,
     emit::{self, Options, Refused, Site, SiteKind},
 };
@@ -224,7 +224,7 @@ impl Draft {
         let context = Context::create();
         let listener = Listener::new(&context);
         let module = log.time("parse", || self.parse(&context))?;
-        let machine = log.time("optimise", || target::optimize(&module, effort, self.text.len()))?;
+        let machine = log.time("optimize", || target::optimize(&module, effort, self.text.len()))?;
         let object = log.time("generate", || target::emit_object(&module, &machine))?;
         Ok((object, Frames::from_notes(&listener.notes(), self.facts.reached.len())))
     }

@@ -8,5 +8,5 @@ pub mod ffi;
 pub mod key;
 pub mod link;
 pub mod load;
-pub mod serialised;
+pub mod serialized;
 pub mod target;

@@ -6,10 +6,10 @@ use margay_ir::{Ir, Placed};
 use margay_isa::{Target, Version};
 
 /// What a CTA of the fake kernel does when it is given fuel: its number and how often it ran before.
-type Behaviour = Box<dyn Fn(u64, u32) -> Result<Step, Stop> + Send + Sync>;
+type Behavior = Box<dyn Fn(u64, u32) -> Result<Step, Stop> + Send + Sync>;
 
 struct Fake {
-    behaviour: Behaviour,
+    behavior: Behavior,
     log: Mutex<Vec<(u64, bool)>>,
 }
 
@@ -49,7 +49,7 @@ impl Kernel for Fake {
 
 impl Cta for FakeCta {
     fn run(&mut self, _fuel: u64) -> Result<Step, Stop> {
-        let step = (self.fake.behaviour)(self.number, self.runs)?;
+        let step = (self.fake.behavior)(self.number, self.runs)?;
         self.runs += 1;
         if step == Step::Done {
             self.fake.log.lock().unwrap().push((self.number, true));
@@ -71,8 +71,8 @@ const PLAIN: Setting =
     Setting { grid: [5, 3, 2], cluster: [1; 3], seed: 0, cooperative: false, workers: 4, instructions: None };
 
 /// Runs the fake kernel; the log has (CTA, false) for its start and (CTA, true) for its end.
-fn go(setting: &Setting, behaviour: Behaviour) -> (Result<(), Ended>, Vec<(u64, bool)>) {
-    let fake = Arc::new(Fake { behaviour, log: Mutex::default() });
+fn go(setting: &Setting, behavior: Behavior) -> (Result<(), Ended>, Vec<(u64, bool)>) {
+    let fake = Arc::new(Fake { behavior, log: Mutex::default() });
     let result = launch(&Only(fake.clone()), setting);
     let log = fake.log.lock().unwrap().clone();
     (result, log)
@@ -150,7 +150,7 @@ fn a_cta_gets_what_it_waits_for_from_a_later_one() {
     let last = Arc::new(AtomicBool::new(false));
     let seen = last.clone();
     // CTA 0 spins until CTA 29 has run; with one worker that needs the scheduler's patience.
-    let behaviour = move |n: u64, _| match n {
+    let behavior = move |n: u64, _| match n {
         29 => {
             last.store(true, Relaxed);
             Ok(Step::Done)
@@ -158,7 +158,7 @@ fn a_cta_gets_what_it_waits_for_from_a_later_one() {
         0 if !last.load(Relaxed) => Ok(Step::More),
         _ => Ok(Step::Done),
     };
-    let (result, log) = go(&Setting { workers: 1, ..PLAIN }, Box::new(behaviour));
+    let (result, log) = go(&Setting { workers: 1, ..PLAIN }, Box::new(behavior));
     assert!(result.is_ok() && seen.load(Relaxed));
     assert_eq!(ended(&log).len(), 30);
 }
@@ -175,8 +175,8 @@ fn a_cooperative_grid_starts_as_a_whole() {
 #[test]
 fn a_seed_is_one_order_and_another_seed_another() {
     let order = |seed| {
-        let behaviour = |_, runs| Ok(if runs < 3 { Step::More } else { Step::Done });
-        go(&Setting { seed, ..PLAIN }, Box::new(behaviour)).1
+        let behavior = |_, runs| Ok(if runs < 3 { Step::More } else { Step::Done });
+        go(&Setting { seed, ..PLAIN }, Box::new(behavior)).1
     };
     assert_eq!(order(5), order(5));
     assert_ne!(order(5), order(6));
@@ -200,11 +200,11 @@ fn the_first_fault_and_the_limit_end_the_grid() {
 #[test]
 fn a_panic_ends_the_grid_and_nobody_waits_for_it() {
     // The others wait for CTA 7, which never says anything.
-    let behaviour = |n, _| match n {
+    let behavior = |n, _| match n {
         7 => panic!("seven"),
         _ => Ok(Step::Waiting(true)),
     };
-    let (result, _) = go(&PLAIN, Box::new(behaviour));
+    let (result, _) = go(&PLAIN, Box::new(behavior));
     assert!(matches!(result, Err(Ended::Stopped(Stop::Bug(b))) if b.0.contains("seven")));
 }
 

@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_and_panics_come_when_the_stream_is_synchronised() {
+    fn errors_and_panics_come_when_the_stream_is_synchronized() {
         let stream = &streams(1)[0];
         let after = Arc::new(AtomicBool::new(false));
         let behind = after.clone();

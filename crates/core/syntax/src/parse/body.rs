@@ -14,7 +14,7 @@ impl Parser<'_> {
         let mut blocks: Vec<Span> = Vec::new();
         let mut label = false;
         let close = loop {
-            let labelled = std::mem::take(&mut label);
+            let labeled = std::mem::take(&mut label);
             match self.t.kind {
                 T::Ident => {
                     let name = self.bump_dotted();
@@ -39,7 +39,7 @@ impl Parser<'_> {
                         self.report_unclosed(blocks.last().copied().unwrap_or(open));
                         break self.prev.after();
                     }
-                    if self.dotted(word, labelled).is_err() {
+                    if self.dotted(word, labeled).is_err() {
                         self.skip_statement();
                     }
                 }
@@ -283,7 +283,7 @@ impl Parser<'_> {
     }
 
     /// A statement that begins with a dotted word.
-    fn dotted(&mut self, word: Word, labelled: bool) -> Result<()> {
+    fn dotted(&mut self, word: Word, labeled: bool) -> Result<()> {
         let start = self.t.span.start;
         let stmt = match word {
             Word::Space | Word::Align | Word::Attribute | Word::Type | Word::Vector => {
@@ -292,11 +292,11 @@ impl Parser<'_> {
             Word::Loc => Stmt::Directive(self.loc()?),
             Word::Pragma => Stmt::Directive(self.pragma()?),
             Word::CallPrototype => {
-                self.want_label(labelled);
+                self.want_label(labeled);
                 Stmt::Prototype(self.prototype()?)
             }
             Word::CallTargets | Word::BranchTargets => {
-                self.want_label(labelled);
+                self.want_label(labeled);
                 Stmt::Directive(self.targets()?)
             }
             // ptxas takes declarations of functions and aliases in bodies; they belong to the module.
@@ -359,8 +359,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn want_label(&mut self, labelled: bool) {
-        if !labelled {
+    fn want_label(&mut self, labeled: bool) {
+        if !labeled {
             let message = format!("`{}` requires a label before it", self.word());
             self.report(Diagnostic::new(Code::Syntax, self.t.span, message).here("expected `NAME:` before it"));
         }

@@ -441,7 +441,7 @@ impl Parser<'_> {
             }
             if self.at(T::Assign) && place == Place::Statement {
                 self.bump();
-                let init = self.initialiser(0)?;
+                let init = self.initializer(0)?;
                 declarator.init = Some(self.keep(init));
             }
         }
@@ -482,7 +482,7 @@ impl Parser<'_> {
     }
 
     /// The initializer after `=` (section 5.4.4).
-    fn initialiser(&mut self, depth: u32) -> Result<Operand> {
+    fn initializer(&mut self, depth: u32) -> Result<Operand> {
         match self.t.kind {
             T::LBrace => {
                 if depth == NESTED_BRACES {
@@ -492,7 +492,7 @@ impl Parser<'_> {
                 }
                 let open = self.bump().span;
                 let base = self.scratch.len();
-                let result = self.initialisers(open, depth);
+                let result = self.initializers(open, depth);
                 let list = self.list(base);
                 result?;
                 Ok(Operand { kind: Kind::Braces(list), span: open.to(self.prev) })
@@ -532,7 +532,7 @@ impl Parser<'_> {
         }
     }
 
-    fn initialisers(&mut self, open: Span, depth: u32) -> Result<()> {
+    fn initializers(&mut self, open: Span, depth: u32) -> Result<()> {
         if self.eat(T::RBrace) {
             return Ok(());
         }
@@ -550,7 +550,7 @@ impl Parser<'_> {
             } else if matches!(self.t.kind, T::RBrace | T::Semi | T::Eof) {
                 return Err(self.expected("an element"));
             } else {
-                self.initialiser(depth + 1)?
+                self.initializer(depth + 1)?
             };
             self.scratch.push(element);
             if !self.eat(T::Comma) {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 /// Rules, in the order of their index: what each is about.
 const RULES: [(FindingKind, &str); 8] = [
     (FindingKind::Race, "Two accesses, at least one of them a write, are neither ordered nor both morally strong"),
-    (FindingKind::Uninitialised, "An uninitialized value is used"),
-    (FindingKind::Synchronisation, "A barrier or warp instruction is not reached by all threads that it requires"),
+    (FindingKind::Uninitialized, "An uninitialized value is used"),
+    (FindingKind::Synchronization, "A barrier or warp instruction is not reached by all threads that it requires"),
     (FindingKind::Bounds, "An access is outside its variable or allocation"),
     (FindingKind::Leak, "Memory is never freed"),
     (FindingKind::Api, "A CUDA API call fails"),

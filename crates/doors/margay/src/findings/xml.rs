@@ -18,8 +18,8 @@ fn escape(text: &str) -> String {
 pub fn kind(kind: FindingKind) -> &'static str {
     match kind {
         FindingKind::Race => "Racecheck",
-        FindingKind::Uninitialised | FindingKind::Unused => "Initcheck",
-        FindingKind::Synchronisation => "Synccheck",
+        FindingKind::Uninitialized | FindingKind::Unused => "Initcheck",
+        FindingKind::Synchronization => "Synccheck",
         FindingKind::Bounds | FindingKind::Fault => "Memcheck",
         FindingKind::Leak => "Leak",
         FindingKind::Api => "APIError",

@@ -227,10 +227,10 @@ impl Config {
         let form = self.form;
         let shared = matches!(self.place, Place::Shared | Place::GenericShared);
         let apart = self.distance == Distance::Ctas;
-        let synchronises = self.shape.has(|s| matches!(s, Step::Release(..) | Step::Acquire(..)));
+        let synchronizes = self.shape.has(|s| matches!(s, Step::Release(..) | Step::Acquire(..)));
         let adds = self.shape.has(|s| matches!(s, Step::Add(..)));
         let atomics = match self.sync {
-            _ if !synchronises => true,
+            _ if !synchronizes => true,
             Sync::Atomic | Sync::AtomicBoth => form.has_exchange(),
             Sync::Reduction => form.has_add(),
             _ => true,

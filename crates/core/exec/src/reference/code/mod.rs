@@ -11,7 +11,7 @@ mod warp;
 
 pub use {call::*, memory::*, register::*, tensor::*, warp::*};
 
-use super::{ctx::Ctx, uninitialised::Sites};
+use super::{ctx::Ctx, uninitialized::Sites};
 use crate::{Image, Ordering, Row, sem::PureFn};
 use margay_ir::{Func, FuncId, SourcePlace};
 use margay_isa::{Component, Special, Variant};

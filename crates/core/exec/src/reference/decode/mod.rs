@@ -239,7 +239,7 @@ impl<'i> Decoder<'i> {
         (self.temps, self.pred_temps) = (0, 0);
         self.at = inst.at;
         let variant = func.variant(inst);
-        if crate::unmodelled(variant) {
+        if crate::unmodeled(variant) {
             return Err(self.unsupported(format!("`{variant}`")));
         }
         match variant.op.row().effect {

@@ -165,7 +165,7 @@ pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, operand: u64) -> Result<u64, Flow> {
     let (count, bytes) = (operand & 0xffff_ffff, (operand & 0xffff_ffff) as i64);
     match b.kind {
-        ObjectKind::Init | ObjectKind::Inval => initialise(ctx, lane, place, b, count),
+        ObjectKind::Init | ObjectKind::Inval => initialize(ctx, lane, place, b, count),
         ObjectKind::Expect => update(ctx, lane, place, b, ObjectStep::Expect, |o| o.expect(bytes)),
         ObjectKind::Complete => update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-bytes)?.settle())),
         ObjectKind::Arrive => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.arrive(count)),
@@ -197,7 +197,7 @@ fn waited(ctx: &Ctx<'_>, lane: usize, (_, host): (Region, u64), done: bool) -> u
     done.into()
 }
 
-fn initialise(
+fn initialize(
     ctx: &mut Ctx<'_>,
     lane: usize,
     (region, host): (Region, u64),
@@ -213,7 +213,7 @@ fn initialise(
         _ => 0,
     };
     ctx.cta.note_effect();
-    let step = if b.kind == ObjectKind::Init { ObjectStep::Initialise } else { ObjectStep::Invalidate };
+    let step = if b.kind == ObjectKind::Init { ObjectStep::Initialize } else { ObjectStep::Invalidate };
     watch::object(ctx, lane, host, step, false);
     let found = find_allocation!(ctx, region, host, lane).filter(|a| a.kind.writable());
     match found.and_then(|a| mem::store(&a.block, host, new)) {

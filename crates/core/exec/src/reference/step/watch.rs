@@ -4,7 +4,7 @@ use super::super::{
     code::{Address, Base, FuncCode, MemOp, Op, Src},
     ctx::Ctx,
     state::{NO_FRAME, Warp, lanes},
-    uninitialised,
+    uninitialized,
 };
 use crate::{
     AccessKind, Actor, Concern, Frame, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent, SyncKind,
@@ -126,8 +126,8 @@ fn access_by(
         overrun(ctx, lanes, addresses, size, access);
     }
     let loads = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::Ldu)) && access == AccessKind::Load;
-    let tracked = loads && uninitialised::follows(ctx);
-    let (undefined, loads) = if stored.is_some() { uninitialised::stored(ctx) } else { Default::default() };
+    let tracked = loads && uninitialized::follows(ctx);
+    let (undefined, loads) = if stored.is_some() { uninitialized::stored(ctx) } else { Default::default() };
     for (element, load) in loads.into_iter().enumerate() {
         if let Some(pc) = load {
             observer.passes_on(element, (ctx.func.id, ctx.func.place(pc)));
@@ -212,7 +212,7 @@ pub fn notify(ctx: &Ctx<'_>, lanes: u32, kind: SyncKind) {
 pub fn undefined(ctx: &Ctx<'_>, lane: usize, what: String, origin: Option<u32>) {
     if let Some(observer) = ctx.grid.observer {
         let origin = origin.map(|pc| (ctx.func.id, ctx.func.place(pc)));
-        let concern = Concern::Uninitialised;
+        let concern = Concern::Uninitialized;
         act(ctx, 1 << lane, |actor| observer.undefined(UndefinedEvent { actor, concern, what, origin }));
     }
 }

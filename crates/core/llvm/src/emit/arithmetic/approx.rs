@@ -101,7 +101,7 @@ impl Emitter<'_> {
         self.w.select(&upper, &magnitude, &negative)
     }
 
-    /// Emits an approximate row with one `.f32` operand, NaNs not canonicalised; `None` for other rows.
+    /// Emits an approximate row with one `.f32` operand, NaNs not canonicalized; `None` for other rows.
     pub fn approximate(&mut self, op: Opcode, x: &Val) -> Option<Val> {
         Some(match op {
             Opcode::Ex2 => {

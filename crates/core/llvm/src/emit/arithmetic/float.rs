@@ -1,8 +1,8 @@
 //! Arithmetic on single and double precision (manual, section 9.7.3).
 //!
 //! NaN results of single-precision arithmetic are canonical in PTX (`0x7fffffff`) but not on the host. They are
-//! canonicalised where their bits become visible (a store, an integer operation): registers that only arithmetic writes
-//! are marked *lazy*, so that arithmetic on them needs no canonicalisation. In double precision, PTX preserves payloads
+//! canonicalized where their bits become visible (a store, an integer operation): registers that only arithmetic writes
+//! are marked *lazy*, so that arithmetic on them needs no canonicalization. In double precision, PTX preserves payloads
 //! as the host does.
 
 use crate::emit::{
@@ -47,7 +47,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Canonicalises single-precision NaNs.
+    /// Canonicalizes single-precision NaNs.
     pub fn canonical(&mut self, v: &Val) -> Val {
         let bits = self.w.cast("bitcast", v, Elem::I32);
         // LLVM folds floating-point NaN tests of square roots.
@@ -71,7 +71,7 @@ impl Emitter<'_> {
         self.w.cast("bitcast", &flushed, Elem::F32)
     }
 
-    /// An operand of arithmetic, where a lazy register's NaNs need no canonicalisation.
+    /// An operand of arithmetic, where a lazy register's NaNs need no canonicalization.
     pub fn float(&mut self, operand: &Operand, ty: Type, ftz: bool) -> Result<Val> {
         let (integer, float) = if ty == Type::F64 { (Elem::I64, Elem::F64) } else { (Elem::I32, Elem::F32) };
         let v = self.raw_value(operand, integer)?;

@@ -324,8 +324,8 @@ impl Emitter<'_> {
 
     /// Zeroes registers that the program may read before writing them, as the reference engine does, so that no `undef`
     /// reaches a branch or an address.
-    pub fn clear_uninitialised(&mut self) {
-        for (variable, bytes) in self.uninitialised.clone() {
+    pub fn clear_uninitialized(&mut self) {
+        for (variable, bytes) in self.uninitialized.clone() {
             self.w.declared.insert("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)".into());
             self.w.line(format_args!(
                 "call void @llvm.memset.p0.i64(ptr align 64 {variable}, i8 0, i64 {bytes}, i1 false)"
@@ -362,7 +362,7 @@ impl Emitter<'_> {
             }
         }
         if first {
-            self.clear_uninitialised();
+            self.clear_uninitialized();
         }
         if self.masks {
             let ty = self.packed_type();

@@ -41,12 +41,12 @@ pub(in crate::emit) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
     let read = live_frame(func, &e.cfg);
     let mut variables = Vec::with_capacity(fits.len());
     for (f, (var, fits)) in func.frame.iter().zip(fits).enumerate() {
-        let uninitialised = var.role == FrameRole::Param && read.first().is_some_and(|r| r.has(f as u32));
+        let uninitialized = var.role == FrameRole::Param && read.first().is_some_and(|r| r.has(f as u32));
         variables.push(fits.then(|| {
             let words = var.size.div_ceil(4);
             let variable = e.w.alloca(&format!("[{words} x <32 x i32>]"), 64);
-            if uninitialised || matches!(var.role, FrameRole::Return(_)) {
-                e.uninitialised.push((variable.clone(), u64::from(words) * 128));
+            if uninitialized || matches!(var.role, FrameRole::Return(_)) {
+                e.uninitialized.push((variable.clone(), u64::from(words) * 128));
             }
             e.pin_if_many(&variable);
             variable

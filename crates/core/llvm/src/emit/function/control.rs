@@ -468,7 +468,7 @@ impl Emitter<'_> {
         }
         let variant = self.func.variant(inst);
         let op = variant.op;
-        if margay_exec::unmodelled(variant) {
+        if margay_exec::unmodeled(variant) {
             return self.refuse(variant.to_string());
         }
         if self.reported_elsewhere(inst) {

@@ -171,7 +171,7 @@ pub(in crate::emit) struct Emitter<'a> {
     /// The lanes' stack ends, if some instruction moves them.
     pub top: Option<Val>,
     /// Promoted frame variables that may be read uninitialized, with their sizes in bytes.
-    pub uninitialised: Vec<(Val, u64)>,
+    pub uninitialized: Vec<(Val, u64)>,
     /// Promoted frame variables: arrays of `<32 x i32>`.
     pub frame: Vec<Option<Val>>,
     pub inst: u32,
@@ -314,7 +314,7 @@ pub fn emit(
         roots: func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Sqrt | Opcode::Rsqrt)),
         pins: false,
         top: None,
-        uninitialised: Vec::new(),
+        uninitialized: Vec::new(),
         frame: Vec::new(),
         inst: 0,
         at: 0,
@@ -353,7 +353,7 @@ impl Emitter<'_> {
 
     /// Emits the function as a single region for one mask of lanes.
     fn whole(&mut self) -> Result<()> {
-        self.clear_uninitialised();
+        self.clear_uninitialized();
         self.load_formals()?;
         self.begin_stack();
         let lanes = match self.role {

@@ -119,11 +119,11 @@ impl Prepared {
         let cfg = graph(&func);
         let polls = func.insts.iter().any(|i| polls(&func, i));
         let mut spins = spins(&func, &cfg);
-        let analyse = |interleaved| Uniformity::new(&func, &cfg, WarpShape { interleaved, ..warp });
-        let mut uniformity = analyse(spins);
+        let analyze = |interleaved| Uniformity::new(&func, &cfg, WarpShape { interleaved, ..warp });
+        let mut uniformity = analyze(spins);
         if polls && !spins && diverges_while_polling(&func, &cfg, &uniformity) {
             spins = true;
-            uniformity = analyse(true);
+            uniformity = analyze(true);
         }
         Prepared { cfg, uniformity, barriers, divergent, loses, holds, spins, polls, func }
     }

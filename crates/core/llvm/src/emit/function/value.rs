@@ -60,7 +60,7 @@ impl Emitter<'_> {
         self.w.set(&packed, &slot.pointer, 0, if slot.elem == Elem::I1 { 4 } else { 64 });
     }
 
-    /// An operand as integer bits of type `elem`, with NaNs of lazy registers canonicalised.
+    /// An operand as integer bits of type `elem`, with NaNs of lazy registers canonicalized.
     pub fn value(&mut self, operand: &Operand, elem: Elem) -> Result<Val> {
         match operand {
             Operand::Reg(r) if self.lazy[r.0 as usize] => {

@@ -364,7 +364,7 @@ impl Code {
                 "  %down# = sub {i} %old#, 1\n  %z# = icmp eq {i} %old#, 0\n  %b# = icmp ugt {i} %old#, %v#\n  \
                  %c# = or i1 %z#, %b#\n  %new# = select i1 %c#, {i} %v#, {i} %down#\n"
             ),
-            // The NaN is canonicalised.
+            // The NaN is canonicalized.
             "fadd" if self.elem == Elem::F32 => {
                 format!(
                     "  %sum# = fadd float %old#, %v#\n  %bits# = bitcast float %sum# to i32\n  \

@@ -27,7 +27,7 @@ const WORDS: &[Mod] = &[
 ];
 
 /// Whether every engine must refuse this instruction as unsupported.
-pub fn unmodelled(v: &Variant) -> bool {
+pub fn unmodeled(v: &Variant) -> bool {
     match v.op {
         Opcode::Fabric | Opcode::Spcompress | Opcode::Spdecompress => true,
         // Mixed formats: it is not known what `.ftz` flushes where singles become `.f16`, nor how often sums of packed

@@ -1,0 +1,246 @@
+//! Comparisons of a recurrence with a bound: whether they come out otherwise in the end.
+
+use super::{
+    Body, DEPTH, is_integer, mask,
+    recurrence::{Motion, Value},
+    signed,
+};
+use crate::{Inst, Operand, VReg};
+use margay_isa::{Mod, Opcode};
+
+/// Iterations that nobody waits for.
+const ENDLESS: i128 = 1 << 40;
+
+/// Whether a comparison holds: `Lt` and its like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Test {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Test {
+    fn inverse(self) -> Test {
+        match self {
+            Test::Eq => Test::Ne,
+            Test::Ne => Test::Eq,
+            Test::Lt => Test::Ge,
+            Test::Le => Test::Gt,
+            Test::Gt => Test::Le,
+            Test::Ge => Test::Lt,
+        }
+    }
+
+    /// With its operands exchanged.
+    fn mirrored(self) -> Test {
+        match self {
+            Test::Lt => Test::Gt,
+            Test::Le => Test::Ge,
+            Test::Gt => Test::Lt,
+            Test::Ge => Test::Le,
+            same => same,
+        }
+    }
+}
+
+/// A recurrence on the left, compared with a bound.
+struct Comparison<'a> {
+    motion: Motion,
+    test: Test,
+    /// The bound if it is constant.
+    c: Option<u64>,
+    bits: u32,
+    signed: bool,
+    moving: &'a Operand,
+    bound: &'a Operand,
+}
+
+impl Body<'_> {
+    /// Whether a predicate cannot have a value in all iterations.
+    pub(super) fn fails(&self, p: VReg, value: bool, depth: usize) -> bool {
+        let Some(inst) = self.definition(p).filter(|_| depth < DEPTH) else { return false };
+        let func = self.all.func;
+        let (v, srcs) = (func.variant(inst), func.operands(inst.srcs));
+        let of = |o: &Operand, value: bool| match o {
+            Operand::Reg(r) => self.fails(*r, value, depth + 1),
+            Operand::Not(r) => self.fails(*r, !value, depth + 1),
+            _ => false,
+        };
+        match (v.op, srcs) {
+            (Opcode::Mov, [a]) => of(a, value),
+            (Opcode::Not, [a]) => of(a, !value),
+            // While both hold, or while neither does: one that changes suffices.
+            (Opcode::And, [a, b]) if value => of(a, true) || of(b, true),
+            (Opcode::Or, [a, b]) if !value => of(a, false) || of(b, false),
+            (Opcode::And, [a, b]) => of(a, false) && of(b, false),
+            (Opcode::Or, [a, b]) => of(a, true) && of(b, true),
+            (Opcode::Setp, [x, y]) => {
+                let second = func.operands(inst.dsts).get(1) == Some(&Operand::Reg(p));
+                self.comparison_fails(inst, x, y, value != second)
+            }
+            (Opcode::Setp, [x, y, q]) if func.operands(inst.dsts).first() == Some(&Operand::Reg(p)) => {
+                let own = || self.comparison_fails(inst, x, y, value);
+                match () {
+                    () if v.has(Mod::And) && value || v.has(Mod::Or) && !value => own() || of(q, value),
+                    () if v.has(Mod::And) || v.has(Mod::Or) => own() && of(q, value),
+                    () => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a comparison cannot have one result in all iterations.
+    fn comparison_fails(&self, inst: &Inst, x: &Operand, y: &Operand, value: bool) -> bool {
+        let v = self.all.func.variant(inst);
+        let t = v.t();
+        let has = |m: Mod| v.has(m);
+        let (test, unsigned) = match () {
+            () if has(Mod::Eq) => (Test::Eq, false),
+            () if has(Mod::Ne) => (Test::Ne, false),
+            () if has(Mod::Lt) => (Test::Lt, false),
+            () if has(Mod::Le) => (Test::Le, false),
+            () if has(Mod::Gt) => (Test::Gt, false),
+            () if has(Mod::Ge) => (Test::Ge, false),
+            () if has(Mod::Lo) => (Test::Lt, true),
+            () if has(Mod::Ls) => (Test::Le, true),
+            () if has(Mod::Hi) => (Test::Gt, true),
+            () if has(Mod::Hs) => (Test::Ge, true),
+            () => return false,
+        };
+        if !is_integer(t) {
+            return false;
+        }
+        let test = if value { test } else { test.inverse() };
+        let (a, b) = (self.value(x, &mut Vec::new()), self.value(y, &mut Vec::new()));
+        let sides = match (a, b) {
+            (Value::Moves(m), Value::Invariant(c)) => Some((x, m, test, y, c)),
+            (Value::Invariant(c), Value::Moves(m)) => Some((y, m, test.mirrored(), x, c)),
+            _ => None,
+        };
+        if let Some((moving, motion, test, bound, c)) = sides {
+            let (bits, signed) = (t.bits(), t.is_signed() && !unsigned);
+            return self.leaves(Comparison { motion, test, c, bits, signed, moving, bound });
+        }
+        match (a, b, test) {
+            // Two that approach each other.
+            (Value::Moves(Motion::Step(a)), Value::Moves(Motion::Step(b)), Test::Lt | Test::Le) => a > b,
+            (Value::Moves(Motion::Step(a)), Value::Moves(Motion::Step(b)), Test::Gt | Test::Ge) => a < b,
+            (Value::Moves(Motion::Clock), _, _) | (_, Value::Moves(Motion::Clock), _) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a recurrence ends up where a comparison with a bound does not hold.
+    fn leaves(&self, c: Comparison<'_>) -> bool {
+        let relation = !matches!(c.test, Test::Eq | Test::Ne);
+        match c.motion {
+            Motion::Still => false,
+            Motion::Clock => true,
+            Motion::Step(s) if relation => c.is_passed(s) && self.soon(&c, s),
+            Motion::Step(s) => c.test == Test::Eq && s != 0 || self.is_hit(&c, s),
+            // A stride of zero is not looked for.
+            Motion::Stride => relation || c.test == Test::Eq,
+            Motion::Grow => {
+                matches!(c.test, Test::Lt | Test::Le) && c.c != Some(mask(c.bits)) && self.first(c.moving) != Some(0)
+            }
+            Motion::Shrink | Motion::ShrinkSigned => match (c.test, c.c) {
+                (Test::Ne, Some(0)) => c.motion == Motion::Shrink,
+                (Test::Gt, c0) => c0.is_none_or(|v| !c.signed || signed(v, c.bits) >= 0),
+                (Test::Ge, c0) => c0.is_none_or(|v| if c.signed { signed(v, c.bits) > 0 } else { v > 0 }),
+                _ => false,
+            },
+        }
+    }
+
+    /// Whether a counter comes to equal a bound.
+    fn is_hit(&self, c: &Comparison<'_>, step: i64) -> bool {
+        if step == 0 {
+            return false;
+        }
+        let Some(end) = c.c.map(|v| signed(v, c.bits)) else {
+            return self.may_meet(c.moving, c.bound, step);
+        };
+        match self.first(c.moving) {
+            // It starts at a constant: the bound lies ahead at a multiple of the step.
+            Some(first) => {
+                let way = i128::from(end) - i128::from(signed(first, c.bits));
+                way % i128::from(step) == 0 && (0..ENDLESS).contains(&(way / i128::from(step)))
+            }
+            None => self.may_meet(c.moving, c.bound, step),
+        }
+    }
+
+    /// Whether a counter that starts at a constant passes a constant bound in a number of iterations that somebody could wait for.
+    fn soon(&self, c: &Comparison<'_>, step: i64) -> bool {
+        let (Some(first), Some(end)) = (self.first(c.moving), c.c) else { return true };
+        let number = |v: u64| if c.signed { i128::from(signed(v, c.bits)) } else { i128::from(v & mask(c.bits)) };
+        (number(end) - number(first)).unsigned_abs() / u128::from(step.unsigned_abs()) < ENDLESS.unsigned_abs()
+    }
+
+    /// Whether a counter's steps are such that no value is skipped: by the power of two in the step.
+    fn may_meet(&self, moving: &Operand, bound: &Operand, step: i64) -> bool {
+        let needed = step.trailing_zeros();
+        self.all.align_of(moving) >= needed && self.all.align_of(bound) >= needed
+    }
+
+    /// The constant at which a recurrence starts, if it is added to in one place only.
+    fn first(&self, o: &Operand) -> Option<u64> {
+        let mut r = *o;
+        let mut found = None;
+        for _ in 0..DEPTH {
+            let Operand::Reg(at) = r else { return None };
+            for (b, i) in &self.all.defs[at.0 as usize] {
+                if self.holds(*b) {
+                    continue;
+                }
+                let inst = &self.all.func.insts[*i as usize];
+                let ([Operand::Imm(v)], Opcode::Mov, None) =
+                    (self.all.func.operands(inst.srcs), self.all.func.variant(inst).op, inst.guard)
+                else {
+                    return None;
+                };
+                if found.is_some_and(|f| f != *v) {
+                    return None;
+                }
+                found = Some(*v);
+            }
+            let inst = self.definition(at)?;
+            match (self.all.func.variant(inst).op, self.all.func.operands(inst.srcs)) {
+                (Opcode::Mov, [a]) => r = *a,
+                (Opcode::Add | Opcode::Sub | Opcode::Shl | Opcode::Mul, [a @ Operand::Reg(_), Operand::Imm(_)]) => {
+                    r = *a
+                }
+                _ => return None,
+            }
+            if r == *o {
+                return found;
+            }
+        }
+        None
+    }
+}
+
+impl Comparison<'_> {
+    /// Whether a counter passes the bound in the end, and does not jump over the values beyond it.
+    fn is_passed(&self, step: i64) -> bool {
+        let up = matches!(self.test, Test::Lt | Test::Le);
+        // Unsigned counters that go down leave `i < n` below zero.
+        let ahead = if up { step > 0 || !self.signed && step < 0 } else { step < 0 };
+        let Some(c) = self.c.filter(|_| ahead) else { return ahead };
+        let all = i128::from(mask(self.bits));
+        let (least, most) = if self.signed { (-(all + 1) / 2, all / 2) } else { (0, all) };
+        let c = if self.signed { i128::from(signed(c, self.bits)) } else { i128::from(c & mask(self.bits)) };
+        let beyond = match self.test {
+            Test::Lt => most - c + 1,
+            Test::Le => most - c,
+            Test::Gt => c - least + 1,
+            Test::Ge => c - least,
+            Test::Eq | Test::Ne => return false,
+        };
+        beyond >= i128::from(step.unsigned_abs())
+    }
+}

@@ -1,0 +1,221 @@
+//! Recurrences: how the value of a register changes from one iteration of a loop to the next.
+
+use super::{Body, DEPTH, is_integer, signed};
+use crate::{Inst, MemBase, MemSpace, Operand, VReg};
+use margay_isa::{Effect, Mod, Opcode, Special, Var};
+
+/// How a register changes from one iteration to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Motion {
+    /// It does not.
+    Still,
+    /// A constant is added.
+    Step(i64),
+    /// Something that the loop does not change is added.
+    Stride,
+    /// It approaches zero as an unsigned number, or as a signed one by division, until it is zero.
+    Shrink,
+    /// The same by arithmetic shifts, whose limit is -1 for negative numbers.
+    ShrinkSigned,
+    /// It is multiplied by a constant of at least two.
+    Grow,
+    /// It is the time, or what others have counted.
+    Clock,
+}
+
+/// What is known of a value inside a loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Value {
+    /// The loop does not change it; its value if that is known.
+    Invariant(Option<u64>),
+    /// A recurrence that is being traced: a register's value of an iteration before, changed.
+    Open(VReg, Motion),
+    /// A recurrence.
+    Moves(Motion),
+    /// The double-width product of a recurrence with a constant of the single width.
+    Wide(VReg),
+    Unknown,
+}
+
+impl Body<'_> {
+    pub(super) fn value(&self, o: &Operand, open: &mut Vec<VReg>) -> Value {
+        match o {
+            Operand::Imm(v) => Value::Invariant(Some(*v)),
+            Operand::Special(Special::Clock | Special::ClockHi | Special::Clock64 | Special::GlobalTimer, _)
+            | Operand::Special(Special::GlobalTimerLo | Special::GlobalTimerHi, _) => Value::Moves(Motion::Clock),
+            Operand::Special(..) | Operand::GlobalAddr(..) | Operand::FrameAddr(..) | Operand::ParamAddr(_) => {
+                Value::Invariant(None)
+            }
+            Operand::Reg(r) => self.register(*r, open),
+            _ => Value::Unknown,
+        }
+    }
+
+    fn register(&self, r: VReg, open: &mut Vec<VReg>) -> Value {
+        if open.contains(&r) {
+            return Value::Open(r, Motion::Still);
+        }
+        if self.inside(r).next().is_none() {
+            return Value::Invariant(self.constant(r));
+        }
+        let Some(inst) = self.definition(r).filter(|_| open.len() < DEPTH) else { return Value::Unknown };
+        open.push(r);
+        let value = self.result(inst, open);
+        open.pop();
+        match value {
+            Value::Open(base, Motion::Still) if base == r => Value::Unknown,
+            Value::Open(base, motion) if base == r => Value::Moves(motion),
+            value => value,
+        }
+    }
+
+    /// The constant that a register holds wherever it is read.
+    fn constant(&self, r: VReg) -> Option<u64> {
+        let [(_, i)] = self.all.defs[r.0 as usize][..] else { return None };
+        let inst = &self.all.func.insts[i as usize];
+        match (self.all.func.variant(inst).op, self.all.func.operands(inst.srcs)) {
+            (Opcode::Mov, [Operand::Imm(v)]) if inst.guard.is_none() => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// Whether a memory operand's address does not change.
+    fn value_of_base(&self, srcs: &[Operand]) -> bool {
+        !matches!(srcs.first(), Some(Operand::Mem(MemBase::Reg(r), _)) if self.inside(*r).next().is_some())
+    }
+
+    /// What an instruction of the loop defines.
+    fn result(&self, inst: &Inst, open: &mut Vec<VReg>) -> Value {
+        let func = self.all.func;
+        let v = func.variant(inst);
+        let (t, srcs) = (v.t(), func.operands(inst.srcs));
+        if v.op == Opcode::Atom && (v.has(Mod::Add) || v.has(Mod::Inc)) && is_integer(t) {
+            return Value::Moves(Motion::Clock);
+        }
+        if v.op == Opcode::Ld && (self.quiet || matches!(inst.space, Some(MemSpace::KernelParam | MemSpace::Const))) {
+            return if self.value_of_base(srcs) { Value::Invariant(None) } else { Value::Unknown };
+        }
+        if !is_integer(t) || v.has(Mod::Sat) || v.has(Mod::Cc) || srcs.len() > 3 || t.bits() > 64 {
+            return Value::Unknown;
+        }
+        let mut values = [Value::Unknown; 3];
+        for (to, o) in values.iter_mut().zip(srcs) {
+            *to = self.value(o, open);
+        }
+        let bits = t.bits();
+        let (high, wide) = (v.has(Mod::Hi), v.has(Mod::Wide));
+        let [a, b, _] = values;
+        use Value::Invariant;
+        let moved = |value: Value, how: Motion| match value {
+            Value::Open(base, m) => join(m, how).map_or(Value::Unknown, |m| Value::Open(base, m)),
+            Value::Moves(Motion::Step(_)) if how == Motion::Stride => value,
+            Value::Moves(m) if matches!(how, Motion::Step(_) | Motion::Stride) => Value::Moves(m),
+            _ => Value::Unknown,
+        };
+        let step = |c: Option<u64>, sign: i64| match c {
+            Some(c) => signed(c, bits).checked_mul(sign).map_or(Motion::Stride, Motion::Step),
+            None => Motion::Stride,
+        };
+        match (v.op, srcs.len()) {
+            _ if values[..srcs.len()].iter().all(|v| matches!(v, Invariant(_))) && is_function(v.op) => Invariant(None),
+            (Opcode::Mov, 1) => a,
+            (Opcode::Cvt, 1) if v.ty(Var::U).is_some_and(is_integer) => match a {
+                Value::Wide(_) => Value::Unknown,
+                a => a,
+            },
+            (Opcode::Add, 2) => match (a, b) {
+                (x, Invariant(c)) | (Invariant(c), x) => moved(x, step(c, 1)),
+                (Value::Open(x, Motion::Still), Value::Open(y, Motion::Still)) if x == y => {
+                    Value::Open(x, Motion::Grow)
+                }
+                _ => Value::Unknown,
+            },
+            (Opcode::Sub, 2) => match (a, b) {
+                (x, Invariant(c)) => moved(x, step(c, -1)),
+                (Invariant(_), Value::Moves(Motion::Step(s))) => Value::Moves(Motion::Step(s.wrapping_neg())),
+                (x @ Value::Moves(Motion::Clock), _) => x,
+                _ => Value::Unknown,
+            },
+            (Opcode::Mul, 2) if high && !t.is_signed() => match (a, b) {
+                (x, Invariant(_)) | (Invariant(_), x) => moved(x, Motion::Shrink),
+                _ => Value::Unknown,
+            },
+            (Opcode::Mul, 2)
+                if wide && !t.is_signed() && matches!((a, b), (Value::Open(_, Motion::Still), Invariant(_))) =>
+            {
+                let Value::Open(base, _) = a else { return Value::Unknown };
+                Value::Wide(base)
+            }
+            (Opcode::Mul, 2) if !high => match (a, b) {
+                (x, Invariant(Some(c))) | (Invariant(Some(c)), x) => multiple(x, signed(c, bits)),
+                _ => Value::Unknown,
+            },
+            (Opcode::Mad, 3) if !high => match (a, b, values[2]) {
+                (x, Invariant(Some(c)), Invariant(_)) => match multiple(x, signed(c, bits)) {
+                    m @ Value::Moves(_) => m,
+                    _ => Value::Unknown,
+                },
+                _ => Value::Unknown,
+            },
+            (Opcode::Shl, 2) => match b {
+                Invariant(Some(k)) if k > 0 && k < u64::from(bits.min(63)) => multiple(a, 1 << k),
+                _ => Value::Unknown,
+            },
+            (Opcode::Shr, 2) => match (a, b) {
+                (Value::Wide(base), Invariant(Some(k))) if k >= u64::from(bits / 2) => {
+                    Value::Open(base, Motion::Shrink)
+                }
+                (x, Invariant(Some(k))) if k > 0 => {
+                    moved(x, if t.is_signed() { Motion::ShrinkSigned } else { Motion::Shrink })
+                }
+                _ => Value::Unknown,
+            },
+            (Opcode::Div, 2) => match b {
+                Invariant(Some(c)) if signed(c, bits).unsigned_abs() > 1 => moved(a, Motion::Shrink),
+                _ => Value::Unknown,
+            },
+            // A remainder is less than what divides.
+            (Opcode::Rem, 2) => moved(b, Motion::Shrink),
+            // `x & (x - 1)`
+            (Opcode::And, 2) => match (a, b) {
+                (Value::Open(x, Motion::Still), Value::Open(y, Motion::Step(-1)))
+                | (Value::Open(y, Motion::Step(-1)), Value::Open(x, Motion::Still))
+                    if x == y =>
+                {
+                    Value::Open(x, Motion::Shrink)
+                }
+                _ => Value::Unknown,
+            },
+            _ => Value::Unknown,
+        }
+    }
+}
+
+/// Whether an instruction computes a pure function of its operands, so that it repeats what does not change.
+fn is_function(op: Opcode) -> bool {
+    op.row().effect == Effect::Pure
+}
+
+/// A change after a change.
+fn join(first: Motion, then: Motion) -> Option<Motion> {
+    use Motion::*;
+    Some(match (first, then) {
+        (Still, m) | (m, Still) => m,
+        (Step(a), Step(b)) => Step(a.checked_add(b)?),
+        (Step(_) | Stride, Stride) | (Stride, Step(_)) => Stride,
+        (Shrink, Shrink) => Shrink,
+        (ShrinkSigned, ShrinkSigned) => ShrinkSigned,
+        (Grow, Grow) => Grow,
+        _ => return None,
+    })
+}
+
+/// A constant multiple.
+fn multiple(x: Value, by: i64) -> Value {
+    match x {
+        Value::Open(base, m) if by >= 2 => join(m, Motion::Grow).map_or(Value::Unknown, |m| Value::Open(base, m)),
+        Value::Moves(Motion::Step(s)) => s.checked_mul(by).map_or(Value::Unknown, |s| Value::Moves(Motion::Step(s))),
+        Value::Moves(Motion::Stride | Motion::Grow) if by >= 1 => x,
+        _ => Value::Unknown,
+    }
+}
