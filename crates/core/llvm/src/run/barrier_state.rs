@@ -76,6 +76,11 @@ impl BarrierState {
         Ok(())
     }
 
+    /// Whether any of these lanes has arrived at the cluster's barrier in the current phase.
+    pub fn has_arrived_in_cluster(&self, warp: usize, lanes: u32) -> bool {
+        self.cluster[warp].0 & lanes != 0
+    }
+
     /// Lanes arrive at the cluster's barrier; an error names a lane that arrives twice in one phase.
     pub fn arrive_in_cluster(&mut self, warp: usize, lanes: u32) -> Result<(), (usize, String)> {
         let (arrived, ..) = &mut self.cluster[warp];

@@ -322,6 +322,12 @@ extern "C" fn cluster(ctx: *mut WarpCtx, site: u32, lanes: u32) -> u32 {
             host.barriers.borrow_mut().wait_in_cluster((warp, at), lanes);
             return Ok(());
         }
+        // The phase may have completed already: it ends at once when the last thread arrives (section 9.7.13.3), but only the
+        // scheduler of the cluster sees the other CTAs.
+        if host.meter.is_none() && host.barriers.borrow().has_arrived_in_cluster(warp, lanes) {
+            // SAFETY: called by generated code on a fiber; this frame owns nothing that must be dropped.
+            unsafe { enter::suspend(ctx) };
+        }
         let arrived = host.barriers.borrow_mut().arrive_in_cluster(warp, lanes);
         arrived.map_err(|why| misused(ctx, host, site, why))
     };

@@ -16,7 +16,7 @@ use crate::{
     mem::{Allocation, Kind, Memory},
 };
 use margay_ir::MemSpace;
-use margay_isa::Opcode;
+use margay_isa::{Mod, Opcode, Variant};
 use std::sync::Arc;
 
 /// The note of a fault at a generic address in the local window of another thread.
@@ -108,10 +108,9 @@ pub fn addresses(
                 }
                 Region::Shared
             } else {
-                // In `mbarrier` and bulk copies `.shared` may refer to the cluster's windows; in loads and stores it
-                // does not.
-                let opcode = ctx.func.ops.get(ctx.pc as usize).map(|op| ctx.func.variant(op).op);
-                let plain = matches!(opcode, Some(Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red));
+                // In `mbarrier` and bulk copies `.shared` may refer to the cluster's windows; elsewhere it is `.shared::cta`
+                // (section 5.1.7).
+                let plain = ctx.func.ops.get(ctx.pc as usize).is_some_and(|op| is_plain(ctx.func.variant(op)));
                 let own = a.space == MemSpace::Shared && plain;
                 for i in lanes(ctx.active) {
                     let host = cluster_host(ctx.windows, ctx.cta, out[i]);
@@ -158,6 +157,16 @@ pub fn addresses(
             Region::Params
         }
     })
+}
+
+/// Whether `.shared` without a qualifier means the CTA's own window in an instruction.
+fn is_plain(v: &Variant) -> bool {
+    use Opcode::{Atom, Cp, Ld, Ldmatrix, Ldu, Red, St, Stmatrix, Wmma};
+    match v.op {
+        Ld | Ldu | St | Atom | Red | Ldmatrix | Stmatrix | Wmma => true,
+        Cp => !v.has(Mod::Bulk) && !v.has(Mod::Mbarrier),
+        _ => false,
+    }
 }
 
 /// The fault of an access whose first out-of-bounds lane is `lane`, unless an earlier lane is misaligned.
