@@ -12,14 +12,14 @@ mod recurrence;
 use crate::{
     BlockId, Func, Inst, Operand, Terminator, VReg,
     pass::{
-        BitSet, Cfg, Liveness, Loop,
+        Cfg, Loop,
         cfg::successors,
         liveness::{inst_reads, inst_writes, term_reads},
     },
 };
 use margay_isa::{Effect, Kind, Opcode, Type};
 use recurrence::{Motion, Value};
-use std::{cell::OnceCell, collections::HashSet};
+use std::collections::HashSet;
 
 /// What the branches that leave loops say of whether they are left.
 pub struct Termination<'a> {
@@ -29,7 +29,6 @@ pub struct Termination<'a> {
     defs: Vec<Vec<(BlockId, u32)>>,
     /// By register: two to this divides all its values.
     align: Vec<u32>,
-    live: OnceCell<Liveness>,
 }
 
 /// What is known of whether a loop ends.
@@ -55,6 +54,9 @@ enum Exit {
 /// Definitions through which a value is traced.
 const DEPTH: usize = 24;
 
+/// Places at which the inputs of a loop are looked for.
+const MOST_STEPS: usize = 1 << 14;
+
 fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
@@ -77,7 +79,7 @@ impl<'a> Termination<'a> {
                 inst_writes(func, &func.insts[i], &mut |r| defs[r.0 as usize].push((*b, i as u32)));
             }
         }
-        let mut all = Termination { func, cfg, defs, align: Vec::new(), live: OnceCell::new() };
+        let mut all = Termination { func, cfg, defs, align: Vec::new() };
         all.find_alignment();
         all
     }
@@ -144,38 +146,47 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Whether the outcome of some branch of the loop depends on memory, parameters, the time or callees.
+    /// Whether the outcome of some branch of the loop depends on memory, parameters, the time or callees: by the definitions that reach
+    /// what it reads, as the same register may hold what was loaded elsewhere. A long search counts as one that finds such an input.
     fn has_input(&self) -> bool {
-        let func = self.all.func;
-        let mut seen = BitSet::new(func.regs.len());
-        let mut work = Vec::new();
-        for b in self.blocks() {
-            term_reads(func, &func.blocks[b.0 as usize].term, &mut |r| work.push(r));
-        }
+        let (func, cfg) = (self.all.func, self.all.cfg);
+        let end = |b: BlockId| func.blocks[b.0 as usize].insts.range().end as u32;
         let formals = func.params.iter().filter_map(|home| match home {
             crate::FormalHome::Regs(regs) => Some(regs),
             _ => None,
         });
         let formals: HashSet<VReg> = formals.flatten().copied().collect();
-        let live = self.all.live.get_or_init(|| Liveness::new(func, self.all.cfg));
-        let enters = &live.live_in[self.all.cfg.order[self.l.first as usize].0 as usize];
-        while let Some(r) = work.pop() {
-            if seen.has(r.0) {
+        // Registers as they are before an instruction of a block.
+        let mut work: Vec<(VReg, BlockId, u32)> = Vec::new();
+        let mut seen = HashSet::new();
+        for b in self.blocks() {
+            term_reads(func, &func.blocks[b.0 as usize].term, &mut |r| work.push((r, *b, end(*b))));
+        }
+        while let Some((r, b, before)) = work.pop() {
+            if !seen.insert((r, b.0, before)) {
                 continue;
             }
-            seen.insert(r.0);
-            let own = self.inside(r).next().is_some() && !enters.has(r.0);
-            if formals.contains(&r) && !own {
+            if seen.len() > MOST_STEPS {
                 return true;
             }
-            for (_, i) in self.all.defs[r.0 as usize].iter().filter(|(b, _)| !own || self.holds(*b)) {
-                let inst = &func.insts[*i as usize];
-                let srcs = func.operands(inst.srcs);
-                let timed = srcs.iter().any(|o| self.value(o, &mut vec![r]) == Value::Moves(Motion::Clock));
-                if timed || matches!(func.variant(inst).op.row().effect, Effect::Memory | Effect::Call) {
+            let found = self.all.defs[r.0 as usize].iter().filter(|(at, i)| *at == b && *i < before).map(|d| d.1).max();
+            let Some(i) = found else {
+                if Some(&b) == cfg.order.first() && formals.contains(&r) {
                     return true;
                 }
-                inst_reads(func, inst, &mut |s| work.push(s));
+                work.extend(cfg.preds[b.0 as usize].iter().map(|from| (r, *from, end(*from))));
+                continue;
+            };
+            let inst = &func.insts[i as usize];
+            let timed = |o: &Operand| self.value(o, &mut vec![r]) == Value::Moves(Motion::Clock);
+            if matches!(func.variant(inst).op.row().effect, Effect::Memory | Effect::Call)
+                || func.operands(inst.srcs).iter().any(timed)
+            {
+                return true;
+            }
+            inst_reads(func, inst, &mut |s| work.push((s, b, i)));
+            if inst.guard.is_some() {
+                work.push((r, b, i));
             }
         }
         false
