@@ -7,7 +7,9 @@
 use crate::LANES;
 use margay_isa::{Mod, Opcode, Variant};
 
-/// The operands of `bar` and `barrier`, and whether all threads of a warp must execute the same one.
+/// What `bar` and `barrier` say, for every engine: the operands, whether all threads of a warp must execute the same one, and what is
+/// reduced.
+#[derive(Clone, Copy)]
 pub struct Operands<T> {
     /// The barrier's number.
     pub id: T,
@@ -17,6 +19,10 @@ pub struct Operands<T> {
     pub predicate: Option<T>,
     /// `.aligned`
     pub aligned: bool,
+    /// The threads only arrive, and go on (`.arrive`).
+    pub arrives: bool,
+    /// How the predicates are reduced: `.popc`, `.and` or `.or`.
+    pub reduction: Option<Mod>,
 }
 
 impl<T: Copy> Operands<T> {
@@ -28,7 +34,9 @@ impl<T: Copy> Operands<T> {
         };
         // `bar` is `barrier.aligned`.
         let aligned = v.op == Opcode::Bar || v.has(Mod::Aligned);
-        Some(Operands { id: *numbers.first()?, count: numbers.get(1).copied(), predicate, aligned })
+        let reduction = [Mod::Popc, Mod::And, Mod::Or].into_iter().find(|m| v.has(*m)).filter(|_| predicate.is_some());
+        let (id, count, arrives) = (*numbers.first()?, numbers.get(1).copied(), v.has(Mod::Arrive));
+        Some(Operands { id, count, predicate, aligned, arrives, reduction })
     }
 }
 

@@ -80,7 +80,33 @@ fn vector_load(func: &Func, inst: &Inst) -> u32 {
     1
 }
 
-/// The multiple of bytes in which GPUs of a target allocate shared memory (manual, section 10.30).
-pub fn shared_allocation_unit(target: Target) -> u64 {
-    if (30..80).contains(&target.sm) { 256 } else { 128 }
+/// How the special registers about a CTA's shared memory follow from the size of its window: both rounded up to the unit in which GPUs
+/// of a target allocate it, without and with the part of the system (manual, sections 10.30 and 10.31).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedSizes {
+    /// Bytes of the window that the system has reserved already, which do not count.
+    pub reserved: u32,
+    /// The unit, a power of two.
+    pub unit: u64,
+    /// Bytes that the system takes beside the program's.
+    pub system: u32,
+}
+
+impl SharedSizes {
+    /// For `%total_smem_size`, or `%aggr_smem_size` if `aggregate`.
+    pub fn new(target: Target, reserved: u32, aggregate: bool) -> SharedSizes {
+        let unit = if (30..80).contains(&target.sm) { 256 } else { 128 };
+        SharedSizes { reserved, unit, system: if aggregate { RESERVED_SHARED } else { 0 } }
+    }
+
+    /// What to add to the window's size, the mask to apply, and what to add then: the register's value for an engine that computes it.
+    pub fn steps(self) -> (u64, u64, u64) {
+        (self.unit.wrapping_sub(1).wrapping_sub(self.reserved.into()), !(self.unit - 1), self.system.into())
+    }
+
+    /// The register's value for a window of `size` bytes.
+    pub fn of(self, size: u64) -> u64 {
+        let (up, mask, more) = self.steps();
+        (size.wrapping_add(up) & mask) + more
+    }
 }

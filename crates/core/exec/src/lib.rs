@@ -34,7 +34,7 @@ pub use engine::{
 };
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
-pub use layout::{SharedLayout, shared_allocation_unit};
+pub use layout::{SharedLayout, SharedSizes};
 pub use mem::{Freer, Memory};
 pub use observe::{
     AccessKind, Actor, Attendant, BarrierEvent, Concern, CtaEvent, MemoryEvent, ObjectStep, Observer, Ordering,

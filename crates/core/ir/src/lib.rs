@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod abi;
+mod atomic;
 pub mod explicit;
 mod func;
 mod lower;
@@ -24,6 +25,7 @@ mod program;
 mod types;
 mod verify;
 
+pub use atomic::AtomicOp;
 pub use func::*;
 pub use lower::{Linked, LowerError, LowerOptions, declare, lower, lower_with, signature};
 pub use print::{print, print_func};

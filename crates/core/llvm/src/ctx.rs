@@ -86,6 +86,8 @@ pub struct WarpCtx {
     pub held: Cell<u32>,
     /// The lanes that wait at `held`.
     pub held_lanes: Cell<u32>,
+    /// The lanes that go on once others of the warp have ended, since they only wait for the rest.
+    pub gathered: Cell<u32>,
     /// Stack pointer at the last suspension: the stack below it holds no state while the fiber is parked.
     pub parked: Cell<u64>,
 }
@@ -127,6 +129,7 @@ pub mod at {
     pub const CHANGED: u64 = offset_of!(WarpCtx, changed) as u64;
     pub const HELD: u64 = offset_of!(WarpCtx, held) as u64;
     pub const HELD_LANES: u64 = offset_of!(WarpCtx, held_lanes) as u64;
+    pub const GATHERED: u64 = offset_of!(WarpCtx, gathered) as u64;
     pub const REDUCED: u64 = offset_of!(WarpCtx, reduced) as u64;
 
     /// Whether the field at `offset` keeps its value during a whole call of generated code, and so may be loaded once.

@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_manual_says_since_when() {
-        // redux.sync: PTX ISA 7.0, sm_80 (section 9.7.13.13); shfl.sync: 6.0, sm_30 (9.7.9.6).
+        // redux.sync: PTX ISA 7.0, sm_80 (section 9.7.13.12); shfl.sync: 6.0, sm_30 (9.7.9.6).
         assert_eq!(needs(".reg .b32 %r;\nredux.sync.add.u32 %r, %r, 0xffffffff;").0, "7.0");
         assert_eq!(needs(".reg .b32 %r;\nredux.sync.add.u32 %r, %r, 0xffffffff;").1, "sm_80");
         assert_eq!(needs(".reg .b32 %r;\nshfl.sync.bfly.b32 %r, %r, 1, 31, 0xffffffff;").1, "sm_30");

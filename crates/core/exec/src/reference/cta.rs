@@ -166,9 +166,6 @@ impl<'a> Cluster<'a> {
                 warp.ended = false;
                 let_go(code, warp);
                 recheck(code, warp, Witness::of(self.grid, state.id));
-                if let Some(stop) = incomplete(code, state, warp) {
-                    return Err(stop);
-                }
             }
             let Some(group) = pick(warp, &mut self.random) else {
                 let within = |(_, why): &(Group, Wait)| matches!(why, Wait::Lanes { .. } | Wait::Warp);

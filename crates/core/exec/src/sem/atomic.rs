@@ -5,45 +5,8 @@
 //! NaN results and flushing of subnormals are defined here.
 
 use super::fp;
-use margay_isa::{Kind, Mod, Type, Variant, Word};
-
-/// The operation of an atomic instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[allow(missing_docs)]
-pub enum AtomicOp {
-    And,
-    Or,
-    Xor,
-    Exch,
-    Cas,
-    Add,
-    Inc,
-    Dec,
-    Min,
-    Max,
-}
-
-impl AtomicOp {
-    /// The operation of a variant; `None` if it has none.
-    pub fn of(v: &Variant) -> Option<AtomicOp> {
-        v.words.iter().find_map(|w| match w {
-            Word::Mod(m) => Some(match m {
-                Mod::And => AtomicOp::And,
-                Mod::Or => AtomicOp::Or,
-                Mod::Xor => AtomicOp::Xor,
-                Mod::Exch => AtomicOp::Exch,
-                Mod::Cas => AtomicOp::Cas,
-                Mod::Add => AtomicOp::Add,
-                Mod::Inc => AtomicOp::Inc,
-                Mod::Dec => AtomicOp::Dec,
-                Mod::Min => AtomicOp::Min,
-                Mod::Max => AtomicOp::Max,
-                _ => return None,
-            }),
-            Word::Type(_) => None,
-        })
-    }
-}
+pub use margay_ir::AtomicOp;
+use margay_isa::{Kind, Type, Variant};
 
 /// How an operation interprets the bits of an element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -233,6 +196,19 @@ mod tests {
         assert!(!change(AtomicOp::Max, 7, 7, 0) && change(AtomicOp::Max, 7, 8, 0));
         assert!(!change(AtomicOp::Cas, 7, 6, 5) && change(AtomicOp::Cas, 7, 7, 5));
         assert!(!change(AtomicOp::Inc, 0, 0, 0) && change(AtomicOp::Dec, 0, 3, 0));
+    }
+
+    #[test]
+    fn neutral_operands_change_nothing() {
+        let types = [Type::U32, Type::S32, Type::B32, Type::U64, Type::S64, Type::B64, Type::B16];
+        for (op, ty) in AtomicOp::ALL.into_iter().flat_map(|op| types.map(|ty| (op, ty))) {
+            let Some(neutral) = op.neutral(ty) else { continue };
+            for old in [0, 1, 7, 0x7fff, 0x8000, i32::MAX as u64, 1 << 31, i64::MAX as u64, 1 << 63, u64::MAX] {
+                assert!(!Rmw { op, ty }.changes(false, old, neutral, 0), "{op:?} {ty:?} {old:#x}");
+            }
+        }
+        let without = [AtomicOp::Exch, AtomicOp::Cas, AtomicOp::Inc, AtomicOp::Dec];
+        assert!(without.iter().all(|op| op.neutral(Type::U32).is_none()) && AtomicOp::Add.neutral(Type::F32).is_none());
     }
 
     #[test]

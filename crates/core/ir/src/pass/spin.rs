@@ -1,7 +1,7 @@
 //! Loops in which threads may wait for others: an engine must let other threads overtake those inside.
 
 use crate::{
-    BlockId, Func, Inst, MemBase, MemSpace, Operand, VReg,
+    AtomicOp, BlockId, Func, Inst, MemBase, MemSpace, Operand, VReg,
     pass::{
         Cfg, Liveness, Loop,
         cfg::successors,
@@ -24,28 +24,8 @@ pub fn observes_others(func: &Func, inst: &Inst) -> bool {
 /// Whether an atomic never changes memory, such as `atom.add` of 0.
 fn changes_nothing(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);
-    let (bits, signed) = (v.t().bits(), v.t().is_signed());
-    let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
-    let neutral = match () {
-        _ if v.t().is_float() || v.vec() > 1 => return false,
-        _ if v.has(Mod::Add) || v.has(Mod::Or) || v.has(Mod::Xor) => 0,
-        _ if v.has(Mod::And) => all,
-        _ if v.has(Mod::Max) => {
-            if signed {
-                1 << (bits - 1)
-            } else {
-                0
-            }
-        }
-        _ if v.has(Mod::Min) => {
-            if signed {
-                all >> 1
-            } else {
-                all
-            }
-        }
-        _ => return false,
-    };
+    let Some(neutral) = AtomicOp::of(v).filter(|_| v.vec() == 1).and_then(|op| op.neutral(v.t())) else { return false };
+    let all = u64::MAX >> (64 - v.t().bits());
     let is = |o: &Operand| matches!(o, Operand::Imm(value) if value & all == neutral);
     match func.operands(inst.srcs).get(1) {
         Some(Operand::Reg(r)) => {

@@ -109,6 +109,7 @@ impl<'a> Fiber<'a> {
         ctx.changed.set(0);
         ctx.held.set(0);
         ctx.held_lanes.set(0);
+        ctx.gathered.set(0);
     }
 
     /// Saves the fiber's registers from the warp's context, after it was suspended.

@@ -323,6 +323,6 @@ impl Host<'_> {
         let Some(Operands { id, count, aligned, .. }) = operands else { return (0, false, false) };
         // Only kernels whose barriers have constant numbers are observed.
         let id = if let Operand::Imm(id) = id { id as u32 } else { 0 };
-        (id, aligned, count.is_some_and(|count| count != Operand::Sink))
+        (id, aligned, count.is_some())
     }
 }

@@ -362,7 +362,7 @@ extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *m
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
         let warp = ctx.warp.get();
         // Resuming the fiber clears them.
-        let held = (ctx.held.get(), ctx.held_lanes.get());
+        let (held, gathered) = ((ctx.held.get(), ctx.held_lanes.get()), ctx.gathered.get());
         loop {
             let mut found = host.barriers.borrow_mut().take(warp as usize, lanes);
             if found.is_none() {
@@ -377,8 +377,8 @@ extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *m
                     found = Some((lanes, 0));
                 }
             }
-            // Lanes that wait for the rest of their warp need no patience once some have ended.
-            if found.is_none() && (patient == 0 || held.0 != 0 && ctx.alive.get() != u32::MAX) {
+            // Lanes that only wait for the rest of their warp need no patience once some have ended.
+            if found.is_none() && (patient == 0 || gathered != 0 && ctx.alive.get() != u32::MAX) {
                 found = Some((0, 0));
             } else if found.is_some() {
                 host.fibers.borrow_mut().woken += 1;

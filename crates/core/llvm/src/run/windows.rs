@@ -176,6 +176,7 @@ impl Windows {
             changed: Cell::new(0),
             held: Cell::new(0),
             held_lanes: Cell::new(0),
+            gathered: Cell::new(0),
             parked: Cell::new(0),
         }
     }

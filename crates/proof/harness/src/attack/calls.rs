@@ -1,4 +1,4 @@
-//! Calls whose prototype, target list or address is wrong (manual, sections 9.7.12.5 `call`, 11.1.4 to 11.1.6).
+//! Calls whose prototype, target list or address is wrong (manual, sections 9.7.12.5 `call`, 11.3.2 and 11.3.3).
 
 use super::payload::{Payload, Who};
 use crate::random::Random;

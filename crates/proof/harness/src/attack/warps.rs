@@ -1,5 +1,5 @@
 //! Warp operations whose masks name lanes that do not arrive, have exited or do not exist, or leave out the lane itself
-//! (manual, sections 9.7.9.6 `shfl.sync`, 9.7.13.5 to 9.7.13.8).
+//! (manual, sections 9.7.9.6 `shfl.sync`, 9.7.13.2 and 9.7.13.9 to 9.7.13.14).
 
 use super::payload::{Blame, Payload, Who};
 use crate::random::Random;

@@ -224,14 +224,13 @@ impl Decoder<'_> {
     fn barrier(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
         let WideOp { src, dst } = self.sources(func, inst)?;
-        let red = v.has(Mod::Red);
-        let kind = match () {
-            _ if red => BarrierKind::Red([Mod::Popc, Mod::And].into_iter().find(|m| v.has(*m)).unwrap_or(Mod::Or)),
-            _ if v.has(Mod::Arrive) => BarrierKind::Arrive,
-            _ => BarrierKind::Sync,
-        };
-        let Some(Operands { id, count, predicate: pred, aligned }) = Operands::of(v, &src) else {
+        let Some(Operands { id, count, predicate: pred, aligned, arrives, reduction }) = Operands::of(v, &src) else {
             return Err(self.unsupported(format!("`{v}` without a barrier number")));
+        };
+        let kind = match reduction {
+            Some(mode) => BarrierKind::Red(mode),
+            None if arrives => BarrierKind::Arrive,
+            None => BarrierKind::Sync,
         };
         let op = BarrierOp { id, count, pred, dst: dst.first().copied(), kind, aligned };
         self.code.barriers.push(op);

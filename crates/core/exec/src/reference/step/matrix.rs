@@ -9,7 +9,7 @@ use super::super::{
 use super::address::{Region, addresses, bad_access, count, find_allocation, out_of_bounds};
 use super::watch::report_access;
 use crate::{
-    AccessKind, FaultKind, LANES, Row,
+    AccessKind, LANES, Row,
     lanes::u32s,
     matrix::{self, incomplete, warpgroup},
     mem::{self, Allocation},
@@ -20,7 +20,8 @@ use margay_isa::Mod;
 /// Blocks until all lanes of the warp are at this instruction, and then makes them one group.
 ///
 /// The instructions are `.sync.aligned`: all threads execute the same one. Lanes that arrive in groups (after a divergent
-/// branch whose paths have not joined) wait for the rest; lanes that have exited can never arrive.
+/// branch whose paths have not joined) wait for the rest. Lanes that have exited never arrive, but the fault of those that wait comes only
+/// when no other lane of the warp can go on ([`abandoned`]): which of them come first is up to the engine, who they are in the end is not.
 pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     if ctx.active == u32::MAX {
         return Ok(());
@@ -29,10 +30,6 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     let here = (ctx.frame, ctx.pc);
     let waits = |(g, why): &(Group, Wait)| *why == Wait::Warp && (g.frame, g.pc) == here;
     let arrived = ctx.warp.blocked.iter().filter(|b| waits(b)).fold(ctx.active, |m, (g, _)| m | g.mask);
-    if ctx.warp.live != u32::MAX {
-        let what = incomplete(ctx.func.variant(op), !arrived);
-        return Err(ctx.fault(arrived.trailing_zeros() as usize, FaultKind::Barrier(what), Vec::new()));
-    }
     if arrived == u32::MAX {
         ctx.warp.blocked.retain(|b| !waits(b));
         (ctx.mask, ctx.active) = (u32::MAX, u32::MAX);

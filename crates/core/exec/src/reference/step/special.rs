@@ -7,7 +7,7 @@ use super::super::{
     code::{Dst, Flow, Op},
     ctx::Ctx,
 };
-use crate::LANES;
+use crate::{LANES, SharedSizes};
 use margay_isa::{Component, Special};
 
 /// The value of `%nsmid`.
@@ -33,9 +33,9 @@ fn value(ctx: &Ctx<'_>, special: Special, c: Component) -> [u64; LANES] {
     let by_lane = |f: fn(u32) -> u32| std::array::from_fn(|i| u64::from(f(i as u32)));
     let (cluster, size) = (ctx.windows.cluster, ctx.windows.cluster_size);
     let clock = ctx.cta.clock + ctx.executed;
-    let shared = || {
-        let own = ctx.cta.shared.block.len() as u64 - u64::from(ctx.grid.image.reserved_shared);
-        own.next_multiple_of(crate::shared_allocation_unit(ctx.grid.image.ir.target))
+    let shared = |aggregate| {
+        let image = &ctx.grid.image;
+        SharedSizes::new(image.ir.target, image.reserved_shared, aggregate).of(ctx.cta.shared.block.len() as u64)
     };
     let same = match special {
         Special::Tid => match c {
@@ -66,8 +66,8 @@ fn value(ctx: &Ctx<'_>, special: Special, c: Component) -> [u64; LANES] {
         Special::Clock | Special::GlobalTimerLo => clock & 0xffff_ffff,
         Special::ClockHi | Special::GlobalTimerHi => clock >> 32,
         Special::Clock64 | Special::GlobalTimer => clock,
-        Special::TotalSmemSize => shared(),
-        Special::AggrSmemSize => shared() + u64::from(crate::RESERVED_SHARED),
+        Special::TotalSmemSize => shared(false),
+        Special::AggrSmemSize => shared(true),
         Special::CurrentGraphExec => launch.graph,
         Special::EnvReg(index) => ctx.grid.environment(index).into(),
         Special::DynamicSmemSize => launch.shape.shared.into(),

@@ -15,6 +15,7 @@ use crate::emit::{
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int, named},
 };
+use margay_exec::barrier::Operands;
 use margay_ir::{BlockId, Inst, Operand};
 use margay_isa::Mod;
 
@@ -37,16 +38,14 @@ impl Emitter<'_> {
             return self.wait_in_cluster(barrier);
         }
         let variant = self.func.variant(&inst).clone();
-        let srcs = self.func.operands(inst.srcs).to_vec();
-        let (numbers, pred) = match srcs.split_last() {
-            Some((p, numbers)) if variant.has(Mod::Red) => (numbers, Some(*p)),
-            _ => (&srcs[..], None),
+        let Some(operands) = Operands::of(&variant, self.func.operands(inst.srcs)) else {
+            return self.refuse("a barrier without a number");
         };
-        let numbers: Vec<Operand> = numbers.iter().filter(|o| !matches!(o, Operand::Sink)).copied().collect();
+        let pred = operands.predicate;
         let mut alike = true;
         let mut rows = Vec::new();
-        for o in &numbers {
-            let v = self.value(o, Elem::I32)?;
+        for o in [operands.id].into_iter().chain(operands.count) {
+            let v = self.value(&o, Elem::I32)?;
             alike &= !v.ty.vector;
             let v = self.w.splat(&v);
             let row = self.w.alloca("<32 x i32>", 64);
@@ -74,14 +73,13 @@ impl Emitter<'_> {
             None => (active.clone(), None),
         };
         let bits = self.bits(&here);
-        let reduces = [Mod::Popc, Mod::And, Mod::Or].into_iter().find(|m| variant.has(*m)).filter(|_| pred.is_some());
-        let site =
-            self.site(SiteKind::Barrier { counted: count.is_some(), reduces, arrives: variant.has(Mod::Arrive) });
+        let Operands { arrives, reduction: reduces, .. } = operands;
+        let site = self.site(SiteKind::Barrier { counted: count.is_some(), reduces, arrives });
         let count = count.unwrap_or(id.clone());
         self.helper(Helper::Arrive, &[&int(Elem::I32, site as i128), &bits, &id, &count, &truth], true);
         let next = self.barriers[barrier as usize].next;
         let position = self.cfg.position[self.barriers[barrier as usize].block.0 as usize];
-        let stays = !variant.has(Mod::Arrive);
+        let stays = !arrives;
         if self.mode == Mode::Full && past.is_none() && (!stays || alike) {
             // All 32 lanes arrive at one barrier: they wait and resume together.
             if stays {

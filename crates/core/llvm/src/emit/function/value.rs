@@ -6,6 +6,7 @@ use crate::emit::{
     function::{Emitter, Mode, Result, elem_of},
     text::{Elem, Ty, Val, int, named, per_lane},
 };
+use margay_exec::SharedSizes;
 use margay_ir::{FrameRole, GlobalId, Inst, Operand, VReg, pass::Shape};
 use margay_isa::{Component, Special};
 
@@ -194,13 +195,12 @@ impl Emitter<'_> {
             ReservedSmemOffsetBegin | ReservedSmemOffset0 | ReservedSmemOffset1 => int(elem_of(s.info().ty), 0),
             DynamicSmemSize => self.ctx_value(Elem::I32, at::DYNAMIC_SHARED),
             TotalSmemSize | AggrSmemSize => {
-                let (unit, reserved) =
-                    (margay_exec::shared_allocation_unit(self.ir.target), self.reached.shared.reserved);
+                let (up, mask, more) =
+                    SharedSizes::new(self.ir.target, self.reached.shared.reserved, s == AggrSmemSize).steps();
                 let window = self.ctx_value(Elem::I64, at::SHARED_SIZE);
-                let up = self.w.op_const("add", &window, i128::from(unit) - 1 - i128::from(reserved));
-                let size = self.w.op_const("and", &up, -i128::from(unit));
-                let system = if s == AggrSmemSize { margay_exec::RESERVED_SHARED } else { 0 };
-                let size = self.w.op_const("add", &size, system.into());
+                let size = self.w.op_const("add", &window, (up as i64).into());
+                let size = self.w.op_const("and", &size, (mask as i64).into());
+                let size = self.w.op_const("add", &size, more.into());
                 self.w.resize(&size, Elem::I32, false)
             }
             Clock | ClockHi | Clock64 | GlobalTimer | GlobalTimerLo | GlobalTimerHi => {

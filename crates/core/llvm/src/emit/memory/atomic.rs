@@ -48,6 +48,7 @@ impl Flush {
 /// An atomic operation in terms of LLVM.
 #[derive(Clone, Copy)]
 struct Code {
+    rmw: Rmw,
     /// The operation of `atomicrmw`, or `cas`.
     name: &'static str,
     /// Type that it operates on.
@@ -78,7 +79,7 @@ impl Emitter<'_> {
             _ => None,
         };
         let locked = inst.space != Some(MemSpace::Shared);
-        let code = Code { name, elem, integer, locked, flush, result: dst.is_some() };
+        let code = Code { rmw, name, elem, integer, locked, flush, result: dst.is_some() };
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let count = if name == "cas" { 2 } else { 1 };
         let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
@@ -89,7 +90,7 @@ impl Emitter<'_> {
             e.observe_access((inst, AccessKind::Atomic), address, ty.bytes(), &[], mask);
             let one = match address {
                 Address::Affine { bases, width: 32, stride: 0 } if !code.result => {
-                    e.reduced(name, &operands, mask).map(|v| (bases[0].clone(), v))
+                    e.reduced(rmw, &operands, mask).map(|v| (bases[0].clone(), v))
                 }
                 _ => None,
             };
@@ -111,8 +112,8 @@ impl Emitter<'_> {
                 return Ok(());
             }
             let old = e.each(code, address, &operands, mask);
-            if e.spins && old.is_some() {
-                let mut changes = e.changes(name, &operands, old.as_ref());
+            if let Some(old) = old.as_ref().filter(|_| e.spins) {
+                let mut changes = e.changes(rmw, flush == Flush::Always, old, &operands);
                 if let Some(mask) = mask {
                     let (wide, mask) = (e.w.splat(&changes), e.w.splat(mask));
                     changes = e.w.op("and", &wide, &mask);
@@ -128,46 +129,6 @@ impl Emitter<'_> {
             }
             Ok(())
         })
-    }
-
-    /// Whether an operation changes memory, from its old values if they are known.
-    fn changes(&mut self, name: &str, operands: &[Val], old: Option<&Val>) -> Val {
-        let b = &operands[0];
-        match (name, old) {
-            ("add" | "xor", _) => self.w.cmp("icmp ne", b, &constant(b.ty, 0)),
-            ("or", Some(old)) => {
-                let b = self.w.splat(b);
-                let new = self.w.op("or", old, &b);
-                self.w.cmp("icmp ne", &new, old)
-            }
-            ("and", Some(old)) => {
-                let b = self.w.splat(b);
-                let new = self.w.op("and", old, &b);
-                self.w.cmp("icmp ne", &new, old)
-            }
-            ("min" | "umin" | "max" | "umax", Some(old)) => {
-                let b = self.w.splat(b);
-                let how = match name {
-                    "min" => "icmp slt",
-                    "umin" => "icmp ult",
-                    "max" => "icmp sgt",
-                    _ => "icmp ugt",
-                };
-                self.w.cmp(how, &b, old)
-            }
-            ("xchg", Some(old)) => {
-                let b = self.w.splat(b);
-                self.w.cmp("icmp ne", &b, old)
-            }
-            // The comparand comes first.
-            ("cas", Some(old)) => {
-                let (b, c) = (self.w.splat(b), self.w.splat(&operands[1]));
-                let met = self.w.cmp("icmp eq", old, &b);
-                let new = self.w.cmp("icmp ne", &c, &b);
-                self.w.op("and", &met, &new)
-            }
-            _ => int(Elem::I1, 1),
-        }
     }
 
     /// The type of an integer addition whose old value is unused, of 32 or 64 bits.
@@ -190,32 +151,32 @@ impl Emitter<'_> {
     }
 
     /// The operands of all lanes reduced to one, for operations that allow it.
-    fn reduced(&mut self, name: &str, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
+    fn reduced(&mut self, rmw: Rmw, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
         let [v] = operands else { return None };
-        let (bits, elem) = (v.ty.elem.bits(), v.ty.elem);
-        let (reduction, neutral) = match name {
-            "add" => ("add", 0),
-            "and" => ("and", -1),
-            "or" => ("or", 0),
-            "xor" => ("xor", 0),
-            "min" => ("smin", (1i128 << (bits - 1)) - 1),
-            "max" => ("smax", -(1i128 << (bits - 1))),
-            "umin" => ("umin", -1),
-            "umax" => ("umax", 0),
-            _ => return None,
+        let Number::Integer { signed } = rmw.number() else { return None };
+        let (elem, neutral) = (v.ty.elem, rmw.op.neutral(rmw.ty)?);
+        let reduction = match rmw.op {
+            AtomicOp::Min if signed => "smin",
+            AtomicOp::Min => "umin",
+            AtomicOp::Max if signed => "smax",
+            AtomicOp::Max => "umax",
+            _ => operation(rmw)?.0,
         };
-        if !v.ty.vector && matches!(name, "and" | "or" | "min" | "max" | "umin" | "umax") {
-            return Some(v.clone());
-        }
-        if !v.ty.vector && name == "add" {
-            let lanes = self.lane_bits(mask);
-            let count = self.w.intrinsic("llvm.ctpop", lanes.ty, &[&lanes]);
-            let count = self.w.resize(&count, elem, false);
-            return Some(self.w.op("mul", v, &count));
+        if !v.ty.vector {
+            match rmw.op {
+                AtomicOp::And | AtomicOp::Or | AtomicOp::Min | AtomicOp::Max => return Some(v.clone()),
+                AtomicOp::Add => {
+                    let lanes = self.lane_bits(mask);
+                    let count = self.w.intrinsic("llvm.ctpop", lanes.ty, &[&lanes]);
+                    let count = self.w.resize(&count, elem, false);
+                    return Some(self.w.op("mul", v, &count));
+                }
+                _ => {}
+            }
         }
         let v = self.w.splat(v);
         let v = match self.lanes(mask) {
-            Some(m) => self.w.select(&m, &v, &constant(v.ty, neutral)),
+            Some(m) => self.w.select(&m, &v, &constant(v.ty, neutral.into())),
             None => v,
         };
         Some(self.w.intrinsic(&format!("llvm.vector.reduce.{reduction}"), Ty::scalar(elem), &[&v]))
@@ -229,12 +190,7 @@ impl Emitter<'_> {
             return;
         }
         let old = self.w.load(i, pointer, align);
-        let new = match code.name {
-            name @ ("add" | "and" | "or" | "xor") => self.w.op(name, &old, v),
-            "min" => self.w.intrinsic("llvm.smin", i, &[&old, v]),
-            "max" => self.w.intrinsic("llvm.smax", i, &[&old, v]),
-            name => self.w.intrinsic(&format!("llvm.{name}"), i, &[&old, v]),
-        };
+        let new = self.updated(code.rmw, false, &old, std::slice::from_ref(v));
         self.w.store(&new, pointer, align);
     }
 

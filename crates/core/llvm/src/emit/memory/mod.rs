@@ -11,6 +11,7 @@ mod lanes;
 mod prefetch;
 mod strided;
 mod unit;
+mod updated;
 
 use crate::code::target;
 use crate::emit::{

@@ -2,9 +2,10 @@
 //! lanes of a warp may come to them one after the other.
 //!
 //! Such an instruction begins a block. Lanes that come before the rest are held: they stay pending at the block while the sweep
-//! continues for the others, until all 32 are pending there. If the others end, the block runs for the lanes that have come, where the
-//! instruction faults if it needs the others' data. If all others wait or have left the function, the fiber suspends, and the host
-//! judges (`run/cta.rs`).
+//! continues for the others, until all 32 are pending there. If the others end, the block runs for the lanes that have come if the
+//! instruction only waits ([`only_gathers`]). If all others wait, have ended or left the function, the fiber suspends, and the host
+//! judges (`run/cta.rs`): held lanes are a fault when no other lane of their warp can go on, so that the fault does not depend on the
+//! order in which lanes come.
 
 use crate::ctx::at;
 use crate::emit::{
@@ -12,6 +13,7 @@ use crate::emit::{
     site::SiteKind,
     text::{Elem, Ty, Val, int},
 };
+use margay_exec::matrix::only_gathers;
 use margay_ir::BlockId;
 
 /// Variables of 32 bits about held lanes.
@@ -23,6 +25,8 @@ pub(in crate::emit) struct Held {
     first: Val,
     /// The site of that block plus one.
     site: Val,
+    /// Lanes at instructions that only wait, which go on once others have ended.
+    gathered: Val,
 }
 
 impl Emitter<'_> {
@@ -31,26 +35,29 @@ impl Emitter<'_> {
         if !self.holds.contains(&true) {
             return;
         }
-        let [lanes, first, site] = std::array::from_fn(|_| self.w.alloca("i32", 4));
-        for p in [&lanes, &first, &site] {
+        let [lanes, first, site, gathered] = std::array::from_fn(|_| self.w.alloca("i32", 4));
+        for p in [&lanes, &first, &site, &gathered] {
             self.pin_if_many(p);
             self.w.entry.push_str(&format!("  store i32 0, ptr {p}, align 4\n"));
         }
-        self.held = Some(Held { lanes, first, site });
+        self.held = Some(Held { lanes, first, site, gathered });
     }
 
-    /// The masked version of a block that begins with such an instruction: goes on for `waiting` if they are all lanes or others have
-    /// ended, else keeps them pending and continues the sweep.
+    /// The masked version of a block that begins with such an instruction: goes on for `waiting` if they are all lanes, or if others have
+    /// ended and the instruction only waits; else keeps them pending and continues the sweep.
     pub fn hold(&mut self, b: BlockId, waiting: &Val) {
         let Some(held) = self.held.clone() else { return };
         let position = self.cfg.position[b.0 as usize];
+        let first_inst = self.func.blocks[b.0 as usize].insts.start;
+        let gathers = only_gathers(self.func.variant(&self.func.insts[first_inst as usize]));
         let bits = self.bits(waiting);
-        let alive = self.alive_bits();
-        let [missing, whole] = [("icmp ne", &bits), ("icmp eq", &alive)].map(|(test, lanes)| {
-            let all = int(Elem::I32, -1);
-            self.w.cmp(test, lanes, &all)
-        });
-        let early = self.w.op("and", &missing, &whole);
+        let all = int(Elem::I32, -1);
+        let mut early = self.w.cmp("icmp ne", &bits, &all);
+        if gathers {
+            let alive = self.alive_bits();
+            let whole = self.w.cmp("icmp eq", &alive, &all);
+            early = self.w.op("and", &early, &whole);
+        }
         let (keep, go) = (self.w.label("hold"), self.w.label("whole"));
         self.w.branch(&early, &keep, &go);
         let mark = self.w.mark();
@@ -59,6 +66,11 @@ impl Emitter<'_> {
         let (lanes, first, site) = (some(self, &held.lanes), some(self, &held.first), some(self, &held.site));
         let lanes = self.w.op("or", &lanes, &bits);
         self.w.store(&lanes, &held.lanes, 4);
+        if gathers {
+            let gathered = some(self, &held.gathered);
+            let gathered = self.w.op("or", &gathered, &bits);
+            self.w.store(&gathered, &held.gathered, 4);
+        }
         // The bits below the lowest lane; all for no lane.
         let below = |e: &mut Self, lanes: &Val| {
             let less = e.w.op_const("sub", lanes, 1);
@@ -67,7 +79,6 @@ impl Emitter<'_> {
         };
         let (own, other) = (below(self, &bits), below(self, &first));
         let lower = self.w.cmp("icmp ule", &own, &other);
-        let first_inst = self.func.blocks[b.0 as usize].insts.start;
         (self.inst, self.at) = (first_inst, self.func.insts[first_inst as usize].at);
         let number = self.site(SiteKind::Held) as i128 + 1;
         let first = self.w.select(&lower, &bits, &first);
@@ -76,7 +87,7 @@ impl Emitter<'_> {
         self.w.store(&site, &held.site, 4);
         self.next(position);
         self.w.join(&go, mark);
-        for p in [&held.lanes, &held.first, &held.site] {
+        for p in [&held.lanes, &held.first, &held.site, &held.gathered] {
             self.w.store(&int(Elem::I32, 0), p, 4);
         }
     }
@@ -90,7 +101,7 @@ impl Emitter<'_> {
     /// Reports held lanes to the host, before the fiber suspends.
     pub fn report_held(&mut self) {
         let Some(held) = self.held.clone() else { return };
-        for (from, to) in [(&held.site, at::HELD), (&held.first, at::HELD_LANES)] {
+        for (from, to) in [(&held.site, at::HELD), (&held.first, at::HELD_LANES), (&held.gathered, at::GATHERED)] {
             let v = self.w.load(Ty::scalar(Elem::I32), from, 4);
             let p = self.ctx_pointer(to);
             self.w.store(&v, &p, 4);
