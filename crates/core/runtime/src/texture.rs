@@ -91,6 +91,8 @@ pub struct TextureOptions {
     pub normalized: bool,
     /// 8- and 16-bit integers are read as normalized values.
     pub normalized_read: bool,
+    /// Colors of 8-bit channels that are read as normalized values are sRGB, and are converted to linear values.
+    pub srgb: bool,
 }
 
 /// A texture with a handle for kernels. Dropping it invalidates the handle.
@@ -185,8 +187,8 @@ impl Context {
 }
 
 fn texture(texels: &Arc<Texels>, o: &TextureOptions) -> Object {
-    let TextureOptions { sampler, normalized, normalized_read } = *o;
-    Object::Texture(Arc::new(Texture { texels: texels.clone(), normalized_read, normalized, sampler }))
+    let TextureOptions { sampler, normalized, normalized_read, srgb } = *o;
+    Object::Texture(Arc::new(Texture { texels: texels.clone(), normalized_read, srgb, normalized, sampler }))
 }
 
 fn surface(array: &Array, level: u32) -> Result<Arc<Texels>, Error> {

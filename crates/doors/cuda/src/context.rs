@@ -9,7 +9,7 @@ use crate::{
     driver::{current, current_even_failed, current_handle, driver, pop, push},
     handle::Handle,
     raw::{In, Out},
-    stream::Stream,
+    stream::{PRIORITIES, Stream},
 };
 use bytemuck::AnyBitPattern;
 use margay_runtime::{Cancel, Device, Error, Limits, Mark, Stream as Queue};
@@ -329,6 +329,7 @@ fn named(handle: Handle<Context>) -> Result<Arc<Context>, Code> {
 }
 
 fn synchronize(context: &Context) -> Outcome {
+    crate::graph::capture::check_context(context.handle)?;
     not_at_work()?;
     context.settle();
     context.waited()
@@ -428,8 +429,8 @@ api! {
     }
     5050 fn cuCtxGetStreamPriorityRange(least: Out<i32>, greatest: Out<i32>) {
         current()?;
-        least.offer(0);
-        greatest.offer(0);
+        least.offer(*PRIORITIES.end());
+        greatest.offer(*PRIORITIES.start());
         Ok(())
     }
     11000 fn cuCtxResetPersistingL2Cache() { current().map(drop) }

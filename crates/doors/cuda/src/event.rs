@@ -5,12 +5,12 @@ use crate::{
     code::{Code, Outcome},
     context::{Context, not_at_work},
     driver::{current, driver},
-    graph::CapturedAt,
+    graph::{CapturedAt, capture::check_default_stream},
     handle::Handle,
     ipc::SharedEvent,
     order::{self, Clock},
     raw::Out,
-    stream::StreamHandle,
+    stream::{StreamHandle, StreamRef},
     work::Work,
 };
 use margay_runtime::{Mark, milliseconds};
@@ -81,6 +81,9 @@ pub fn record(event: Handle<Event>, stream: StreamHandle) -> Outcome {
     match &*stream.stream().capture() {
         Some(capture) => event.capture(capture.here()),
         None => {
+            if let StreamRef::Default(context) = &stream {
+                check_default_stream(context.handle)?;
+            }
             let mark = stream.mark();
             event.record(mark.clone(), order::recorded(&stream));
             if let Some(shared) = event.shared.clone() {
@@ -92,10 +95,28 @@ pub fn record(event: Handle<Event>, stream: StreamHandle) -> Outcome {
     Ok(())
 }
 
+/// `CU_EVENT_WAIT_EXTERNAL`: a node of the captured graph waits for the event, instead of an edge that stands for it.
+const EXTERNAL: u32 = 1;
+
 /// Makes a stream wait for an event.
-pub fn wait(event: Handle<Event>, stream: StreamHandle) -> Outcome {
-    let stream = stream.get()?;
+pub fn wait(event: Handle<Event>, stream: StreamHandle, flags: u32) -> Outcome {
+    let (handle, stream) = (stream, stream.get()?);
     let event = driver()?.events.get(event)?;
+    if let StreamRef::Default(context) = &stream {
+        check_default_stream(context.handle)?;
+    }
+    let is_recorded = event.mark().is_some() || event.shared.is_some();
+    match &*stream.stream().capture() {
+        None if flags & EXTERNAL != 0 => return Err(Code::INVALID_VALUE),
+        Some(capture) if flags & EXTERNAL == 0 && is_recorded && event.captured().is_none() => {
+            capture.sequence.invalidate();
+            return Err(Code::STREAM_CAPTURE_ISOLATION);
+        }
+        _ => {}
+    }
+    if flags & EXTERNAL != 0 {
+        return handle.submit(Work::Wait(event));
+    }
     match (event.captured(), event.mark(), &event.shared) {
         (Some(at), ..) => at.join(stream.stream())?,
         (None, _, Some(shared)) => {
@@ -155,7 +176,7 @@ fn destroy(event: Handle<Event>) -> Outcome {
 fn outside(event: Handle<Event>) -> Result<(Arc<Event>, Option<Mark>), Code> {
     let event = driver()?.events.get(event)?;
     match event.captured() {
-        Some(_) => Err(Code::CAPTURED_EVENT),
+        Some(at) => Err(at.refuse()),
         None => {
             let mark = event.mark();
             Ok((event, mark))

@@ -9,7 +9,7 @@ use crate::{
     context::{Allocated, Context, Owner},
     device::{profile, total_memory},
     driver::{current, driver},
-    graph::GraphMemory,
+    graph::{GraphMemory, capture::check_unsafe_call},
     handle::Handle,
     pages::PAGE,
     pool::{Pool, Source},
@@ -83,6 +83,12 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     Ok(address)
 }
 
+/// Allocates on behalf of a call that captures do not see.
+fn allocate_at_once(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
+    check_unsafe_call()?;
+    allocate(bytes, owner)
+}
+
 /// Allocates in stream order: in a captured stream, as a node of the graph.
 fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> Result<DevicePtr, Code> {
     let stream = stream.get()?;
@@ -91,6 +97,12 @@ fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> 
             let from = driver()?.pools.get(pool)?;
             if from.is_imported {
                 return Err(Code::INVALID_VALUE); // its memory comes from its own process only
+            }
+            if !from.has_room(bytes) {
+                current()?.settle(); // frees that are queued may make some
+                if !from.has_room(bytes) {
+                    return Err(Code::OUT_OF_MEMORY);
+                }
             }
             let address = allocate(bytes, from.source.owner())?;
             crate::pool::took(pool, address, bytes)?;
@@ -299,14 +311,14 @@ api! {
         free.set(room::free(current()?.device_memory()) as usize)?;
         total.set(total_memory() as usize)
     }
-    3020 fn cuMemAlloc_v2(address: Out<DevicePtr>, bytes: usize) { address.set(allocate(bytes, Owner::Device)?) }
+    3020 fn cuMemAlloc_v2(address: Out<DevicePtr>, bytes: usize) { address.set(allocate_at_once(bytes, Owner::Device)?) }
     3020 fn cuMemAllocPitch_v2(address: Out<DevicePtr>, pitch: Out<usize>, width: usize, height: usize, element: u32) {
         if !matches!(element, 4 | 8 | 16) {
             return Err(Code::INVALID_VALUE);
         }
         let row = width.checked_next_multiple_of(512).ok_or(Code::OUT_OF_MEMORY)?;
         let bytes = row.checked_mul(height).ok_or(Code::OUT_OF_MEMORY)?;
-        address.set(allocate(bytes, Owner::Device)?)?;
+        address.set(allocate_at_once(bytes, Owner::Device)?)?;
         pitch.set(row)
     }
     3020 fn cuMemFree_v2(address: DevicePtr) { free(address) }
@@ -316,10 +328,10 @@ api! {
         size.offer(len);
         Ok(())
     }
-    3020 fn cuMemAllocHost_v2(address: Out<u64>, bytes: usize) { address.set(allocate(bytes, Owner::Host(0))?) }
+    3020 fn cuMemAllocHost_v2(address: Out<u64>, bytes: usize) { address.set(allocate_at_once(bytes, Owner::Host(0))?) }
     2000 fn cuMemFreeHost(address: DevicePtr) { free(address) }
     2020 fn cuMemHostAlloc(address: Out<u64>, bytes: usize, flags: u32) {
-        address.set(allocate(bytes, Owner::Host(flags))?)
+        address.set(allocate_at_once(bytes, Owner::Host(flags))?)
     }
     3020 fn cuMemHostGetDevicePointer_v2(device: Out<DevicePtr>, address: DevicePtr, _flags: u32) {
         around(&*current()?, address)?;
@@ -335,7 +347,7 @@ api! {
     6050 fn cuMemHostRegister_v2(memory: Host, bytes: usize, flags: u32) { register(memory, bytes, flags) }
     4000 fn cuMemHostUnregister(memory: Host) { unregister(memory.address()) }
     6000 fn cuMemAllocManaged(address: Out<DevicePtr>, bytes: usize, _flags: u32) {
-        address.set(allocate(bytes, Owner::Managed)?)
+        address.set(allocate_at_once(bytes, Owner::Managed)?)
     }
     11020 + ptsz fn cuMemAllocAsync(address: Out<DevicePtr>, bytes: usize, stream: StreamHandle) {
         address.set(allocate_in_order(bytes, crate::pool::current(Source::Device)?, stream)?)

@@ -68,6 +68,8 @@ pub struct Pool {
     usage: Mutex<Usage>,
     /// What identifies a pool that other processes may use.
     pub token: Option<Backing>,
+    /// The most bytes that its allocations may have together; none for a pool without a limit of its own.
+    max_size: Option<u64>,
     /// A pool of another process: it yields that process's memory only.
     pub is_imported: bool,
 }
@@ -80,6 +82,9 @@ pub struct Properties {
     /// Ways in which other processes get at it: a set of `CUmemAllocationHandleType`.
     handles: u32,
     location: Location,
+    security: u64,
+    /// The most bytes that it yields; 0 for no limit of its own.
+    max_size: usize,
 }
 
 #[derive(Default)]
@@ -107,7 +112,8 @@ impl Pool {
             })?),
             _ => return Err(Code::NOT_SUPPORTED),
         };
-        Ok(Pool { source, token, ..Pool::default() })
+        let max_size = (properties.max_size > 0).then_some(properties.max_size as u64);
+        Ok(Pool { source, token, max_size, ..Pool::default() })
     }
 
     /// The pool of another process that a file represents.
@@ -118,6 +124,11 @@ impl Pool {
             true => Ok(Pool { is_imported: true, ..Pool::default() }),
             false => Err(Code::INVALID_VALUE),
         }
+    }
+
+    /// Whether it may yield so many bytes more.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.max_size.is_none_or(|most| self.usage().used.saturating_add(bytes as u64) <= most)
     }
 
     fn usage(&self) -> MutexGuard<'_, Usage> {

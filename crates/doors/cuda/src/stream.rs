@@ -8,7 +8,7 @@ use crate::{
     context::{Context, at_work, not_at_work},
     driver::{current, driver},
     event::Event,
-    graph::{Capture, Graph, NodeRef},
+    graph::{Capture, Graph, NodeRef, capture},
     handle::Handle,
     memory::DevicePtr,
     order,
@@ -19,6 +19,8 @@ use bytemuck::AnyBitPattern;
 use margay_runtime::{Mark, Stream as Queue};
 use std::{
     cell::RefCell,
+    collections::HashMap,
+    ops::RangeInclusive,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -38,13 +40,44 @@ pub struct Stream {
     /// What it has to do.
     pub queue: Queue,
     capture: Mutex<Option<Capture>>,
+    /// Attributes that were set, by number: hints that change nothing.
+    attributes: Mutex<HashMap<u32, Attribute>>,
 }
+
+/// `CUstreamAttrValue`
+type Attribute = [u64; 8];
 
 impl Stream {
     /// A stream of a context.
     pub fn new(context: Handle<Context>, queue: Queue, flags: u32, priority: i32) -> Stream {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Stream { context, id: NEXT.fetch_add(1, Relaxed), flags, priority, queue, capture: Mutex::default() }
+        Stream {
+            context,
+            id: NEXT.fetch_add(1, Relaxed),
+            flags,
+            priority,
+            queue,
+            capture: Mutex::default(),
+            attributes: Mutex::default(),
+        }
+    }
+
+    fn attributes(&self) -> MutexGuard<'_, HashMap<u32, Attribute>> {
+        self.attributes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The value of an attribute, initially the one that CUDA documents (`CUlaunchAttributeID`).
+    fn attribute(&self, number: u32) -> Attribute {
+        const SYNC_POLICY: u32 = 3;
+        const PRIORITY: u32 = 8;
+        const MEMORY_DOMAINS: u32 = 9;
+        let initial = match number {
+            SYNC_POLICY => 1, // automatic
+            PRIORITY => u64::from(self.priority as u32),
+            MEMORY_DOMAINS => u64::from_le_bytes([0, 1, 0, 0, 0, 0, 0, 0]), // the default one and the remote one
+            _ => 0,
+        };
+        self.attributes().get(&number).copied().unwrap_or([initial, 0, 0, 0, 0, 0, 0, 0])
     }
 
     /// The capture state, if the stream is being captured.
@@ -139,6 +172,7 @@ impl StreamHandle {
             return capture.add(work);
         }
         drop(capture);
+        stream.check_capture()?;
         work.check(stream.context())?;
         let seen = waits || work.is_waited_for(stream.context());
         // Programs fill memory on the default stream and use it on others without waiting: on a GPU, the fill has long begun.
@@ -174,6 +208,9 @@ impl StreamRef {
         }
     }
 }
+
+/// Priorities of streams, from the greatest to the least, as on every recent GPU. They are kept and told, and change nothing else.
+pub const PRIORITIES: RangeInclusive<i32> = -5..=0;
 
 /// `CU_STREAM_NON_BLOCKING`
 const NON_BLOCKING: u32 = 1;
@@ -251,8 +288,31 @@ impl StreamRef {
         }
     }
 
+    /// Refuses what depends on the work of a stream while that is captured, or, in the default stream, while another stream is that
+    /// it waits for.
+    pub fn check_capture(&self) -> Outcome {
+        match self {
+            StreamRef::Default(context) => capture::check_default_stream(context.handle),
+            StreamRef::Made(_, stream) => match &*stream.capture() {
+                Some(capture) => {
+                    capture.sequence.invalidate();
+                    Err(Code::STREAM_CAPTURE_UNSUPPORTED)
+                }
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Refuses to tell whether the default stream is captured while another stream is that it waits for.
+    fn check_capture_query(&self) -> Outcome {
+        match self {
+            StreamRef::Default(context) => capture::check_query(context.handle),
+            StreamRef::Made(..) => Ok(()),
+        }
+    }
+
     fn settle(&self) -> Outcome {
-        not_captured(self)?;
+        self.check_capture()?;
         not_at_work()?;
         self.mark().wait();
         order::seen_stream(self);
@@ -281,19 +341,23 @@ fn create(out: Out<Handle<Stream>>, flags: u32, priority: i32) -> Outcome {
     if flags > 1 {
         return Err(Code::INVALID_VALUE);
     }
+    let priority = priority.clamp(*PRIORITIES.start(), *PRIORITIES.end());
     let queue = context.queue(flags & NON_BLOCKING == 0);
     out.set(driver()?.streams.add(Stream::new(context.handle, queue, flags, priority)))
 }
 
 fn destroy(handle: StreamHandle) -> Outcome {
     let stream = driver()?.streams.remove(handle.0)?;
+    if let Some(capture) = stream.capture().take_if(|c| c.sequence.origin == handle.number()) {
+        let _ = capture.end(driver()?); // with the stream, its graph is out of reach
+    }
     if let Ok(context) = driver()?.contexts.get(stream.context) {
         context.forget(&stream.queue);
     }
     Ok(())
 }
 
-fn begin(handle: StreamHandle, graph: Option<(Handle<Graph>, Vec<Handle<NodeRef>>)>) -> Outcome {
+fn begin(handle: StreamHandle, mode: u32, graph: Option<(Handle<Graph>, Vec<Handle<NodeRef>>)>) -> Outcome {
     let handle = handle.resolve();
     if handle.0.number() <= 1 {
         return Err(Code::STREAM_CAPTURE_UNSUPPORTED); // the legacy stream cannot be captured
@@ -303,16 +367,25 @@ fn begin(handle: StreamHandle, graph: Option<(Handle<Graph>, Vec<Handle<NodeRef>
     if capture.is_some() {
         return Err(Code::ILLEGAL_STATE);
     }
-    *capture = Some(match graph {
-        Some((graph, after)) => Capture::into(driver()?.graphs.get(graph)?, graph, after, handle),
-        None => Capture::new(driver()?, handle),
-    });
+    *capture = Some(Capture::begin(&stream, handle, mode, graph)?);
     Ok(())
 }
 
-/// `CUstreamCaptureStatus`
-const fn status(captured: bool) -> u32 {
-    captured as u32
+/// `CUstreamCaptureStatus`: none, active, or invalidated.
+fn status(capture: Option<&Capture>) -> u32 {
+    capture.map_or(0, |capture| 1 + u32::from(capture.sequence.is_invalid()))
+}
+
+/// The state of a stream's capture, and its number while it is active.
+fn brief(handle: StreamHandle, is: Out<u32>, id: Out<u64>) -> Outcome {
+    let stream = handle.get()?;
+    stream.check_capture_query()?;
+    let capture = stream.stream().capture();
+    is.set(status(capture.as_ref()))?;
+    if let Some(capture) = &*capture {
+        id.offer(capture.sequence.id);
+    }
+    Ok(())
 }
 
 /// Changes the dependencies of the next node of a captured stream.
@@ -336,11 +409,9 @@ fn info(
     after: Out<u64>,
     count: Out<usize>,
 ) -> Outcome {
+    brief(handle, is, id)?;
     let stream = handle.get()?;
-    let capture = stream.stream().capture();
-    is.set(status(capture.is_some()))?;
-    if let Some(capture) = &*capture {
-        id.offer(capture.id);
+    if let Some(capture) = &*stream.stream().capture() {
         graph.offer(capture.handle);
         let list = capture.last_for_c();
         after.offer(list.0);
@@ -369,10 +440,11 @@ api! {
         green.offer(0);
         context.set(stream.get()?.context().handle)
     }
-    3020 + ptsz fn cuStreamWaitEvent(stream: StreamHandle, event: Handle<Event>, _flags: u32) {
-        crate::event::wait(event, stream)
+    3020 + ptsz fn cuStreamWaitEvent(stream: StreamHandle, event: Handle<Event>, flags: u32) {
+        crate::event::wait(event, stream, flags)
     }
     5000 + ptsz fn cuStreamAddCallback(stream: StreamHandle, callback: StreamCallback, data: UserData, _flags: u32) {
+        stream.get()?.check_capture()?;
         let (used, number) = (stream.get()?, stream.0.number());
         let context = used.context().clone();
         // It is called after a fault too, and hears of it.
@@ -395,7 +467,7 @@ api! {
     }
     2000 + ptsz fn cuStreamQuery(stream: StreamHandle) {
         let stream = stream.get()?;
-        not_captured(&stream)?;
+        stream.check_capture()?;
         if !stream.mark().is_reached() {
             return Err(Code::NOT_READY);
         }
@@ -404,46 +476,40 @@ api! {
     }
     2000 + ptsz fn cuStreamSynchronize(stream: StreamHandle) { stream.get()?.settle() }
     11000 + ptsz fn cuStreamCopyAttributes(to: StreamHandle, from: StreamHandle) {
-        to.get()?;
-        from.get().map(drop)
+        let (to, from) = (to.get()?, from.get()?);
+        let copied = from.stream().attributes().clone();
+        *to.stream().attributes() = copied;
+        Ok(())
     }
-    11000 + ptsz fn cuStreamGetAttribute(stream: StreamHandle, _attribute: u32, value: Out<[u64; 8]>) {
-        stream.get()?;
-        value.set([0; 8])
+    11000 + ptsz fn cuStreamGetAttribute(stream: StreamHandle, attribute: u32, value: Out<Attribute>) {
+        value.set(stream.get()?.stream().attribute(attribute))
     }
-    11000 + ptsz fn cuStreamSetAttribute(stream: StreamHandle, _attribute: u32, _value: Host) { stream.get().map(drop) }
+    11000 + ptsz fn cuStreamSetAttribute(stream: StreamHandle, attribute: u32, value: In<Attribute>) {
+        stream.get()?.stream().attributes().insert(attribute, value.get()?);
+        Ok(())
+    }
 
-    10000 + ptsz fn cuStreamBeginCapture(stream: StreamHandle) { begin(stream, None) }
-    10010 + ptsz fn cuStreamBeginCapture_v2(stream: StreamHandle, _mode: u32) { begin(stream, None) }
+    10000 + ptsz fn cuStreamBeginCapture(stream: StreamHandle) { begin(stream, capture::mode::GLOBAL, None) }
+    10010 + ptsz fn cuStreamBeginCapture_v2(stream: StreamHandle, mode: u32) { begin(stream, mode, None) }
     12030 + ptsz fn cuStreamBeginCaptureToGraph(
-        stream: StreamHandle, graph: Handle<Graph>, after: In<Handle<NodeRef>>, _edges: Host, count: usize, _mode: u32,
+        stream: StreamHandle, graph: Handle<Graph>, after: In<Handle<NodeRef>>, _edges: Host, count: usize, mode: u32,
     ) {
-        begin(stream, Some((graph, after.list(count)?)))
+        begin(stream, mode, Some((graph, after.list(count)?)))
     }
     10000 + ptsz fn cuStreamEndCapture(stream: StreamHandle, graph: Out<Handle<Graph>>) {
         let stream = stream.resolve();
         let stream_ref = stream.get()?;
-        let capture = stream_ref.stream().capture().take().ok_or(Code::ILLEGAL_STATE)?;
-        if capture.origin != stream.0.number() {
-            return Err(Code::STREAM_CAPTURE_UNMATCHED);
-        }
-        capture.leave_others(driver()?);
-        graph.offer(capture.handle);
+        let mut captured = stream_ref.stream().capture();
+        captured.as_ref().ok_or(Code::ILLEGAL_STATE)?.check_end(stream)?;
+        let capture = captured.take().ok_or(Code::ILLEGAL_STATE)?;
+        drop(captured);
+        graph.offer(Handle::NULL);
+        graph.offer(capture.end(driver()?)?);
         Ok(())
     }
-    10010 fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) { mode.set(0) }
-    10000 + ptsz fn cuStreamIsCapturing(stream: StreamHandle, is: Out<u32>) {
-        is.set(status(stream.get()?.stream().capture().is_some()))
-    }
-    10010 + ptsz fn cuStreamGetCaptureInfo(stream: StreamHandle, is: Out<u32>, id: Out<u64>) {
-        let stream = stream.get()?;
-        let capture = stream.stream().capture();
-        is.set(status(capture.is_some()))?;
-        if let Some(capture) = &*capture {
-            id.offer(capture.id);
-        }
-        Ok(())
-    }
+    10010 fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) { mode.set(capture::exchange_mode(mode.get()?)?) }
+    10000 + ptsz fn cuStreamIsCapturing(stream: StreamHandle, is: Out<u32>) { brief(stream, is, Out::null()) }
+    10010 + ptsz fn cuStreamGetCaptureInfo(stream: StreamHandle, is: Out<u32>, id: Out<u64>) { brief(stream, is, id) }
     11030 + ptsz fn cuStreamGetCaptureInfo_v2(
         stream: StreamHandle, is: Out<u32>, id: Out<u64>, graph: Out<Handle<Graph>>, after: Out<u64>, count: Out<usize>,
     ) {
@@ -466,13 +532,5 @@ api! {
         stream: StreamHandle, nodes: In<Handle<NodeRef>>, _data: In<u64>, count: usize, flags: u32,
     ) {
         update(stream, nodes, count, flags)
-    }
-}
-
-/// Waiting for a captured stream would never end, so it is an error.
-fn not_captured(stream: &StreamRef) -> Outcome {
-    match stream.stream().capture().is_some() {
-        true => Err(Code::STREAM_CAPTURE_UNSUPPORTED),
-        false => Ok(()),
     }
 }

@@ -165,6 +165,7 @@ impl TextureDescriptor {
     fn options(&self) -> TextureOptions {
         const AS_INTEGER: u32 = 1;
         const NORMALIZED: u32 = 2;
+        const SRGB: u32 = 16;
         let filter = |n: u32| if n == 1 { Filter::Linear } else { Filter::Point };
         let address = self.address.map(|n| match n {
             0 => Address::Wrap,
@@ -185,6 +186,7 @@ impl TextureDescriptor {
             sampler,
             normalized: self.flags & NORMALIZED != 0,
             normalized_read: self.flags & AS_INTEGER == 0,
+            srgb: self.flags & SRGB != 0,
         }
     }
 }

@@ -21,7 +21,10 @@ use margay_exec::{
 };
 use std::{
     collections::BTreeMap,
-    sync::{Arc, MutexGuard, PoisonError},
+    sync::{
+        Arc, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 /// Granularity of sizes, addresses and offsets in bytes.
@@ -57,6 +60,8 @@ pub struct Physical {
     properties: Properties,
     /// Of this process.
     own: bool,
+    /// How often its handle has to be released.
+    references: AtomicUsize,
 }
 
 impl Drop for Physical {
@@ -187,13 +192,17 @@ api! {
             return Err(Code::INVALID_VALUE);
         }
         room::check_physical(size)?;
-        let made = Physical { backing: Backing::new(size)?, properties, own: true };
+        let made = Physical { backing: Backing::new(size)?, properties, own: true, references: AtomicUsize::new(1) };
         room::took_physical(size);
         handle.set(driver()?.physical.add(made))
     }
     10020 fn cuMemRelease(handle: Handle<Physical>) {
         // Mapped memory stays until it is unmapped.
-        driver()?.physical.remove(handle).map(drop).map_err(|_| Code::INVALID_VALUE)
+        let of = physical(handle).map_err(|_| Code::INVALID_VALUE)?;
+        if of.references.fetch_sub(1, Relaxed) == 1 {
+            drop(driver()?.physical.remove(handle)); // another thread may have released it too
+        }
+        Ok(())
     }
     10020 fn cuMemAddressReserve(address: Out<DevicePtr>, size: usize, align: usize, _wish: DevicePtr, flags: u64) {
         let align = align.max(GRANULARITY);
@@ -244,7 +253,11 @@ api! {
     }
     11000 fn cuMemRetainAllocationHandle(handle: Out<Handle<Physical>>, address: Host) {
         let of = space()?.mapping(address.address() as usize)?.of.clone();
-        handle.set(driver()?.physical.add_arc(of))
+        let table = &driver()?.physical;
+        of.references.fetch_add(1, Relaxed);
+        // The same handle, unless it was released.
+        let known = table.find(|known| std::ptr::eq(known, &*of));
+        handle.set(known.unwrap_or_else(|| table.add_arc(of)))
     }
     10020 fn cuMemExportToShareableHandle(to: Out<i32>, handle: Handle<Physical>, kind: u32, _flags: u64) {
         if kind != DESCRIPTOR {
@@ -265,6 +278,6 @@ api! {
             win32: 0,
             flags: [0; 8],
         };
-        handle.set(driver()?.physical.add(Physical { backing, properties, own: false }))
+        handle.set(driver()?.physical.add(Physical { backing, properties, own: false, references: AtomicUsize::new(1) }))
     }
 }

@@ -137,6 +137,14 @@ fn kernels_launch_kernels() {
 }
 
 #[test]
+fn captures_forbid_what_they_cannot_see() {
+    let (folder, client) = build("captures");
+    let run = Command::new(&client).env("LD_LIBRARY_PATH", &folder).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success() && out == "right\n", "{out}{err}");
+}
+
+#[test]
 fn operations_limits_and_names_are_as_documented() {
     let (folder, client) = build("operations");
     let launches = folder.join("launches");

@@ -21,6 +21,9 @@ int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned
 int cuMemCreate(Ptr *, size_t, const void *, Ptr), cuMemRelease(Ptr), cuGraphConditionalHandleCreate(Ptr *, H, H, unsigned, unsigned);
 int cuGraphCreate(H *, unsigned), cuMemGetMemPool(H *, const void *, int), cuMemGetDefaultMemPool(H *, const void *, int);
 int cuMemSetMemPool(const void *, int, H), cuMemPoolCreate(H *, const void *), cuMemPoolDestroy(H), cuDeviceGetMemPool(H *, int);
+int cuMemAddressReserve(Ptr *, size_t, size_t, Ptr, Ptr), cuMemMap(Ptr, size_t, size_t, Ptr, Ptr), cuMemUnmap(Ptr, size_t), cuMemAddressFree(Ptr, size_t);
+int cuMemRetainAllocationHandle(Ptr *, void *), cuCtxGetStreamPriorityRange(int *, int *), cuStreamCreateWithPriority(H *, unsigned, int);
+int cuStreamGetPriority(H, int *), cuStreamSetAttribute(H, int, const void *), cuStreamGetAttribute(H, int, void *), cuStreamCopyAttributes(H, H);
 int cuMemAllocFromPoolAsync(Ptr *, size_t, H, H), cuMemFreeAsync(Ptr, H), cuPointerGetAttribute(void *, int, Ptr);
 
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, NOT_SUPPORTED = 801 };
@@ -206,7 +209,7 @@ static void pools(void) {
     struct { int kind, id; } device = {ON_DEVICE, 0}, host = {ON_HOST, 0}, nowhere = {9, 0};
     struct { int type, handles; int location[2]; void *attributes; size_t most; char rest[56]; } properties = {PINNED, 0, {ON_HOST, 0}};
     H pool[3], own, found;
-    Ptr at;
+    Ptr at, other;
     int has = 0;
     OK(cuDeviceGetAttribute(&has, 144, 0)); /* pools of host memory */
     CHECK(has == 1);
@@ -238,6 +241,53 @@ static void pools(void) {
     OK(cuMemPoolDestroy(own));
     OK(cuMemGetMemPool(&found, &host, PINNED));
     CHECK(found == pool[1]);
+
+    /* A pool keeps to its size, and what was freed can be had again. */
+    properties.most = 8192;
+    OK(cuMemPoolCreate(&own, &properties));
+    OK(cuMemAllocFromPoolAsync(&at, 8192, own, NULL));
+    CHECK(cuMemAllocFromPoolAsync(&other, 512, own, NULL) == OUT_OF_MEMORY);
+    OK(cuMemFreeAsync(at, NULL));
+    OK(cuMemAllocFromPoolAsync(&at, 512, own, NULL));
+    OK(cuMemFreeAsync(at, NULL));
+}
+
+/* A handle that mapped memory is asked for is the one that mapped it, and has to be released once more. */
+static void handles(void) {
+    static const struct { int kind, handles, at, id; Ptr win32, flags; } properties = { 1, 0, 1, 0, 0, 0 };
+    const size_t piece = 2 << 20;
+    Ptr made, found, at;
+    OK(cuMemCreate(&made, piece, &properties, 0));
+    OK(cuMemAddressReserve(&at, piece, 0, 0, 0));
+    OK(cuMemMap(at, piece, 0, made, 0));
+    OK(cuMemRetainAllocationHandle(&found, (void *)at));
+    CHECK(found == made);
+    OK(cuMemRelease(found));
+    OK(cuMemRelease(made));
+    CHECK(cuMemRelease(made) == INVALID_VALUE);
+    OK(cuMemUnmap(at, piece));
+    OK(cuMemAddressFree(at, piece));
+}
+
+/* Priorities and attributes of streams are kept, the former within their range. */
+static void hints(void) {
+    enum { WINDOW = 1, POLICY = 3, PRIORITY = 8 };
+    int least = 9, greatest = 9, priority = 9;
+    struct { Ptr word[8]; } window = {{ 0x1000, 64 }}, found;
+    H stream, other;
+    OK(cuCtxGetStreamPriorityRange(&least, &greatest));
+    CHECK(least == 0 && greatest < least);
+    OK(cuStreamCreateWithPriority(&stream, 1, greatest - 100));
+    OK(cuStreamCreateWithPriority(&other, 1, least));
+    OK(cuStreamGetPriority(stream, &priority));
+    OK(cuStreamGetAttribute(stream, PRIORITY, &found));
+    CHECK(priority == greatest && (int)found.word[0] == greatest);
+    OK(cuStreamGetAttribute(stream, POLICY, &found));
+    CHECK((int)found.word[0] == 1 /* CU_SYNC_POLICY_AUTO */);
+    OK(cuStreamSetAttribute(stream, WINDOW, &window));
+    OK(cuStreamCopyAttributes(other, stream));
+    OK(cuStreamGetAttribute(other, WINDOW, &found));
+    CHECK(!memcmp(&found, &window, sizeof found));
 }
 
 int main(int argc, char **argv) {
@@ -275,6 +325,8 @@ int main(int argc, char **argv) {
     }
     memory_operations();
     pools();
+    handles();
+    hints();
     copies_between_devices(first, second);
     limits();
     names();

@@ -56,12 +56,6 @@ absent! {
     cudaSubgridWorkerGridCreate cudaSubgridWorksetCreate
 }
 
-// Logs.
-#[rustfmt::skip]
-absent! {
-    cudaLogsCurrent cudaLogsDumpToFile cudaLogsDumpToMemory cudaLogsRegisterCallback cudaLogsUnregisterCallback
-}
-
 // Sparse arrays and planes.
 #[rustfmt::skip]
 absent! {

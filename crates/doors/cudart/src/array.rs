@@ -80,8 +80,20 @@ impl Copy3d {
         Copy3d { from, to, extent: [width, height, 1] }
     }
 
+    /// Refuses rows that are longer than the distance between them.
+    fn check_pitches(&self) -> Outcome {
+        let [width, height, depth] = self.extent;
+        let rows = height > 1 || depth > 1;
+        let overlaps = |side: &Side| side.kind != ARRAY && side.pitch < width;
+        if width > 0 && rows && (overlaps(&self.from) || overlaps(&self.to)) {
+            return Err(Code::INVALID_PITCH_VALUE);
+        }
+        Ok(())
+    }
+
     /// Submits the copy to the driver.
     pub fn submit(&self, stream: Stream) -> Outcome {
+        self.check_pitches()?;
         driver::cuMemcpy3DAsync_v2(Ptr::of(self), stream)
     }
 

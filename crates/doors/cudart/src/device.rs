@@ -97,7 +97,12 @@ api! {
     fn cudaDeviceReset() {
         register::reset()
     }
-    fn cudaDeviceEnablePeerAccess(device: i32, flags: u32) { driver::cuCtxEnablePeerAccess(peer(device)?, flags) }
+    fn cudaDeviceEnablePeerAccess(device: i32, flags: u32) {
+        driver::cuCtxEnablePeerAccess(peer(device)?, flags).map_err(|code| match code {
+            Code::PEER_ACCESS_UNSUPPORTED => Code::INVALID_DEVICE, // as it documents
+            other => other,
+        })
+    }
     fn cudaDeviceDisablePeerAccess(device: i32) { driver::cuCtxDisablePeerAccess(peer(device)?) }
     fn cudaCtxResetPersistingL2Cache() { Ok(()) }
     fn cudaProfilerStart() { Ok(()) }

@@ -231,6 +231,11 @@ driver! {
     cuSurfObjectGetResourceDesc(resource: Ptr, object: u64);
     cuSurfObjectCreate(object: Ptr, resource: Ptr);
     cuSurfObjectDestroy(object: u64);
+    cuLogsRegisterCallback(callback: Ptr, data: Ptr, handle: Ptr);
+    cuLogsUnregisterCallback(handle: usize);
+    cuLogsCurrent(iterator: Ptr, flags: u32);
+    cuLogsDumpToFile(iterator: Ptr, path: Ptr, flags: u32);
+    cuLogsDumpToMemory(iterator: Ptr, buffer: Ptr, size: Ptr, flags: u32);
     cuStreamCreateWithPriority(stream: Ptr, flags: u32, priority: i32);
     cuStreamDestroy_v2(stream: Stream);
     cuStreamSynchronize(stream: Stream);

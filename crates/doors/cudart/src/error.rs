@@ -35,6 +35,10 @@ impl Code {
     pub const UNKNOWN: Code = Code(999);
     /// `cudaErrorMissingConfiguration`
     pub const MISSING_CONFIGURATION: Code = Code(52);
+    /// `cudaErrorPeerAccessUnsupported`
+    pub const PEER_ACCESS_UNSUPPORTED: Code = Code(217);
+    /// `cudaErrorInvalidPitchValue`
+    pub const INVALID_PITCH_VALUE: Code = Code(12);
     /// `cudaErrorInvalidMemcpyDirection`
     pub const INVALID_MEMCPY_DIRECTION: Code = Code(21);
     /// `cudaErrorInvalidChannelDescriptor`

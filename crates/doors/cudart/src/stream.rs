@@ -62,6 +62,11 @@ same! {
     + ptsz cudaStreamGetCaptureInfo(
         stream: Stream, status: Ptr, id: Ptr, graph: Ptr, after: Ptr, edges: Ptr, count: Ptr
     ) = cuStreamGetCaptureInfo_v3;
+    cudaLogsRegisterCallback(callback: Ptr, data: Ptr, handle: Ptr) = cuLogsRegisterCallback;
+    cudaLogsUnregisterCallback(handle: usize) = cuLogsUnregisterCallback;
+    cudaLogsCurrent(iterator: Ptr, flags: u32) = cuLogsCurrent;
+    cudaLogsDumpToFile(iterator: Ptr, path: Ptr, flags: u32) = cuLogsDumpToFile;
+    cudaLogsDumpToMemory(iterator: Ptr, buffer: Ptr, size: Ptr, flags: u32) = cuLogsDumpToMemory;
     cudaLibraryLoadData(
         library: Ptr, image: Ptr, options: Ptr, values: Ptr, count: u32, library_options: Ptr, library_values: Ptr,
         library_count: u32

@@ -17,7 +17,8 @@ int cudaMalloc(void **, size_t), cudaFree(void *), cudaMallocManaged(void **, si
 int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int), cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);
 int cudaGetSymbolSize(size_t *, const void *), cudaGetSymbolAddress(void **, const void *), cudaMemset(void *, int, size_t), cudaDeviceSynchronize(void), cudaGetDeviceCount(int *);
 int cudaGetLastError(void), cudaPeekAtLastError(void), cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *);
-int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int), cudaGetDeviceProperties(void *, int), cudaDeviceReset(void);
+int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int), cudaGetDeviceProperties(void *, int), cudaDeviceReset(void), cudaDeviceEnablePeerAccess(int, unsigned);
+int cudaLogsDumpToMemory(unsigned *, char *, size_t *, unsigned);
 int cudaPointerGetAttributes(void *, const void *), cudaFuncGetAttributes(void *, const void *), cudaStreamCreate(void **);
 int cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void **), cudaGraphInstantiate(void **, void *, unsigned long long);
 int cudaMemsetAsync(void *, int, size_t, void *), cudaGraphLaunch(void *, void *), cudaRuntimeGetVersion(int *);
@@ -162,6 +163,8 @@ int main(void) {
     CHECK(cudaGetLastError() == 9);
     OK(cudaMemcpy2D(host, 8, managed, 16, 4, 10, DEFAULT));
     CHECK(host[0] == 35 && host[1] == 5 * 1 && host[18] == 35);
+    CHECK(cudaMemcpy2D(host, 8, managed, 16, 12, 10, DEFAULT) == 12 && cudaGetLastError() == 12); /* the width exceeds a pitch */
+    CHECK(cudaDeviceEnablePeerAccess(0, 0) == 101 && cudaGetLastError() == 101); /* no device is its own peer */
     struct { int type, device; void *on_device, *on_host; long reserved[8]; } attributes;
     OK(cudaPointerGetAttributes(&attributes, managed));
     CHECK(attributes.type == 3 && attributes.on_host == managed);
@@ -259,6 +262,12 @@ int main(void) {
     OK(cudaGetTextureObjectTextureDesc(&options_of, texture));
     CHECK(resource_of.type == 0 && resource_of.array == resource.array);
     CHECK(options_of.address[0] == 1 && options_of.normalized == 1 && options_of.read == 0);
+
+    /* What is printed is logged. */
+    char log[256] = "";
+    size_t log_bytes = sizeof log;
+    OK(cudaLogsDumpToMemory(0, log, &log_bytes, 0));
+    CHECK(log_bytes < sizeof log && strlen(log) == log_bytes);
 
     int mostly = -1;
     OK(cudaMemAdvise(managed, 64, 1, 1));

@@ -48,6 +48,16 @@ impl Texel {
     pub fn as_floats(&self) -> [f32; 4] {
         self.channels.map(f32::from_bits)
     }
+
+    /// The texel with linear colors, if it is one of floats in sRGB (IEC 61966-2-1). Alpha is linear in both.
+    pub fn to_linear(&self) -> Texel {
+        let [colors @ .., alpha] = self.as_floats();
+        let [r, g, b] = colors.map(|c| match f64::from(c) {
+            c if c <= 0.04045 => c / 12.92,
+            c => ((c + 0.055) / 1.055).powf(2.4),
+        });
+        Texel::floats([r as f32, g as f32, b as f32, alpha])
+    }
 }
 
 impl Format {
@@ -157,6 +167,18 @@ mod tests {
             let snorm = format(Scalar::Snorm, 8).decode(&bytes).as_floats()[0];
             assert_eq!(snorm, (f32::from(raw as i8) / 127.0).max(-1.0));
         }
+    }
+
+    #[test]
+    fn colors_in_srgb_become_linear() {
+        let linear = Texel::floats([0.0, 1.0, 0.5, 0.5]).to_linear().as_floats();
+        assert_eq!((linear[0], linear[1], linear[3]), (0.0, 1.0, 0.5));
+        // IEC 61966-2-1: ((0.5 + 0.055) / 1.055) ^ 2.4 = 0.214041140..., and C / 12.92 below 0.04045.
+        assert!((linear[2] - 0.214_041_14).abs() < 1e-7);
+        assert_eq!(
+            Texel::floats([0.04, 0.0, 0.0, 0.0]).to_linear().as_floats()[0],
+            (f64::from(0.04f32) / 12.92) as f32
+        );
     }
 
     #[test]

@@ -242,6 +242,8 @@ pub struct Texture {
     pub texels: Arc<Texels>,
     /// 8- and 16-bit integers are read as normalized values.
     pub normalized_read: bool,
+    /// Colors of 8-bit unsigned channels are read as sRGB and converted to linear values; alpha is linear anyway.
+    pub srgb: bool,
     /// Coordinates are normalized to [0, 1].
     pub normalized: bool,
     /// The sampler used where the instruction names none.

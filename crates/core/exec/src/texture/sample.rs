@@ -7,7 +7,7 @@
 //! is `reference <= texel` unless the sampler says otherwise; a point between levels rounds to the nearest; layer and
 //! face indices are clamped.
 
-use super::{Address, Filter, Format, Level, Sampler, Texel, Texels, Texture};
+use super::{Address, Filter, Format, Level, Sampler, Scalar, Texel, Texels, Texture};
 use crate::sem::fp;
 
 /// The geometry of an instruction.
@@ -91,6 +91,7 @@ struct View<'a> {
     texels: &'a Texels,
     format: Format,
     sampler: &'a Sampler,
+    srgb: bool,
     /// Dimensions, layer and sample.
     dims: usize,
     layer: u32,
@@ -104,7 +105,8 @@ impl View<'_> {
         let texel = match index {
             [Some(x), Some(y), Some(z)] => {
                 let slice = if self.dims == 3 { z } else { self.layer };
-                self.format.decode(&self.texels.load(self.texels.address(level, x, y, slice, self.sample)))
+                let texel = self.format.decode(&self.texels.load(self.texels.address(level, x, y, slice, self.sample)));
+                if self.srgb { texel.to_linear() } else { texel }
             }
             _ => {
                 let float = self.format.decode(&[0; 16]).float;
@@ -253,6 +255,7 @@ fn face([x, y, z]: [f32; 3]) -> (u32, [f64; 3]) {
 fn view<'a>(texture: &'a Texture, sampler: &'a Sampler, q: &Query) -> (View<'a>, [f64; 3], bool) {
     let texels = &*texture.texels;
     let format = if texture.normalized_read { texels.format.normalized() } else { texels.format };
+    let srgb = texture.srgb && format.scalar == Scalar::Unorm && format.bits == 8;
     let layers = texels.extent.layers.max(1);
     let coordinates = |v: u32| if q.integer { f64::from(v as i32) } else { f64::from(f32::from_bits(v)) };
     let (mut at, mut layer, mut dims) = (q.at.map(coordinates), q.layer.min(layers - 1), usize::from(q.geometry.dims));
@@ -263,7 +266,7 @@ fn view<'a>(texture: &'a Texture, sampler: &'a Sampler, q: &Query) -> (View<'a>,
     }
     let normalized = q.geometry.cube || texture.normalized && !sampler.force_unnormalized;
     let layer = if q.geometry.layered || q.geometry.cube { layer } else { 0 };
-    (View { texels, format, sampler, dims, layer, sample: q.sample, depth: q.depth }, at, normalized)
+    (View { texels, format, sampler, srgb, dims, layer, sample: q.sample, depth: q.depth }, at, normalized)
 }
 
 /// The level of detail, with the sampler's bias and clamps applied.

@@ -1,7 +1,7 @@
 //! Graphs (CUDA Driver API, "Graph Management"): work with its dependencies, built node by node or captured from
 //! streams, and run as a whole.
 
-mod capture;
+pub mod capture;
 mod conditional;
 mod device;
 mod dot;
