@@ -204,3 +204,57 @@ K cluster_relaxed_wrong(int* g, int n) {              // an arrival without rele
   g[256 + rank * 128 + t] = v;
   asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 }
+//@ grid=1 block=64
+K bulk_store_reuse_right(int* g, int n) {      // `.read`: the source may be written again
+  __shared__ __align__(128) int s[64]; int t = threadIdx.x;
+  for (int i = 0; i < 3; i++) {
+    s[t] = t + i;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (t == 0) {
+      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;" :: "l"(g + 64 * i), "r"(at(s)) : "memory");
+      asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;" ::: "memory");
+    }
+    __syncthreads();
+  }
+}
+//@ grid=1 block=64
+K bulk_store_reuse_wrong(int* g, int n) {      // one group may still read
+  __shared__ __align__(128) int s[64]; int t = threadIdx.x;
+  for (int i = 0; i < 3; i++) {
+    s[t] = t + i;                                                                                         //~ race
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (t == 0) {
+      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;" :: "l"(g + 64 * i), "r"(at(s)) : "memory");  //~ race
+      asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 1;" ::: "memory");
+    }
+    __syncthreads();
+  }
+}
+//@ grid=1 block=64
+K bulk_store_result_right(int* g, int n) {
+  __shared__ __align__(128) int s[64]; int t = threadIdx.x;
+  s[t] = t;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (t == 0) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;" :: "l"(g), "r"(at(s)) : "memory");
+    asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+  }
+  __syncthreads();
+  g[64 + t] = g[t];
+}
+//@ grid=1 block=64
+K bulk_store_result_wrong(int* g, int n) {     // `.read` says nothing of what is written
+  __shared__ __align__(128) int s[64]; int t = threadIdx.x;
+  s[t] = t;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (t == 0) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;" :: "l"(g), "r"(at(s)) : "memory");   //~ race
+    asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;" ::: "memory");
+  }
+  __syncthreads();
+  g[64 + t] = g[t];                                                                                       //~ race
+}

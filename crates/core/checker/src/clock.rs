@@ -21,6 +21,28 @@ pub enum Side {
     Program,
     /// Its asynchronous copies.
     Agent,
+    /// What these read: it is over when they are complete, or when a `.read` wait says so.
+    AgentReads,
+}
+
+/// Up to when a thread's own asynchronous copies are over.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Copies {
+    /// Those that are complete.
+    pub complete: Time,
+    /// Those that have read their sources, besides.
+    pub read: Time,
+}
+
+impl Copies {
+    /// Whether a side of its agent is over up to a time.
+    pub fn cover(self, side: Side, time: Time) -> bool {
+        match side {
+            Side::Program => true,
+            Side::Agent => self.complete >= time,
+            Side::AgentReads => self.complete.max(self.read) >= time,
+        }
+    }
 }
 
 /// Times of the threads of a warp.
@@ -75,6 +97,8 @@ struct Cta {
     floor: Time,
     warps: Vec<Lanes>,
     agents: Vec<Lanes>,
+    /// Where what agents have read is known to be over later than they are.
+    agent_reads: Vec<Lanes>,
 }
 
 fn lanes_of(list: &mut Vec<Lanes>, warp: u32) -> &mut Lanes {
@@ -95,6 +119,7 @@ impl Cta {
         self.floor = self.floor.max(other.floor);
         join_lists(&mut self.warps, &other.warps);
         join_lists(&mut self.agents, &other.agents);
+        join_lists(&mut self.agent_reads, &other.agent_reads);
     }
 }
 
@@ -125,9 +150,11 @@ impl Clock {
     /// The time up to which a thread was seen.
     pub fn get(&self, (cta, warp, lane): (u32, u32, u32), side: Side) -> Time {
         let Some(c) = self.find(cta) else { return 0 };
+        let of = |list: &[Lanes]| list.get(warp as usize).map_or(0, |w| w.get(lane));
         match side {
-            Side::Program => c.warps.get(warp as usize).map_or(0, |w| w.get(lane)).max(c.floor),
-            Side::Agent => c.agents.get(warp as usize).map_or(0, |w| w.get(lane)),
+            Side::Program => of(&c.warps).max(c.floor),
+            Side::Agent => of(&c.agents),
+            Side::AgentReads => of(&c.agents).max(of(&c.agent_reads)),
         }
     }
 
@@ -140,8 +167,21 @@ impl Clock {
     /// Raises the times of some threads to `time`.
     pub fn raise(&mut self, (cta, warp, mask): (u32, u32, u32), side: Side, time: Time) {
         let c = self.entry(cta);
-        let list = if side == Side::Program { &mut c.warps } else { &mut c.agents };
+        let list = match side {
+            Side::Program => &mut c.warps,
+            Side::Agent => &mut c.agents,
+            Side::AgentReads => &mut c.agent_reads,
+        };
         lanes_of(list, warp).raise(mask, time);
+    }
+
+    /// Raises the times of a thread's copies.
+    pub fn raise_copies(&mut self, (cta, warp, lane): (u32, u32, u32), copies: Copies) {
+        for (side, time) in [(Side::Agent, copies.complete), (Side::AgentReads, copies.read)] {
+            if time > 0 {
+                self.raise((cta, warp, 1 << lane), side, time);
+            }
+        }
     }
 
     /// Raises the times of all threads of a CTA to `time`.
@@ -174,11 +214,14 @@ mod tests {
         b.raise((0, 1, 0b10), Side::Program, 9);
         b.raise((3, 0, u32::MAX), Side::Program, 4);
         b.raise((0, 0, 1), Side::Agent, 7);
+        b.raise_copies((0, 0, 2), Copies { complete: 3, read: 8 });
         a.join(&b);
         let at = |c: &Clock, cta, warp, lane| c.get((cta, warp, lane), Side::Program);
         assert_eq!([at(&a, 0, 1, 0), at(&a, 0, 1, 1), at(&a, 0, 1, 2), at(&a, 3, 0, 31)], [5, 9, 0, 4]);
         assert_eq!((at(&a, 0, 0, 0), a.get((0, 0, 0), Side::Agent)), (0, 7));
         a.raise_all(0, 20);
+        assert_eq!([Side::Agent, Side::AgentReads].map(|side| a.get((0, 0, 2), side)), [3, 8]);
+        assert_eq!(a.get((0, 0, 0), Side::AgentReads), 7, "complete copies have read what they copy");
         assert_eq!((at(&a, 0, 7, 3), a.get((0, 0, 0), Side::Agent)), (20, 7));
         assert_eq!(at(&b, 0, 1, 0), 0, "the other one is as it was");
     }

@@ -43,7 +43,11 @@ impl Checker {
             let Some(target) = state.windows.get(base).copied().filter(|_| mask != 0) else { continue };
             left &= !mask;
             let lane = mask.trailing_zeros();
-            let side = if e.order.asynchronous { Side::Agent } else { Side::Program };
+            let side = match e.order.asynchronous {
+                true if e.access.writes() => Side::Agent,
+                true => Side::AgentReads,
+                false => Side::Program,
+            };
             let phase = state.ctas.get(own).map_or(0, |cta| cta.threads.phase(e.actor.warp, lane));
             let (warp, time, address) = (e.actor.warp, state.threads.now, e.addresses[lane as usize]);
             let remote = Remote { site, cta: own, warp, lanes: mask, address, time, side, phase };

@@ -399,8 +399,16 @@ fn spread(mask: u32, shift: u8) -> u128 {
 }
 
 /// A lane that did not see an earlier access by one of its lanes: the two, if there are any.
-fn unordered(cta: &CtaThreads, earlier: &Record, (warp, lanes, warps): (u32, u32, u32)) -> Option<(u32, Crew)> {
-    let side = if earlier.is_agent() { Side::Agent } else { Side::Program };
+fn unordered(
+    cta: &CtaThreads,
+    (earlier, wrote): (&Record, bool),
+    (warp, lanes, warps): (u32, u32, u32),
+) -> Option<(u32, Crew)> {
+    let side = match earlier.is_agent() {
+        true if wrote => Side::Agent,
+        true => Side::AgentReads,
+        false => Side::Program,
+    };
     earlier.crews(warps).find_map(|crew| {
         let found = cta.unseen(Who { warp, lanes }, (crew.cta, crew.warp, crew.lanes), side, earlier.time);
         found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
@@ -422,7 +430,7 @@ fn access_word(
     // Most earlier accesses lie before a barrier, which one comparison shows.
     let find = |r: &Record| match row.has_seen(*r, group) {
         true => None,
-        false => unordered(cta, r, (row.warp, group, row.warps)),
+        false => unordered(cta, (r, kinds[r.site() as usize].writes), (row.warp, group, row.warps)),
     };
     let crowded = list.len() > 8 && list.len().is_power_of_two();
     let (mut joined, mut kept) = (false, 0);

@@ -19,7 +19,7 @@
 mod sync;
 
 use crate::{
-    clock::{Clock, Side, Time},
+    clock::{Clock, Copies, Side, Time},
     hash::Map,
 };
 use margay_exec::{LANES, Scope};
@@ -46,7 +46,7 @@ struct Release {
 #[derive(Clone)]
 struct Fence {
     clock: Arc<Clock>,
-    agent: Time,
+    copies: Copies,
     time: Time,
 }
 
@@ -54,8 +54,8 @@ struct Fence {
 #[derive(Clone, Default)]
 struct Thread {
     clock: Arc<Clock>,
-    /// Time up to which its own asynchronous copies are complete.
-    agent: Time,
+    /// Up to when its own asynchronous copies are over.
+    copies: Copies,
     /// The last releasing fence by scope: `.cta`, `.cluster`, `.gpu` or wider.
     fences: [Option<Fence>; 3],
     /// Whose reads are over, because of flags that were read: see [`Threads::hint`].
@@ -72,9 +72,9 @@ struct Thread {
 impl Thread {
     /// Whether it has nothing but a clock, and what it knows of reads.
     fn is_plain(&self) -> bool {
-        let Thread { clock: _, reads: _, agent, fences, pending, groups, phase, passed } = self;
+        let Thread { clock: _, reads: _, copies, fences, pending, groups, phase, passed } = self;
         let nothing = pending.is_empty() && groups.iter().all(VecDeque::is_empty) && fences.iter().all(Option::is_none);
-        nothing && (*agent, *phase, *passed) == (0, 0, 0)
+        nothing && (*copies, *phase, *passed) == (Copies::default(), 0, 0)
     }
 }
 
@@ -282,7 +282,7 @@ impl CtaThreads {
                 _ => lanes(others).filter(|o| t.clock.get((cta, warp, *o), side) < time).fold(0, |m, o| m | 1 << o),
             };
             known = Some((&t.clock, missing));
-            let same = (cta, warp) == (self.index, now.warp) && (side == Side::Program || t.agent >= time);
+            let same = (cta, warp) == (self.index, now.warp) && t.copies.cover(side, time);
             let missing = if same { missing & !(1 << lane) } else { missing };
             if missing != 0 {
                 return Some((lane, missing.trailing_zeros()));
@@ -352,9 +352,7 @@ impl CtaThreads {
                 to.join(&t.clock);
                 last = Some(&t.clock);
             }
-            if t.agent > 0 {
-                to.raise((self.index, who.warp, 1 << lane), Side::Agent, t.agent);
-            }
+            to.raise_copies((self.index, who.warp, lane), t.copies);
         }
     }
 
@@ -373,7 +371,7 @@ impl CtaThreads {
                 }
                 if fence.time > 0 {
                     clock.raise((self.index, who.warp, 1 << lane), Side::Program, fence.time);
-                    clock.raise((self.index, who.warp, 1 << lane), Side::Agent, fence.agent);
+                    clock.raise_copies((self.index, who.warp, lane), fence.copies);
                 }
             }
         }

@@ -314,6 +314,8 @@ pub enum SyncKind {
         bulk: bool,
         /// Number of groups that may be pending; `None` for `wait_all`, which also waits for copies outside groups.
         pending: Option<u32>,
+        /// `.read`: only until the copies have read their sources.
+        read: bool,
     },
     /// Threads exit.
     Exit,

@@ -4,7 +4,7 @@ use super::{
     CLASSES, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Release, Thread, Threads, Who, class,
     join_shared, lanes,
 };
-use crate::clock::{Clock, Side, Time};
+use crate::clock::{Clock, Copies, Side, Time};
 use margay_exec::{ObjectStep, Ordering, Scope, Semantics, SyncKind};
 use std::sync::Arc;
 
@@ -69,12 +69,12 @@ impl Threads {
         let mut make = |fence: &Fence, scope: Scope| {
             let mut clock = (*fence.clock).clone();
             clock.raise((cta.index, warp, 1 << lane), Side::Program, fence.time);
-            clock.raise((cta.index, warp, 1 << lane), Side::Agent, fence.agent);
+            clock.raise_copies((cta.index, warp, lane), fence.copies);
             made.push(Release { cta: cta.index, cluster: cta.cluster, scope, clock: Arc::new(clock) });
         };
         if strong && order.semantics.releases() {
             published = true;
-            make(&Fence { clock: t.clock.clone(), agent: t.agent, time: self.now }, order.scope);
+            make(&Fence { clock: t.clock.clone(), copies: t.copies, time: self.now }, order.scope);
         }
         if strong {
             let mut last: Option<&Fence> = None;
@@ -136,7 +136,7 @@ impl Threads {
                 t.pending = kept;
             }
             if semantics.releases() {
-                let fence = Fence { clock: t.clock.clone(), agent: t.agent, time: now };
+                let fence = Fence { clock: t.clock.clone(), copies: t.copies, time: now };
                 t.fences[..=class(scope)].fill(Some(fence));
             }
         }
@@ -221,18 +221,23 @@ impl Threads {
                 let now = self.now;
                 lanes(who.lanes).for_each(|lane| cta.thread(who.warp, lane).groups[usize::from(bulk)].push_back(now));
             }
-            SyncKind::Wait { bulk, pending } => {
+            SyncKind::Wait { bulk, pending, read } => {
                 for lane in lanes(who.lanes) {
                     let now = self.now;
                     let t = cta.thread(who.warp, lane);
                     let groups = &mut t.groups[usize::from(bulk)];
                     let Some(pending) = pending else {
                         groups.clear();
-                        t.agent = now;
+                        t.copies.complete = now;
                         continue;
                     };
+                    if read {
+                        let over = groups.len().checked_sub(pending as usize + 1).map_or(0, |last| groups[last]);
+                        t.copies.read = t.copies.read.max(over);
+                        continue;
+                    }
                     while groups.len() > pending as usize {
-                        t.agent = t.agent.max(groups.pop_front().unwrap_or(0));
+                        t.copies.complete = t.copies.complete.max(groups.pop_front().unwrap_or(0));
                     }
                 }
             }
@@ -306,7 +311,7 @@ impl Threads {
             cta.published.fill(self.now);
         }
         let clock = Arc::new(clock);
-        let fence = |clock: Clock| Fence { clock: Arc::new(clock), agent: 0, time: 0 };
+        let fence = |clock: Clock| Fence { clock: Arc::new(clock), copies: Copies::default(), time: 0 };
         let fences = fences.map(|clock| clock.map(fence));
         for (warp, mask) in waited.iter().enumerate().filter(|(_, mask)| **mask != 0) {
             cta.give(Who { warp: warp as u32, lanes: *mask }, &clock, reads.as_ref());

@@ -325,8 +325,8 @@ pub fn group(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let bulk = v.has(Mod::Bulk);
         let kind = match () {
             _ if v.has(Mod::CommitGroup) => SyncKind::Commit { bulk },
-            _ if v.has(Mod::WaitAll) => SyncKind::Wait { bulk, pending: None },
-            _ => SyncKind::Wait { bulk, pending: Some(op.x) },
+            _ if v.has(Mod::WaitAll) => SyncKind::Wait { bulk, pending: None, read: false },
+            _ => SyncKind::Wait { bulk, pending: Some(op.x), read: v.has(Mod::Read) },
         };
         notify(ctx, ctx.active, kind);
     }
