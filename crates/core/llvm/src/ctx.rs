@@ -77,8 +77,6 @@ pub struct WarpCtx {
     pub waits: Cell<u32>,
     /// The site at which the warp last polled memory, plus one; 0 if it has not.
     pub polls: Cell<u32>,
-    /// The lanes that polled at `polls`.
-    pub polled: Cell<u32>,
     /// Nonzero if the warp has stored since it was resumed, or changed memory by an atomic operation; only code whose loops may wait for
     /// others keeps it.
     pub changed: Cell<u32>,
@@ -90,6 +88,8 @@ pub struct WarpCtx {
     pub gathered: Cell<u32>,
     /// Stack pointer at the last suspension: the stack below it holds no state while the fiber is parked.
     pub parked: Cell<u64>,
+    /// By lane: the site at which it has polled memory last, plus one; 0 if it has not.
+    pub polled: [Cell<u32>; 32],
 }
 
 /// Offsets of the fields that generated code accesses.

@@ -110,7 +110,8 @@ pub(crate) struct Schedule<'a> {
     /// Limit of warp instructions of all CTAs together, exact to a slice per live unit.
     pub instructions: Option<u64>,
     /// How long all units may only poll before that is a deadlock; twenty times as long if their state still changes (a
-    /// counter, a clock).
+    /// counter, a clock), unless `instructions` ends them: a limit ends what changes, and deadlocks what does not, whichever engine
+    /// polls how fast.
     pub stall: Duration,
     /// Cancels the launch.
     pub cancel: Option<&'a Cancel>,
@@ -162,28 +163,43 @@ const POLLS: u64 = 2;
 /// For how long a worker has seen no progress.
 struct Idle {
     epoch: u64,
+    /// Every unit repeats its state, as far as one has looked since the second instant.
     certain: bool,
+    /// Slices since then.
     slices: usize,
-    since: Instant,
+    /// When it began, and when the units were looked at anew.
+    since: (Instant, Instant),
 }
+
+/// Slices of each unit in which it cannot know yet whether its state repeats.
+const FIRST_SLICES: usize = 8;
+/// Slices of each unit after which one judges.
+const LOOK_SLICES: usize = 64;
 
 impl Default for Idle {
     fn default() -> Idle {
-        Idle { epoch: 0, certain: true, slices: 0, since: Instant::now() }
+        let now = Instant::now();
+        Idle { epoch: 0, certain: true, slices: 0, since: (now, now) }
     }
 }
 
 impl Idle {
-    /// A unit has only polled; returns whether that is true of all units of the worker, for too long.
-    fn waited(&mut self, epoch: u64, certain: bool, units: usize, stall: Duration) -> bool {
+    /// A unit has only polled; returns whether that is true of all units of the worker, for too long. If the launch has a limit of
+    /// instructions, units whose state changes wait for that.
+    fn waited(&mut self, epoch: u64, certain: bool, units: usize, (stall, limited): (Duration, bool)) -> bool {
         if epoch != self.epoch {
             *self = Idle { epoch, ..Idle::default() };
         }
         self.slices += 1;
-        // In its first slices, a unit cannot know yet whether its state repeats.
-        self.certain = if self.slices <= 8 * units { true } else { self.certain && certain };
-        let limit = if self.certain { stall } else { stall * 20 };
-        self.slices > 64 * units && self.since.elapsed() > limit
+        if self.slices > LOOK_SLICES * units && !self.certain {
+            // They may repeat their state by now.
+            let since = (self.since.0, Instant::now());
+            *self = Idle { epoch, slices: FIRST_SLICES * units, since, ..Idle::default() };
+        }
+        self.certain &= certain || self.slices <= FIRST_SLICES * units;
+        let (all, last) = (self.since.0.elapsed(), self.since.1.elapsed());
+        let repeats = self.certain && self.slices > LOOK_SLICES * units && last > stall;
+        repeats || !limited && self.slices > FIRST_SLICES * units && all > stall * 20
     }
 }
 
@@ -356,15 +372,14 @@ impl<'a> Shared<'a> {
                 Ok(step) => {
                     match step {
                         Step::Waiting(certain) => {
-                            // A polling unit has executed next to nothing.
-                            fuel /= 64;
                             let all_started = self.left() == 0;
-                            let (epoch, stall) = (self.epoch.load(Relaxed), self.schedule.stall);
+                            let epoch = self.epoch.load(Relaxed);
+                            let patience = (self.schedule.stall, self.schedule.instructions.is_some());
                             let idle = idle.get_or_insert_with(Idle::default);
-                            if idle.waited(epoch, certain, live.len() + 1, stall)
-                                && all_started
-                                && self.all_wait(worker, epoch)
-                            {
+                            let too_long = idle.waited(epoch, certain, live.len() + 1, patience);
+                            // A polling unit has executed next to nothing, and nothing that counts if its state repeats.
+                            fuel = if idle.certain { 0 } else { fuel / 64 };
+                            if too_long && all_started && self.all_wait(worker, epoch) {
                                 return self.end(Ended::Stopped(unit.cta.stuck()));
                             }
                         }

@@ -260,20 +260,39 @@ impl<'a> SimdCta<'a> {
     /// All groups of lanes that wait at barriers, in warp operations or by polling memory.
     pub fn waiters(&self) -> Vec<Waiter> {
         let mut waiters = self.host.barriers.borrow().waiters();
-        let polls = |(warp, s): (usize, &Fiber<'_>)| {
-            let site = (s.polls as usize).checked_sub(1).filter(|_| !s.waits)?;
-            let what = match self.host.code.compiled.sites[site].kind {
-                SiteKind::Effect { .. } => "wait for free columns of tensor memory",
-                _ => "poll memory",
-            };
-            Some((warp, s.polled & self.contexts[warp].alive.get(), site, what.to_owned()))
-        };
-        waiters.extend(self.fibers().filter_map(polls));
         for warp in 0..self.contexts.len() {
             let lanes = self.host.waiters(warp as u32).into_iter();
             waiters.extend(lanes.map(|(lanes, site, what)| (warp, lanes, site, what)));
         }
+        for warp in 0..self.warps.len() {
+            let waiting = waiters.iter().filter(|w| w.0 == warp).fold(0, |all, w| all | w.1);
+            let pollers = self.pollers(warp, self.contexts[warp].alive.get() & !waiting);
+            waiters.extend(pollers);
+        }
         waiters
+    }
+
+    /// The groups of some lanes of a warp that poll, each at the site where it has done so last.
+    fn pollers(&self, warp: usize, lanes: u32) -> Vec<Waiter> {
+        let mut groups: Vec<Waiter> = Vec::new();
+        for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
+            let fiber = self.warps[warp].fibers[self.fiber_of(warp, lane)].as_ref().filter(|f| !f.waits);
+            let polled = self.contexts[warp].polled[lane as usize].get() as usize;
+            let Some(site) = fiber.and_then(|_| polled.checked_sub(1)) else { continue };
+            match groups.iter_mut().find(|g| g.2 == site) {
+                Some(group) => group.1 |= 1 << lane,
+                None => groups.push((warp, 1 << lane, site, self.polling_at(site).to_owned())),
+            }
+        }
+        groups
+    }
+
+    /// What lanes do that poll at a site.
+    fn polling_at(&self, site: usize) -> &'static str {
+        match self.host.code.compiled.sites[site].kind {
+            SiteKind::Effect { .. } => "wait for free columns of tensor memory",
+            _ => "poll memory",
+        }
     }
 
     /// The lanes that wait for the rest of a warp at one instruction, those of them with the lowest lane.

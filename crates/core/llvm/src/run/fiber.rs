@@ -55,9 +55,8 @@ pub struct Fiber<'a> {
     pub parked: u64,
     /// Turns since it polled memory.
     pub quiet: u32,
-    /// The site where it did last, or 0, and its lanes.
+    /// The site where it did last, or 0.
     pub polls: u32,
-    pub polled: u32,
     /// Lanes that wait for the rest of their warp: where the lowest of them is, or 0, and those there.
     pub held: u32,
     pub held_lanes: u32,
@@ -67,7 +66,6 @@ pub struct Fiber<'a> {
 
 impl<'a> Fiber<'a> {
     fn new(fiber: Coroutine<'a>, stack_end: u64) -> Fiber<'a> {
-        let (polls, polled) = (0, 0);
         Fiber {
             fiber,
             caller: None,
@@ -76,8 +74,7 @@ impl<'a> Fiber<'a> {
             seen: 0,
             parked: 0,
             quiet: 0,
-            polls,
-            polled,
+            polls: 0,
             held: 0,
             held_lanes: 0,
             yielder: 0,
@@ -105,7 +102,6 @@ impl<'a> Fiber<'a> {
         ctx.waits.set(0);
         ctx.parked.set(self.parked);
         ctx.polls.set(0);
-        ctx.polled.set(0);
         ctx.changed.set(0);
         ctx.held.set(0);
         ctx.held_lanes.set(0);
@@ -118,7 +114,7 @@ impl<'a> Fiber<'a> {
         (self.held, self.held_lanes) = (ctx.held.get(), ctx.held_lanes.get());
         self.quiet = self.quiet.saturating_add(1);
         if ctx.polls.get() != 0 {
-            (self.quiet, self.polls, self.polled) = (0, ctx.polls.get(), ctx.polled.get());
+            (self.quiet, self.polls) = (0, ctx.polls.get());
         }
     }
 }

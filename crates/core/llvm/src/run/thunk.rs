@@ -106,7 +106,8 @@ extern "C" fn effect(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: 
         while !host.effect(ctx, site as usize, (live, mask), input, output)? {
             // Retries happen on fibers only.
             ctx.polls.set(site + 1);
-            ctx.polled.set(mask);
+            let polling = ctx.polled.iter().enumerate().filter(|(lane, _)| mask >> lane & 1 == 1);
+            polling.for_each(|(_, polled)| polled.set(site + 1));
             // SAFETY: called by generated code on a fiber; this frame owns nothing that must be dropped.
             unsafe { enter::suspend(ctx) };
             if host.is_stopped() {

@@ -172,12 +172,12 @@ impl Windows {
             reduced: Cell::new(0),
             waits: Cell::new(0),
             polls: Cell::new(0),
-            polled: Cell::new(0),
             changed: Cell::new(0),
             held: Cell::new(0),
             held_lanes: Cell::new(0),
             gathered: Cell::new(0),
             parked: Cell::new(0),
+            polled: [const { Cell::new(0) }; 32],
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Attack, Class, Shape,
-    end::{End, difference},
+    end::{End, difference, never_ends},
     worker::{self, Job},
 };
 use std::{
@@ -159,6 +159,7 @@ impl Watch {
         let mut other = self.end(attack, &text, self.second, FUEL);
         match (&reference, &other) {
             (End::Exhausted(_), End::Exhausted(_)) => {}
+            (a, b) if never_ends(a, b) => {}
             (End::Exhausted(_), _) => reference = self.end(attack, &text, "reference", MORE_FUEL),
             (_, End::Exhausted(_)) => other = self.end(attack, &text, self.second, MORE_FUEL),
             _ => {}

@@ -459,7 +459,8 @@ impl Emitter<'_> {
 
     /// Emits one instruction, by the effect of its row.
     pub fn instruction(&mut self, inst: &Inst) -> Result<()> {
-        if self.spins && (observes_others(self.func, inst) || self.func.variant(inst).op == Opcode::Atom) {
+        let atomic = matches!(self.func.variant(inst).op, Opcode::Atom | Opcode::Red);
+        if self.spins && (observes_others(self.func, inst) || atomic) {
             let lanes = self.active_bits();
             self.note_poll(&lanes);
         }

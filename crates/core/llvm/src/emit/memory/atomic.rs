@@ -79,12 +79,16 @@ impl Emitter<'_> {
             _ => None,
         };
         let locked = inst.space != Some(MemSpace::Shared);
-        let code = Code { rmw, name, elem, integer, locked, flush, result: dst.is_some() };
+        // Sums change memory if the operand is not neutral; of other operations, the old values tell.
+        let neutral = rmw.op.neutral(ty).filter(|_| matches!(rmw.op, AtomicOp::Add | AtomicOp::Xor));
+        let result = dst.is_some() || self.spins && neutral.is_none();
+        let code = Code { rmw, name, elem, integer, locked, flush, result };
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let count = if name == "cas" { 2 } else { 1 };
         let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
-        if self.spins && !code.result {
-            self.note_change(None);
+        if let Some(neutral) = neutral.filter(|_| self.spins && !code.result) {
+            let changes = self.w.cmp("icmp ne", &operands[0], &constant(operands[0].ty, neutral.into()));
+            self.note_change_of(&changes, mask);
         }
         self.access(inst, &srcs[0], (ty.bytes(), true), mask, |e, address| {
             e.observe_access((inst, AccessKind::Atomic), address, ty.bytes(), &[], mask);
@@ -113,14 +117,8 @@ impl Emitter<'_> {
             }
             let old = e.each(code, address, &operands, mask);
             if let Some(old) = old.as_ref().filter(|_| e.spins) {
-                let mut changes = e.changes(rmw, flush == Flush::Always, old, &operands);
-                if let Some(mask) = mask {
-                    let (wide, mask) = (e.w.splat(&changes), e.w.splat(mask));
-                    changes = e.w.op("and", &wide, &mask);
-                }
-                let lanes = e.active_among(&changes);
-                let some = e.w.cmp("icmp ne", &lanes, &int(Elem::I32, 0));
-                e.note_change(Some(&some));
+                let changes = e.changes(rmw, flush == Flush::Always, old, &operands);
+                e.note_change_of(&changes, mask);
             }
             if let (Some(r), Some(old)) = (dst, old) {
                 let slot = e.slots[r.0 as usize].elem;
@@ -129,6 +127,18 @@ impl Emitter<'_> {
             }
             Ok(())
         })
+    }
+
+    /// Notes a change of memory if the condition holds for an active lane of the mask.
+    fn note_change_of(&mut self, condition: &Val, mask: Option<&Val>) {
+        let mut changes = condition.clone();
+        if let Some(mask) = mask {
+            let (wide, mask) = (self.w.splat(&changes), self.w.splat(mask));
+            changes = self.w.op("and", &wide, &mask);
+        }
+        let lanes = self.active_among(&changes);
+        let some = self.w.cmp("icmp ne", &lanes, &int(Elem::I32, 0));
+        self.note_change(Some(&some));
     }
 
     /// The type of an integer addition whose old value is unused, of 32 or 64 bits.

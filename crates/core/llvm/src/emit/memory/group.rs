@@ -1,11 +1,12 @@
 //! Accesses that share a check: those of one block that add different constants to one register.
 //!
 //! Before the first of them, the range of all is compared with the window; only if that fails is each one checked, in
-//! program order, and all before the first is performed. So if two accesses of a block with different registers fault,
-//! it may be the second of them that is reported.
+//! program order, and all before the first is performed. So if two loads, stores or atomics of a block with different registers
+//! fault, it may be the second of them that is reported. Whatever else may fault ends the groups.
 
+use margay_exec::matrix;
 use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, VReg, pass::liveness::inst_writes};
-use margay_isa::{Effect, Opcode};
+use margay_isa::{Effect, Mod, Opcode, Variant};
 use std::collections::HashMap;
 
 /// Largest distance in bytes between accesses of a group outside shared memory, where one allocation must hold all.
@@ -54,8 +55,13 @@ pub(in crate::emit) fn find(func: &Func) -> HashMap<u32, Grouped> {
                 }
                 group.push(member);
             }
-            let ends = matches!(variant.op.row().effect, Effect::Call | Effect::Control)
-                || matches!(variant.op, Opcode::Bar | Opcode::Barrier);
+            let ends = match variant.op.row().effect {
+                Effect::Call | Effect::Control => true,
+                // What may fault in ways of its own does so first: textures, bulk copies, matrices.
+                Effect::Memory => !accesses_plainly(variant),
+                Effect::Warp => matches!(variant.op, Opcode::Bar | Opcode::Barrier) || matrix::transfers(variant),
+                Effect::Pure | Effect::Machine => false,
+            };
             if ends {
                 open.drain().for_each(|(_, group)| close(group, &mut found));
             }
@@ -69,6 +75,16 @@ pub(in crate::emit) fn find(func: &Func) -> HashMap<u32, Grouped> {
         open.drain().for_each(|(_, group)| close(group, &mut found));
     }
     found
+}
+
+/// Whether an instruction accesses memory at one address per lane, or accesses none.
+fn accesses_plainly(variant: &Variant) -> bool {
+    use Opcode::{Atom, Cp, Fence, Ld, Ldu, Membar, Prefetch, Prefetchu, Red, St};
+    match variant.op {
+        Ld | Ldu | St | Atom | Red | Fence | Membar | Prefetch | Prefetchu => !variant.has(Mod::Async),
+        Cp => !variant.has(Mod::Bulk),
+        _ => false,
+    }
 }
 
 /// Register and offset of an unguarded load or store.

@@ -6,7 +6,7 @@ use crate::emit::{
     function::reach::polls,
     function::{Emitter, Result},
     site::SiteKind,
-    text::{Elem, Ty, Val, int},
+    text::{Elem, Ty, Val, constant, int},
 };
 use margay_exec::single_step;
 use margay_ir::{FormalHome, Inst, Operand, VReg, pass::Shape};
@@ -116,10 +116,13 @@ impl Emitter<'_> {
     /// Records that lanes poll memory, for deadlock reports.
     pub fn note_poll(&mut self, lanes: &Val) {
         let site = self.site(SiteKind::Poll) as i128 + 1;
-        for (v, at) in [(&int(Elem::I32, site), at::POLLS), (lanes, at::POLLED)] {
-            let p = self.ctx_pointer(at);
-            self.w.store(v, &p, 4);
-        }
+        let p = self.ctx_pointer(at::POLLS);
+        self.w.store(&int(Elem::I32, site), &p, 4);
+        let p = self.ctx_pointer(at::POLLED);
+        let (ty, lanes) = (Ty::lanes(Elem::I32), self.unpack_bits(lanes));
+        let before = self.w.load(ty, &p, 4);
+        let now = self.w.select(&lanes, &constant(ty, site), &before);
+        self.w.store(&now, &p, 4);
     }
 
     /// Records that a warp whose loops may wait for others has changed memory, where a condition holds if there is one: then it does not
