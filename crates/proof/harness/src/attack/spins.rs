@@ -32,6 +32,28 @@ fn signal(r: &mut Random, flag: &str, space: &str) -> String {
     }
 }
 
+/// An atomic operation whose result nobody reads, and that leaves memory as it is, changes it once, or every time.
+fn unread(r: &mut Random, flag: &str, space: &str) -> String {
+    let (op, operand) = r.pick(&[
+        ("add.u32", "0"),
+        ("add.u32", "1"),
+        ("or.b32", "1"),
+        ("and.b32", "-1"),
+        ("xor.b32", "0"),
+        ("max.s32", "0x80000000"),
+        ("min.u32", "-1"),
+        ("exch.b32", "7"),
+        ("inc.u32", "0"),
+        ("dec.u32", "0"),
+        ("add.f32", "0f00000000"),
+    ]);
+    let result = if op.ends_with("f32") { "%f1" } else { "%r4" };
+    match op.starts_with("exch") || r.chance(50) {
+        true => format!("atom.{space}.{op} {result}, [{flag}], {operand};"),
+        false => format!("red.{space}.{op} [{flag}], {operand};"),
+    }
+}
+
 /// A loop that carries a register, accesses hardly any memory and is never left: counters that miss their bound or wrap around, walks
 /// that never come to a value, tests that nothing changes.
 fn endless(r: &mut Random) -> String {
@@ -111,7 +133,15 @@ pub fn make(r: &mut Random, b: &mut Payload) {
     };
     b.all(ready);
     let polls = poll(r, &flag, space);
-    match r.below(7) {
+    match r.below(8) {
+        // Nothing that the loop finds ends it.
+        7 => {
+            let acts = unread(r, &flag, space);
+            let counts = r.pick(&["", "", "add.u32 %r4, %r4, 1;", "xor.b32 %r4, %r4, 1;"]);
+            b.body(format!(
+                "mov.u32 %r3, %tid.z; AGAIN: {acts} {counts} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"
+            ));
+        }
         // The flag is never written.
         0 | 1 => b.body(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;")),
         // Lanes of a warp wait for one of them.
