@@ -19,6 +19,7 @@ _OWN = {
     "aten::_pin_memory",
     "aten::_efficientzerotensor",
     "aten::_copy_from_and_resize",
+    "aten::_fused_sdp_choice",
     "inductor_prims::inductor_reserve_rng_state",
 }
 _OWN_PREFIXES = ("aten::set_.", "aten::set_", "symm_mem::", "fsdp::", "_native::")
@@ -30,6 +31,10 @@ _COMPOSED = (
     "aten::convolution_backward",
     "aten::convolution_overrideable",
     "aten::convolution_backward_overrideable",
+    # Composed of a product and a power, except for integer exponents, for which it calls torch's own CUDA code.
+    "aten::ldexp.Tensor",
+    "aten::ldexp.out",
+    "aten::ldexp_",
 )
 
 

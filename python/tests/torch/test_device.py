@@ -324,6 +324,16 @@ def test_the_summary_counts_kernels():
     assert account.kernels()["add_kernel"][1] > 0 and "add_kernel" in summary()
 
 
+def test_composed_operators_with_code_of_their_own():
+    exponents = torch.tensor([-3, 0, 5])
+    values = torch.tensor([1.5, -2.0, 0.75])
+    on_cuda = values.cuda().requires_grad_()
+    result = torch.ldexp(on_cuda, exponents.cuda())
+    result.sum().backward()
+    assert result.tolist() == [1.5 / 8, -2.0, 24.0]
+    assert on_cuda.grad.tolist() == [0.125, 1.0, 32.0]
+
+
 def test_the_summary_counts_operators():
     from margay.torch import account, summary
 

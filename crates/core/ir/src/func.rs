@@ -159,6 +159,8 @@ pub struct Func {
     pub maxntid: Option<[u32; 3]>,
     /// `.reqnctapercluster`
     pub reqnctapercluster: Option<[u32; 3]>,
+    /// `.maxnreg`
+    pub maxnreg: Option<u32>,
 }
 
 /// A source file, for messages.

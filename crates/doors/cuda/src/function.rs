@@ -11,6 +11,7 @@ use crate::{
     old_launch::Setting,
     raw::{In, Out, SizeCallback, forever},
 };
+use margay_ir::pass::{Cfg, Liveness};
 use margay_isa::Space;
 use margay_runtime::{Kernel, StopReport};
 use std::sync::{
@@ -32,12 +33,29 @@ fn multiprocessor() -> (i32, i32, i32) {
     (limits.threads as i32, limits.ctas as i32, limits.shared as i32)
 }
 
+/// Registers per thread that a compiler needs that never spills: for the values that live at once in the kernel or a function that it
+/// reaches, and for the addresses of code and stack. Limits that the program sets count, and what a multiprocessor has for a full CTA.
+fn registers(kernel: &Kernel, limit: Option<u32>) -> u32 {
+    const RESERVED: u32 = 4;
+    const MOST: u32 = 255;
+    const OF_MULTIPROCESSOR: u32 = 1 << 16;
+    let image = kernel.image();
+    let entry = image.ir.func(kernel.func());
+    let pressure = |func| Liveness::new(func, &Cfg::new(func, |_, _| false)).pressure(func);
+    let needed = RESERVED + image.ir.funcs.iter().map(|func| pressure(func)).max().unwrap_or(0);
+    let threads = entry.reqntid.or(entry.maxntid).map_or(1, |n| n.iter().product::<u32>());
+    let limits = [entry.maxnreg, limit, Some(MOST), Some(OF_MULTIPROCESSOR / threads.max(1))];
+    limits.into_iter().flatten().fold(needed, u32::min)
+}
+
 /// A function.
 pub struct Function {
     /// Its module.
     pub module: Arc<Module>,
     name: String,
     kernel: OnceLock<Result<Kernel, Code>>,
+    /// Registers per thread.
+    registers: OnceLock<u32>,
     address_of_name: OnceLock<usize>,
     /// Maximum dynamic shared memory of a launch in bytes; negative if not set.
     dynamic_shared: AtomicI32,
@@ -57,6 +75,7 @@ impl Function {
             kernel: OnceLock::new(),
             address_of_name: OnceLock::new(),
             dynamic_shared: AtomicI32::new(-1),
+            registers: OnceLock::new(),
             carveout: AtomicI32::new(-1),
             non_portable_clusters: AtomicI32::new(0),
             told: Once::new(),
@@ -115,7 +134,7 @@ impl Function {
             1 => self.static_shared()?,
             2 => constants.sum::<u64>() as i32,
             3 => frame as i32,
-            4 => 32,                   // registers: programs divide by it
+            4 => *self.registers.get_or_init(|| registers(kernel, self.module.max_registers)) as i32,
             5 => self.module.target(), // programs choose among their variants by what the PTX was compiled for
             6 => device,
             7 => 0,

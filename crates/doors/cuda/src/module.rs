@@ -21,6 +21,8 @@ use std::{
 pub struct Module {
     /// Handle of its context.
     pub context: Handle<Context>,
+    /// The most registers that a thread may have, if the program limits them (`CU_JIT_MAX_REGISTERS`).
+    pub max_registers: Option<u32>,
     /// The loaded module.
     pub loaded: margay_runtime::Module,
     functions: Mutex<HashMap<String, Handle<Function>>>,
@@ -50,7 +52,12 @@ impl Module {
             }
             Ok(loaded) => {
                 options.report("")?;
-                Ok(Module { context: context.handle, loaded, functions: Mutex::default() })
+                Ok(Module {
+                    context: context.handle,
+                    max_registers: options.max_registers(),
+                    loaded,
+                    functions: Mutex::default(),
+                })
             }
             Err(error) => {
                 let words = image::words(&error);

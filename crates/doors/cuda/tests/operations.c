@@ -17,6 +17,7 @@ int cuStreamWriteValue32_v2(H, Ptr, unsigned, unsigned), cuStreamWaitValue32_v2(
 int cuStreamBeginCapture_v2(H, int), cuStreamEndCapture(H, H *), cuGraphInstantiateWithFlags(H *, H, Ptr), cuGraphLaunch(H, H);
 int cuGraphGetNodes(H, H *, size_t *), cuGraphNodeGetType(H, int *), cuGraphBatchMemOpNodeGetParams(H, void *);
 int cuModuleLoadData(H *, const void *), cuModuleGetFunction(H *, H, const char *), cuGetProcAddress_v2(const char *, void **, int, Ptr, int *);
+int cuModuleLoadDataEx(H *, const void *, unsigned, int *, void **), cuFuncGetAttribute(int *, int, H);
 int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **);
 int cuMemCreate(Ptr *, size_t, const void *, Ptr), cuMemRelease(Ptr), cuGraphConditionalHandleCreate(Ptr *, H, H, unsigned, unsigned);
 int cuGraphCreate(H *, unsigned), cuMemGetMemPool(H *, const void *, int), cuMemGetDefaultMemPool(H *, const void *, int);
@@ -122,6 +123,34 @@ static void memory_operations(void) {
     OK(cuStreamSynchronize(waiting));
     CHECK(word_at(words) == 99);
     OK(cuMemFree_v2(words));
+}
+
+/* Registers per thread: what is alive at once, within the limits that the program sets. */
+static void registers(H unlimited) {
+    enum { NUM_REGS = 4, MAX_REGISTERS = 0 };
+    static const char wide[] =
+        ".version 7.0\n.target sm_80\n.address_size 64\n"
+        ".visible .entry wide(.param .u64 p)\n"
+        "{ .reg .b64 %d, %v<40>; ld.param.u64 %d, [p];\n"
+#define LOAD(n) "ld.global.b64 %v" #n ", [%d+8*" #n "];\n"
+#define STORE(n) "st.global.b64 [%d+256-8*" #n "], %v" #n ";\n"
+#define TEN(of, t) of(t##0) of(t##1) of(t##2) of(t##3) of(t##4) of(t##5) of(t##6) of(t##7) of(t##8) of(t##9)
+        TEN(LOAD, 1) TEN(LOAD, 2) TEN(LOAD, 3) TEN(STORE, 1) TEN(STORE, 2) TEN(STORE, 3) "ret; }\n";
+    H module, function;
+    int few = 0, many = 0, limited = 0;
+    int keys[] = { MAX_REGISTERS };
+    void *values[] = { (void *)40 };
+    OK(cuModuleGetFunction(&function, unlimited, "twice"));
+    OK(cuFuncGetAttribute(&few, NUM_REGS, function));
+    OK(cuModuleLoadData(&module, wide));
+    OK(cuModuleGetFunction(&function, module, "wide"));
+    OK(cuFuncGetAttribute(&many, NUM_REGS, function));
+    OK(cuModuleLoadDataEx(&module, wide, 1, keys, values));
+    OK(cuModuleGetFunction(&function, module, "wide"));
+    OK(cuFuncGetAttribute(&limited, NUM_REGS, function));
+    CHECK(few >= 3 && few < 16); /* an address and a word */
+    CHECK(many >= 62 && many <= 80); /* thirty values of 64 bits, and an address */
+    CHECK(limited == 40);
 }
 
 static unsigned *go;
@@ -301,6 +330,7 @@ int main(int argc, char **argv) {
     OK(cuMemcpyHtoD_v2(word, &value, 4));
     OK(cuModuleLoadData(&module, ptx));
     OK(cuModuleGetFunction(&twice, module, "twice"));
+    registers(module);
     void *args[] = { &word };
     OK(cuLaunchKernel(twice, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
     CHECK(word_at(word) == 42);

@@ -86,9 +86,14 @@ impl Format {
         Format { scalar, ..self }
     }
 
+    /// Whether its texels are read as floats.
+    pub fn is_float(&self) -> bool {
+        !matches!(self.scalar, Scalar::Unsigned | Scalar::Signed)
+    }
+
     /// Decodes a texel.
     pub fn decode(&self, bytes: &[u8; 16]) -> Texel {
-        let float = !matches!(self.scalar, Scalar::Unsigned | Scalar::Signed);
+        let float = self.is_float();
         let mut channels = [0, 0, 0, if float { 1.0f32.to_bits() } else { 1 }];
         for (k, channel) in channels.iter_mut().enumerate().take(self.channels.into()) {
             *channel = self.decode_one(self.raw(bytes, k));

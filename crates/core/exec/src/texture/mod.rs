@@ -15,7 +15,10 @@ pub use sample::{Compare, Geometry, Lod, Query, gather, sample};
 use crate::mem::{self, Allocation, Block};
 use std::{
     collections::BTreeMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+    },
 };
 
 /// The address mode: how coordinates outside the image are treated.
@@ -229,8 +232,26 @@ impl Texels {
     /// The bytes of a texel, padded with zeros.
     pub(crate) fn load(&self, address: u64) -> [u8; 16] {
         let mut bytes = [0; 16];
+        let size = self.format.bytes() as usize;
+        // Texels of arrays are aligned, and most have one of these sizes.
+        match size {
+            4 if address.is_multiple_of(4) => {
+                if let Some([word]) = self.block().cells::<AtomicU32>(address, 1) {
+                    bytes[..4].copy_from_slice(&word.load(Relaxed).to_ne_bytes());
+                }
+                return bytes;
+            }
+            8 | 16 if address.is_multiple_of(8) => {
+                let words = self.block().cells::<AtomicU64>(address, size / 8).unwrap_or_default();
+                for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+                    to.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
+                }
+                return bytes;
+            }
+            _ => {}
+        }
         // Levels lie within the allocation by construction.
-        let _ = mem::load_bytes(self.block(), address, &mut bytes[..self.format.bytes() as usize]);
+        let _ = mem::load_bytes(self.block(), address, &mut bytes[..size]);
         bytes
     }
 }

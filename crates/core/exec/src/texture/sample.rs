@@ -109,7 +109,7 @@ impl View<'_> {
                 if self.srgb { texel.to_linear() } else { texel }
             }
             _ => {
-                let float = self.format.decode(&[0; 16]).float;
+                let float = self.format.is_float();
                 let border = self.sampler.border;
                 let channels = if float { border.map(f32::to_bits) } else { border.map(|c| c as i64 as u32) };
                 Texel { float, channels }
@@ -118,7 +118,7 @@ impl View<'_> {
         let Some(reference) = self.depth else { return texel };
         let mut out = Texel::floats([0.0, 0.0, 0.0, 1.0]);
         for k in 0..usize::from(self.format.channels) {
-            let value = match self.format.decode(&[0; 16]).float {
+            let value = match self.format.is_float() {
                 true => f32::from_bits(texel.channels[k]),
                 false => texel.channels[k] as f32,
             };
@@ -322,8 +322,39 @@ fn log2(x: f64) -> f64 {
     exponent as f64 + 2.0 * sum * std::f64::consts::LOG2_E
 }
 
+/// The nearest texel, in the case that most programs have: one flat image, texels addressed by their numbers, no filter, and the edge
+/// repeated outside.
+#[inline]
+fn nearest(texture: &Texture, sampler: &Sampler, q: &Query) -> Option<Texel> {
+    let (texels, geometry) = (&*texture.texels, q.geometry);
+    let is_plain = !(geometry.cube || geometry.layered || geometry.samples || q.integer || texture.srgb)
+        && sampler.filter == Filter::Point
+        && (!texture.normalized || sampler.force_unnormalized)
+        && q.depth.is_none()
+        && q.offset == [0; 3]
+        && texels.levels.len() == 1;
+    if !is_plain {
+        return None;
+    }
+    let (level, mut index) = (&texels.levels[0], [0; 3]);
+    for d in 0..usize::from(geometry.dims) {
+        let at = f32::from_bits(q.at[d]);
+        if sampler.address[d] == Address::Border && !(at >= 0.0 && at < level.size[d] as f32) {
+            return None;
+        }
+        // Truncation is the floor of what is positive; NaN and the rest become 0, and large numbers the last texel.
+        index[d] = (at as u32).min(level.size[d] - 1);
+    }
+    let format = if texture.normalized_read { texels.format.normalized() } else { texels.format };
+    let [x, y, z] = index;
+    Some(format.decode(&texels.load(texels.address(level, x, y, z, 0))))
+}
+
 /// Samples a texture (`tex`).
 pub fn sample(texture: &Texture, sampler: &Sampler, q: &Query) -> Texel {
+    if let Some(texel) = nearest(texture, sampler, q) {
+        return texel;
+    }
     let (view, at, normalized) = view(texture, sampler, q);
     let lod = level_of_detail(texture, sampler, q, normalized);
     if q.integer {
@@ -338,7 +369,7 @@ pub fn sample(texture: &Texture, sampler: &Sampler, q: &Query) -> Texel {
         }
         return view.texel(level, index);
     }
-    let filtered = q.depth.is_some() || view.format.decode(&[0; 16]).float;
+    let filtered = q.depth.is_some() || view.format.is_float();
     let one = |number: u32| -> Result<[f64; 4], Texel> {
         let level = texture.texels.level(number);
         let place = locate(&view, level, at, q.offset, normalized);

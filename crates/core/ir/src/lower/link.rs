@@ -281,6 +281,7 @@ fn entry(
         reqntid: f.reqntid,
         maxntid: f.maxntid,
         reqnctapercluster: f.reqnctapercluster,
+        maxnreg: f.maxnreg,
     };
     Entry { module, id, body: f.defined.then_some(id), func: Arc::new(func) }
 }

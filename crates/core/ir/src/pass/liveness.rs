@@ -1,6 +1,7 @@
 //! Live registers at the beginning of blocks: a backward data-flow analysis over bit sets.
 
 use crate::{Arg, Callee, Func, Inst, MemBase, Operand, Terminator, VReg, pass::Cfg};
+use margay_isa::Type;
 
 /// A set of small numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -152,6 +153,30 @@ impl Liveness {
         for inst in func.insts(block).iter().rev() {
             Self::step(func, inst, live);
         }
+    }
+
+    /// The 32-bit registers that a function needs if no value is ever kept elsewhere: those of the values that live at once, at the
+    /// fullest place. Predicates have registers of their own.
+    pub fn pressure(&self, func: &Func) -> u32 {
+        let words =
+            |r: u32| if func.regs[r as usize] == Type::Pred { 0 } else { func.regs[r as usize].bits().div_ceil(32) };
+        let mut most = self.live_in.first().map_or(0, |live| live.iter().map(words).sum());
+        for (number, block) in func.blocks.iter().enumerate() {
+            let insts = func.insts(block);
+            let Some(last) = insts.len().checked_sub(1) else { continue };
+            let mut live = self.after(func, number as u32, last);
+            let mut now: u32 = live.iter().map(words).sum();
+            for inst in insts.iter().rev() {
+                // What it writes has a place even if nobody reads it.
+                let mut written = 0;
+                inst_writes(func, inst, &mut |r| written += if live.has(r.0) { 0 } else { words(r.0) });
+                most = most.max(now + written);
+                Self::step(func, inst, &mut live);
+                now = live.iter().map(words).sum();
+                most = most.max(now);
+            }
+        }
+        most
     }
 
     /// From what is live after an instruction to what is live before it.

@@ -78,6 +78,7 @@ fn function(func: &Func, h: &mut DoubleHash) {
         reqntid,
         maxntid,
         reqnctapercluster,
+        maxnreg: _,
     } = func;
     (builtin, kind, sig, params, rets, regs, frame).hash(h);
     (blocks, insts, operands, variants, calls).hash(h);

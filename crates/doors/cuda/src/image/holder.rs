@@ -55,11 +55,12 @@ fn report(words: &str) {
 
 /// NVIDIA's kernel libraries, by the names of their files up to the first dot. They contain machine code, with a
 /// static runtime or direct driver calls.
-const KERNEL_LIBRARIES: [&str; 15] = [
+const KERNEL_LIBRARIES: [&str; 16] = [
     "libcublas",
     "libcublasLt",
     "libcudnn",
     "libcufft",
+    "libcufile",
     "libcufftw",
     "libcurand",
     "libcusolver",

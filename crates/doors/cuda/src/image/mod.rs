@@ -75,6 +75,7 @@ pub struct JitOptions {
 
 /// `CUjit_option`
 mod jit {
+    pub const MAX_REGISTERS: u32 = 0;
     pub const WALL_TIME: u32 = 2;
     pub const INFO_LOG: u32 = 3;
     pub const INFO_LOG_SIZE: u32 = 4;
@@ -99,6 +100,11 @@ impl JitOptions {
 
     fn value(&self, key: u32) -> Option<u64> {
         self.place(key).and_then(|i| self.values.nth(i).ok())
+    }
+
+    /// The limit of registers per thread; 0 is none.
+    pub fn max_registers(&self) -> Option<u32> {
+        self.value(jit::MAX_REGISTERS).map(|most| most as u32).filter(|most| *most > 0)
     }
 
     /// Fills the error log, and returns its length in the options.

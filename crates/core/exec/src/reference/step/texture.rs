@@ -62,17 +62,14 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let mut out = [[0u64; LANES]; 4];
     let mut known: Option<(u64, Arc<Texture>)> = None;
     for i in lanes(ctx.active) {
-        let texture = match &known {
-            Some((handle, texture)) if *handle == handles[i] => texture.clone(),
-            _ => match object(ctx, i, handles[i], Kind::Texture) {
-                Ok(Object::Texture(texture)) => {
-                    known = Some((handles[i], texture.clone()));
-                    texture
-                }
+        if known.as_ref().is_none_or(|(handle, _)| *handle != handles[i]) {
+            known = match object(ctx, i, handles[i], Kind::Texture) {
+                Ok(Object::Texture(texture)) => Some((handles[i], texture)),
                 Ok(_) => return ctx.bug("an object of a different kind"),
                 Err(flow) => return flow,
-            },
-        };
+            };
+        }
+        let Some((_, texture)) = &known else { return ctx.bug("a lane without a texture") };
         let sampler = match samplers {
             None => texture.sampler,
             Some(handles) => match object(ctx, i, handles[i], Kind::Sampler) {
@@ -101,8 +98,8 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             },
         };
         let texel = match t.gather {
-            Some(channel) => gather(&texture, &sampler, &query, channel),
-            None => sample(&texture, &sampler, &query),
+            Some(channel) => gather(texture, &sampler, &query, channel),
+            None => sample(texture, &sampler, &query),
         };
         deliver(&texel, t.ty, i, &mut out);
     }
