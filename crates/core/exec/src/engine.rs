@@ -1,11 +1,11 @@
 //! The interface of engines: prepare or compile a kernel of a placed program, and run its CTAs in pieces.
 
 use crate::{
-    Counts, Fault, Log, Memory, Observer, Stop, Wishes,
+    Counts, Fault, Log, Memory, Observer, Snapshot, Stop, Wishes,
     device::Queued,
     mem::{self, Allocation, Kind, Reach, Running},
 };
-use margay_ir::{FuncId, GlobalId, Ir, Placed, SourcePlace};
+use margay_ir::{BlockId, FuncId, GlobalId, Ir, Placed, SourcePlace};
 use std::{
     ops::Range,
     sync::{Arc, OnceLock},
@@ -33,6 +33,17 @@ pub struct Image {
 pub const RESERVED_SHARED: u32 = 1 << 10;
 
 impl Image {
+    /// The same image with another program of the same functions and variables.
+    pub fn with(&self, ir: Ir<Placed>) -> Image {
+        Image {
+            ir: Arc::new(ir),
+            addresses: self.addresses.clone(),
+            static_shared: self.static_shared,
+            reserved_shared: self.reserved_shared,
+            shared_unit: self.shared_unit,
+        }
+    }
+
     /// The address of a function in a program with `address_size` bits to an address: the value of its name, and the operand of
     /// indirect calls. Never a valid data address.
     pub fn function_address(address_size: u32, func: FuncId) -> u64 {
@@ -362,6 +373,18 @@ pub trait Kernel: Send + Sync {
         Ok(None)
     }
 
+    /// Runs a CTA to its end that another engine has begun and that has this shared window; only for kernels that run in
+    /// ranges.
+    fn take_over(
+        self: Arc<Self>,
+        _grid: &Grid<'_>,
+        _meter: &dyn Meter,
+        _cta: u64,
+        _shared: Arc<Allocation>,
+    ) -> Result<(), Stop> {
+        Err(Stop::Bug(crate::Bug("an engine that takes no CTA over".into())))
+    }
+
     /// Mnemonics of instructions that the reference engine executes, for lack of native code; each once.
     fn single_steps(&self) -> Vec<String> {
         Vec::new()
@@ -384,6 +407,13 @@ pub trait Meter: Sync {
 pub trait Cta {
     /// Runs until all threads have exited, or for about `fuel` warp instructions.
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop>;
+
+    /// Lets the threads run on, for at most about `fuel` warp instructions, until all have arrived at the header of one loop: this one, or
+    /// one that they have passed often. The CTA can continue afterwards in any case. `None` if they have not all arrived, or if no other
+    /// engine can take the CTA over.
+    fn pause(&mut self, _fuel: u64, _header: Option<BlockId>) -> Result<Option<Snapshot>, Stop> {
+        Ok(None)
+    }
 
     /// The deadlock fault of a launch in which everybody polls: who waits, and where.
     fn stuck(&mut self) -> Stop {

@@ -20,6 +20,7 @@ pub mod matrix;
 pub mod mem;
 mod observe;
 mod reference;
+mod resume;
 pub mod sem;
 mod target;
 pub mod tensor_map;
@@ -41,6 +42,7 @@ pub use observe::{
     RowEvent, RowLoad, RowLoads, RowPlace, Scope, Semantics, SyncEvent, SyncKind, Undefined, UndefinedEvent, Wishes,
 };
 pub use reference::{MULTIPROCESSORS, Reference, left_out, single_step};
+pub use resume::{Snapshot, StoppedWarp};
 pub use target::{alloca_beyond, jump_beyond, restore_beyond, stack_note};
 pub use unmodeled::unmodeled;
 pub use work::{Log, Work};

@@ -25,6 +25,8 @@ pub(crate) enum Policy {
     Before(Effort),
     /// Before they run; then the reference engine and compiled code take ranges of CTAs in turn.
     Alternate,
+    /// As soon as a CTA of the reference engine can be taken over.
+    TakeOver,
 }
 
 impl Engine {
@@ -54,6 +56,11 @@ impl Engine {
     /// communicate through memory across engines.
     pub fn alternating(name: &'static str, base: Arc<dyn Interpreter>, compiler: Arc<dyn Compiler>) -> Engine {
         Engine { name, base: Some(base), compiler: Some(compiler), policy: Policy::Alternate }
+    }
+
+    /// For tests: all CTAs start on `base`, and compiled code takes them over as early as possible.
+    pub fn taking_over(name: &'static str, base: Arc<dyn Interpreter>, compiler: Arc<dyn Compiler>) -> Engine {
+        Engine { name, base: Some(base), compiler: Some(compiler), policy: Policy::TakeOver }
     }
 
     /// The name of the engine.

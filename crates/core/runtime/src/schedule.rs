@@ -12,11 +12,11 @@
 //! woken at once if earlier launches of the kernel suggest that there is work for them, or when the first range shows
 //! it.
 //!
-//! Code may improve while a grid runs ([`CodeSource`]). A worker switches to the best code when it has nothing in flight; a
-//! CTA ends on the engine on which it started. So units and ranges of one grid may run side by side, on the same
+//! Code may improve while a grid runs ([`CodeSource`]). A worker switches to the best code when it has nothing in flight, and compiled
+//! code may take over a CTA that the reference engine has run for long. So units and ranges of one grid may run side by side, on the same
 //! memory.
 
-use crate::tiers::{CodeSource, Tier};
+use crate::tiers::{Attempt, CodeSource, Tier};
 use margay_exec::{Batch, Bug, Cta, Exhausted, Grid, Kernel, Meter, Progress as Step, Stop};
 use std::{
     collections::VecDeque,
@@ -33,6 +33,9 @@ use std::{
 
 /// Fuel of a slice in warp instructions: a few milliseconds.
 const SLICE: u64 = 1 << 16;
+/// The same for the first slices of CTAs that are to be taken over early, and their number.
+const SHORT_SLICE: u64 = 1 << 8;
+const MANY_SLICES: u32 = 64;
 /// Slices after which a unit is suspected to wait for another one.
 const PATIENCE: u32 = 16;
 /// Live units of a worker beyond which it waits for units that run on other workers, and for how long, before it starts yet
@@ -212,6 +215,8 @@ struct Unit<'a> {
     /// It only polled in its last slice.
     waits: bool,
     tier: Tier,
+    /// The attempts to have compiled code take it over.
+    attempt: Attempt,
 }
 
 /// The code that a worker uses.
@@ -350,7 +355,11 @@ impl<'a> Shared<'a> {
             }
             let Some(mut unit) = live.pop_front() else { return };
             let limit = self.schedule.instructions.unwrap_or(u64::MAX);
-            let mut fuel = if random.0 != 0 { 1 + random.below(1000) } else { SLICE.min(limit) };
+            let mut fuel = match random.0 {
+                0 if unit.slices < MANY_SLICES && self.code.in_short_slices() => SHORT_SLICE.min(limit),
+                0 => SLICE.min(limit),
+                _ => 1 + random.below(1000),
+            };
             let started = Instant::now();
             let runs = u64::from(!unit.waits);
             self.running.fetch_add(runs, Relaxed);
@@ -370,6 +379,11 @@ impl<'a> Shared<'a> {
                     self.units_done(1);
                 }
                 Ok(step) => {
+                    match self.take_over(&mut unit, step, started.elapsed(), worker) {
+                        Ok(true) => continue,
+                        Ok(false) => {}
+                        Err(stop) => return self.end(Ended::Stopped(stop)),
+                    }
                     match step {
                         Step::Waiting(certain) => {
                             let all_started = self.left() == 0;
@@ -398,6 +412,24 @@ impl<'a> Shared<'a> {
                 Err(stop) => return self.end(Ended::Stopped(stop)),
             }
         }
+    }
+
+    /// Has compiled code run the rest of a unit that has just run for a slice, if it can; returns whether it did.
+    fn take_over(&self, unit: &mut Unit<'a>, step: Step, took: Duration, worker: usize) -> Result<bool, Stop> {
+        if unit.tier != Tier::Reference || step != Step::More {
+            return Ok(false);
+        }
+        unit.attempt.ran += took;
+        let Some(rest) = guarded(|| self.code.take_over(&mut unit.attempt, unit.cta.as_mut()))? else {
+            return Ok(false);
+        };
+        let started = Instant::now();
+        guarded(|| rest.run(self.grid, self, unit.first))?;
+        self.ran(Tier::Light, 1, started.elapsed());
+        self.span(worker, unit.first, 1, started);
+        self.epoch.fetch_add(1, Relaxed);
+        self.units_done(1);
+        Ok(true)
     }
 
     /// Whether a worker whose units wait should start another one. The unit that they wait for may have started already, on
@@ -499,7 +531,14 @@ impl<'a> Shared<'a> {
         let cta = tool.kernel.clone().start(self.grid, first)?;
         let [x, y, z] = first.map(u64::from);
         let [width, height, _] = self.grid.launch.shape.grid.map(u64::from);
-        Ok(Some(Unit { cta, first: x + width * (y + height * z), slices: 0, waits: false, tier: tool.tier }))
+        Ok(Some(Unit {
+            cta,
+            first: x + width * (y + height * z),
+            slices: 0,
+            waits: false,
+            tier: tool.tier,
+            attempt: Attempt::default(),
+        }))
     }
 
     fn ctas_of_unit(&self) -> u64 {

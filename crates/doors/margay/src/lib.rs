@@ -115,6 +115,20 @@ pub fn alternating() -> Option<Engine> {
     None
 }
 
+/// For tests: CTAs start on the reference engine, and compiled code takes them over as early as possible. `None` in builds without the
+/// compiler.
+#[doc(hidden)]
+pub fn taking_over() -> Option<Engine> {
+    #[cfg(feature = "simd")]
+    return Some(Engine::taking_over(
+        "taking-over",
+        Arc::new(margay_exec::Reference),
+        Arc::new(margay_llvm::SimdEngine),
+    ));
+    #[cfg(not(feature = "simd"))]
+    None
+}
+
 /// A device with all engines of this build and one thread per processor.
 pub fn device() -> Result<Arc<Device>, Error> {
     Device::with(device_options(None))

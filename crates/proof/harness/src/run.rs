@@ -53,6 +53,7 @@ pub fn run_text(path: &Path, text: String) -> Result<(), String> {
     if case.launches.iter().any(|l| l.shape.grid != [1; 3]) {
         engines.extend(margay::alternating());
     }
+    engines.extend(margay::taking_over());
     let options = DeviceOptions { threads: Some(2), engines: engines.clone(), ..DeviceOptions::default() };
     let device = Device::with(options).map_err(|e| e.to_string())?;
     let mut placed = Vec::new();
@@ -62,6 +63,10 @@ pub fn run_text(path: &Path, text: String) -> Result<(), String> {
             continue;
         }
         for abi in registry().iter().filter(|a| wanted(ABI, a.name())) {
+            // What it adds is the same under every ABI.
+            if engine.name() == "taking-over" && abi.name() != "ptx" {
+                continue;
+            }
             if case.only_abis.as_ref().is_some_and(|only| !only.iter().any(|o| o == abi.name())) {
                 continue;
             }

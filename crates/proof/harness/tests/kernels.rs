@@ -128,7 +128,8 @@ fn wrong(device: &Arc<Device>, m: &Module, abis: &[&str]) -> Option<String> {
 fn random_kernels_agree() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let from = number("MARGAY_KERNELS_FROM").unwrap_or(0);
-    let engines = margay::engines().into_iter().chain(margay::alternating()).collect();
+    let more = margay::alternating().into_iter().chain(margay::taking_over());
+    let engines = margay::engines().into_iter().chain(more).collect();
     let options = DeviceOptions { threads: Some(2), engines, ..DeviceOptions::default() };
     let device = Device::with(options).expect("a device");
     let all: Vec<&str> = margay_ir::abi::registry().iter().map(|a| a.name()).collect();

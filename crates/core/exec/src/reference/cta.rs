@@ -3,19 +3,22 @@
 use super::step::matrix::{abandoned, let_go};
 use super::{
     Memories, ReferenceKernel,
-    code::{BarrierKind, Code},
+    code::{BarrierKind, Code, NOWHERE},
     ctx::{Ctx, Windows, make_fault, write},
+    pause::Pauses,
     schedule::{Random, SPINS, pick},
     state::{CtaState, Group, Lookaside, NO_FRAME, Wait, Warp},
     step::warp::{Witness, recheck},
     step::watch::callers,
 };
 use crate::{
-    Actor, BarrierEvent, Count, Cta, CtaEvent, FaultKind, Grid, LANES, Progress, Row, Stop, SyncEvent, SyncKind,
+    Actor, BarrierEvent, Count, Cta, CtaEvent, FaultKind, Grid, LANES, Progress, Row, Snapshot, Stop, SyncEvent,
+    SyncKind,
     barrier::{BARRIERS, Barrier},
     deadlock::{Waiter, deadlock},
     mem::{self, Allocation, Kind, Reach},
 };
+use margay_ir::BlockId;
 use std::{
     cell::Cell,
     hash::{DefaultHasher, Hash, Hasher},
@@ -30,20 +33,21 @@ const IDLE_ROUNDS: u32 = 16;
 const SCRATCH: usize = 256;
 
 /// One CTA of the cluster.
-struct Member {
-    state: CtaState,
-    warps: Vec<Warp>,
+pub(super) struct Member {
+    pub state: CtaState,
+    pub warps: Vec<Warp>,
 }
 
 /// A cluster in flight.
 pub struct Cluster<'a> {
-    kernel: Arc<ReferenceKernel>,
-    grid: &'a Grid<'a>,
+    pub(super) kernel: Arc<ReferenceKernel>,
+    pub(super) grid: &'a Grid<'a>,
     windows: Windows,
-    members: Vec<Member>,
-    random: Option<Random>,
+    pub(super) members: Vec<Member>,
+    pub(super) random: Option<Random>,
     idle: u32,
     watch: Watch,
+    pub(super) pauses: Pauses,
 }
 
 /// Detects a cluster that only polls and repeats a state, by Brent's cycle detection.
@@ -56,6 +60,17 @@ struct Watch {
     samples: u64,
     /// Whether the state has recurred.
     repeats: bool,
+}
+
+/// The outcome of a round.
+#[derive(Default)]
+pub(super) struct Round {
+    /// Some group ran.
+    pub ran: bool,
+    /// Some group did more than poll memory.
+    pub advanced: bool,
+    /// Warp instructions.
+    pub executed: u64,
 }
 
 /// The outcome of a warp's turn.
@@ -112,6 +127,7 @@ impl<'a> Cluster<'a> {
                 effects: Cell::new(0),
                 freed: false,
                 clock: 0,
+                visits: Vec::new(),
             };
             let mut list = Vec::with_capacity(warps as usize);
             for index in 0..warps {
@@ -152,6 +168,7 @@ impl<'a> Cluster<'a> {
             random: Random::new(launch.seed, stream),
             idle: 0,
             watch: Watch::default(),
+            pauses: Pauses::default(),
         })
     }
 
@@ -161,6 +178,7 @@ impl<'a> Cluster<'a> {
         let warp = &mut warps[warp];
         let mut stop = None;
         let (mut ran, mut executed, mut lanes) = (false, 0, 0);
+        let visits_empty = state.visits.is_empty();
         loop {
             if warp.ended {
                 warp.ended = false;
@@ -175,6 +193,12 @@ impl<'a> Cluster<'a> {
                     _ => break,
                 }
             };
+            let top = warp.frames[group.frame as usize].depth == 0;
+            let stop_at = if top { self.pauses.stop_at() } else { NOWHERE };
+            if group.pc == stop_at {
+                warp.blocked.push((group, Wait::Pause));
+                continue;
+            }
             ran = true;
             let id = warp.frames[group.frame as usize].func;
             let Some(func) = code.funcs.get(id as usize).and_then(Option::as_ref) else { break };
@@ -192,6 +216,8 @@ impl<'a> Cluster<'a> {
                 full: 0,
                 pc: group.pc,
                 random: self.random.is_some(),
+                top: top && !visits_empty,
+                stop_at,
                 executed,
                 lanes,
                 unwritten: Default::default(),
@@ -223,8 +249,41 @@ impl<'a> Cluster<'a> {
         }
     }
 
+    /// Gives every warp a turn of at most about `most` ops.
+    pub(super) fn round(&mut self, most: u64) -> Result<Round, Stop> {
+        let mut round = Round::default();
+        for member in 0..self.members.len() {
+            let count = self.members[member].warps.len();
+            let (skip, quantum) = match &mut self.random {
+                Some(random) => (random.below(count as u64) as usize, 1 + random.below(512)),
+                None => (0, QUANTUM.min(most)),
+            };
+            for i in 0..count {
+                let warp = (i + skip) % count;
+                if self.members[member].warps[warp].ready.is_empty() && !self.members[member].warps[warp].ended {
+                    continue;
+                }
+                // Lanes that a barrier does not hold have the rest of the warp's turn, unless it opens for others.
+                let mut left = quantum;
+                loop {
+                    let (turn, executed) = self.turn(member, warp, left)?;
+                    round.executed += executed;
+                    left = left.saturating_sub(executed);
+                    round.ran |= turn != Turn::Nothing;
+                    round.advanced |= turn == Turn::Ran;
+                    let met = self.members[member].state.dirty;
+                    let opened = met && self.settle(member);
+                    if !met || opened || turn != Turn::Ran || left == 0 || self.random.is_some() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(round)
+    }
+
     /// Releases the barriers of a CTA that are complete; whether one is, or the cluster's.
-    fn settle(&mut self, member: usize) -> bool {
+    pub(super) fn settle(&mut self, member: usize) -> bool {
         let mut opened = false;
         let code = &self.kernel.code;
         let Member { state, warps } = &mut self.members[member];
@@ -367,6 +426,7 @@ fn waits_for(code: &Code, m: &Member, w: &Warp, (frame, pc): (u32, u32), why: Op
         Some(Wait::TensorMemory) => "for free columns of tensor memory".to_owned(),
         Some(Wait::Barrier(id)) => m.state.barriers[id as usize].describe(id as usize),
         Some(Wait::Cluster) => "at the cluster barrier".to_owned(),
+        Some(Wait::Pause) => "for the other threads of the CTA".to_owned(),
     };
     format!("wait {what}{}", position(code, w, frame, pc))
 }
@@ -465,37 +525,15 @@ impl Cta for Cluster<'_> {
         self.deadlock()
     }
 
+    fn pause(&mut self, fuel: u64, header: Option<BlockId>) -> Result<Option<Snapshot>, Stop> {
+        self.stop_at_loop(fuel, header)
+    }
+
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
         let mut spent = 0;
         loop {
-            let (mut ran, mut advanced) = (false, false);
-            for member in 0..self.members.len() {
-                let count = self.members[member].warps.len();
-                let (skip, quantum) = match &mut self.random {
-                    Some(random) => (random.below(count as u64) as usize, 1 + random.below(512)),
-                    None => (0, QUANTUM),
-                };
-                for i in 0..count {
-                    let warp = (i + skip) % count;
-                    if self.members[member].warps[warp].ready.is_empty() && !self.members[member].warps[warp].ended {
-                        continue;
-                    }
-                    // Lanes that a barrier does not hold have the rest of the warp's turn, unless it opens for others.
-                    let mut left = quantum;
-                    loop {
-                        let (turn, executed) = self.turn(member, warp, left)?;
-                        spent += executed;
-                        left = left.saturating_sub(executed);
-                        ran |= turn != Turn::Nothing;
-                        advanced |= turn == Turn::Ran;
-                        let met = self.members[member].state.dirty;
-                        let opened = met && self.settle(member);
-                        if !met || opened || turn != Turn::Ran || left == 0 || self.random.is_some() {
-                            break;
-                        }
-                    }
-                }
-            }
+            let Round { ran, advanced, executed } = self.round(fuel)?;
+            spent += executed;
             if self.is_done() {
                 self.recycle();
                 return Ok(Progress::Done);

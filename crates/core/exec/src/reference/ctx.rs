@@ -67,6 +67,10 @@ pub struct Ctx<'a> {
     pub pc: u32,
     /// Whether the schedule is randomized.
     pub random: bool,
+    /// Whether the frame is the kernel's and jumps back are counted.
+    pub top: bool,
+    /// The op at which the group stops, if it jumps there; [`NOWHERE`] if there is none.
+    pub stop_at: u32,
     /// Ops executed since the group was picked.
     pub executed: u64,
     /// Active lanes summed over these ops, if the launch counts.
@@ -110,8 +114,12 @@ impl<'a> Ctx<'a> {
                     self.pc += 1;
                 }
                 Flow::Jump(to) => {
+                    if self.top && to <= self.pc {
+                        self.cta.visits[to as usize] += 1;
+                    }
                     self.pc = to;
-                    if self.executed >= fuel || self.warp.spins >= SPINS || self.must_yield(to) {
+                    let put_away = self.executed >= fuel || self.warp.spins >= SPINS || to == self.stop_at;
+                    if put_away || self.must_yield(to) {
                         self.requeue();
                         return;
                     }

@@ -4,7 +4,7 @@
 //! threads share the cost of interpretation. A kernel is decoded once (`decode`) into compact ops with their rows
 //! resolved (`code`). Groups of lanes at the same op run together (`state`, `schedule`); handlers (`step`) perform the
 //! instructions; pure rows are functions of [`crate::sem`]. One host thread runs a cluster of CTAs (`cta`); clusters
-//! run in parallel.
+//! run in parallel. A CTA can be stopped for another engine (`pause`).
 //!
 //! Nothing here panics because of what a program does: wrong programs end in a [`crate::Fault`].
 
@@ -13,6 +13,7 @@ mod code;
 mod cta;
 mod ctx;
 mod decode;
+mod pause;
 pub mod rendezvous;
 mod schedule;
 pub mod single_step;

@@ -2,7 +2,7 @@
 //! [`super::single_step`] for instructions at which lanes wait for each other.
 
 use super::{
-    code::Flow,
+    code::{Flow, NOWHERE},
     ctx::Ctx,
     single_step::{Machine, SingleStep, standing},
     state::{FrameIndex, Group, NO_FRAME, Wait, Warp},
@@ -72,6 +72,8 @@ impl SingleStep {
             full: mask,
             pc: start,
             random: false,
+            top: false,
+            stop_at: NOWHERE,
             executed: 0,
             lanes: 0,
             unwritten: Default::default(),

@@ -7,7 +7,7 @@
 
 pub use super::step::address::OTHER_THREAD;
 use super::{
-    code::{Code, Flow, FuncCode, NEGATED, Shape, UNGUARDED},
+    code::{Code, Flow, FuncCode, NEGATED, NOWHERE, Shape, UNGUARDED},
     cta::new_warp,
     ctx::{Ctx, Windows, make_fault},
     decode,
@@ -194,6 +194,7 @@ impl SingleStep {
             effects: Cell::new(0),
             freed: false,
             clock: 0,
+            visits: Vec::new(),
         };
         let rendezvous = (0..warps).map(|_| None).collect();
         Machine { cta, warps: (0..warps).map(|_| None).collect(), windows, local, rendezvous }
@@ -249,6 +250,8 @@ impl SingleStep {
             random: false,
             executed: 0,
             lanes: 0,
+            top: false,
+            stop_at: NOWHERE,
             unwritten: Default::default(),
             stop: None,
         };

@@ -50,6 +50,8 @@ pub enum Wait {
     Barrier(u32),
     /// The cluster barrier.
     Cluster,
+    /// Stopped at the header of a loop, until all threads have arrived there ([`super::pause`]).
+    Pause,
 }
 
 /// The activation of a function by some lanes.
@@ -239,6 +241,8 @@ pub struct CtaState {
     pub freed: bool,
     /// What `%clock` counts: warp instructions executed and nanoseconds slept.
     pub clock: u64,
+    /// By op of the kernel: jumps back to it, of all warps; empty unless they are counted.
+    pub visits: Vec<u32>,
 }
 
 /// Iterates over the lanes of a mask.

@@ -46,7 +46,7 @@ pub fn access<S: Stage>(ir: &Ir<S>, func: &Func, operand: &Operand, bytes: u32) 
         // The block itself is aligned as much as any access needs.
         MemBase::KernelParam => {
             let aligned = offset % i64::from(alignment(bytes)) == 0;
-            (aligned && inside(parameters(func))).then_some(Object::Parameters)
+            (aligned && inside(parameter_bytes(func))).then_some(Object::Parameters)
         }
         MemBase::Global(id) => {
             let global = ir.global(*id);
@@ -69,7 +69,7 @@ pub fn access<S: Stage>(ir: &Ir<S>, func: &Func, operand: &Operand, bytes: u32) 
 }
 
 /// Bytes of a kernel's parameters; nothing is known of them in other functions.
-fn parameters(func: &Func) -> u64 {
+pub fn parameter_bytes(func: &Func) -> u64 {
     let end = |(home, value): (&FormalHome, &crate::abi::Value)| match home {
         FormalHome::Kernel(at) => u64::from(*at) + u64::from(value.size),
         FormalHome::Regs(_) | FormalHome::Frame(_) => 0,

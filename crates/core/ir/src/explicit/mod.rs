@@ -14,7 +14,7 @@ mod carriers;
 mod guard;
 mod transfer;
 
-pub use access::{Access, Object, access, alignment};
+pub use access::{Access, Object, access, alignment, parameter_bytes};
 pub use carriers::{Carrier, Carriers, Carries};
 pub(crate) use guard::Admitted;
 pub use guard::{Refusal, Target, admits};

@@ -13,6 +13,7 @@
 //! * [`adjacent`]: loads and stores of adjacent elements.
 //! * [`split_after`], [`split_before`], [`branch_around`]: splitting blocks.
 //! * [`Regions`]: the code between the barriers of a kernel.
+//! * [`Resume`]: the form of a kernel that continues at a loop's header.
 
 mod adjacent;
 mod bounds;
@@ -22,6 +23,7 @@ mod constants;
 mod interface;
 pub mod liveness;
 mod regions;
+mod resume;
 mod shape;
 mod spin;
 mod split;
@@ -36,6 +38,7 @@ pub use constants::{constants_at, propagate_constants};
 pub use interface::{mark_uniform_values, passes_uniform, returns_uniform};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};
+pub use resume::{Held, Layout, Resume, Slot, slot_bytes};
 pub use shape::{Shape, WarpShape};
 pub use spin::{observes_others, spins};
 pub use split::{Cut, branch_around, split_after, split_before};

@@ -1,7 +1,11 @@
 //! Execution of kernels that loop over CTAs themselves: one call of generated code runs a range of CTAs.
 
-use crate::{code::callable::Code, code::compile::Frames, ctx::status, run::enter::Context, run::host::Host};
-use margay_exec::{Batch, Grid, Meter, Stop};
+use crate::{
+    code::{callable::Code, compile::Frames},
+    ctx::status,
+    run::{enter::Context, host::Host, windows::Windows},
+};
+use margay_exec::{Batch, Grid, Meter, Stop, mem::Allocation};
 use std::{ops::Range, rc::Rc, sync::Arc};
 
 /// Native stack in bytes that device functions may use beyond the frames computed: without recursion, and with it.
@@ -20,8 +24,23 @@ impl<'a> Worker<'a> {
     /// Creates a worker for a launch, with windows from the pool of `code`.
     pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Worker<'a>, Stop> {
         let windows = code.pool.take(&code.compiled, grid)?;
+        Ok(Worker::with_windows(code, grid, meter, windows))
+    }
+
+    /// Creates a worker for one CTA whose shared window exists already.
+    pub fn with_shared(
+        code: Arc<Code>,
+        grid: &'a Grid<'a>,
+        meter: &'a dyn Meter,
+        shared: Arc<Allocation>,
+    ) -> Result<Worker<'a>, Stop> {
+        let windows = Windows::with_shared(&code.compiled, grid, shared)?;
+        Ok(Worker::with_windows(code, grid, meter, windows))
+    }
+
+    fn with_windows(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter, windows: Windows) -> Worker<'a> {
         let host = Host::of_worker(grid, code.clone(), windows, meter);
-        Ok(Worker { context: Context::new(&host, 0), host, code })
+        Worker { context: Context::new(&host, 0), host, code }
     }
 
     fn enter(&self, stack: usize) -> Result<(), Stop> {

@@ -52,9 +52,9 @@ impl Pool {
                 Ok(windows)
             }
             None => {
-                let mut windows = Windows::new(compiled, grid)?;
-                windows.enter(grid);
-                Ok(windows)
+                let (reach, shared) = (grid.reach(), sizes(compiled, grid).0);
+                let shared = Allocation::new(reach, shared, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?;
+                Windows::with_shared(compiled, grid, shared)
             }
         }
     }
@@ -85,11 +85,11 @@ fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64) {
 }
 
 impl Windows {
-    fn new(compiled: &Compiled, grid: &Grid<'_>) -> Result<Windows, Stop> {
-        let (shared, stride) = sizes(compiled, grid);
+    /// Allocates everything but the shared window.
+    pub fn with_shared(compiled: &Compiled, grid: &Grid<'_>, shared: Arc<Allocation>) -> Result<Windows, Stop> {
+        let stride = sizes(compiled, grid).1;
         let block = grid.launch.shape.block;
         let warps = block.iter().product::<u32>().div_ceil(32);
-        let shared = Allocation::new(grid.reach(), shared, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?;
         let locals = stride * 32 * u64::from(warps);
         let local = Allocation::new(grid.reach(), locals, 256, Kind::Local, "").map_err(Stop::Exhausted)?;
         let mut tids = vec![Row::ZERO; 3 * warps as usize];
@@ -99,7 +99,7 @@ impl Windows {
                 (0..3).for_each(|d| tids[warp as usize * 3 + d].0[lane as usize] = id[d]);
             }
         }
-        Ok(Windows {
+        let mut windows = Windows {
             shared,
             local,
             stride,
@@ -109,7 +109,9 @@ impl Windows {
             tids,
             memory: None,
             launch: 0,
-        })
+        };
+        windows.enter(grid);
+        Ok(windows)
     }
 
     /// Prepares the windows for a launch: registers `ranges` with it, and clears them if they may be stale.

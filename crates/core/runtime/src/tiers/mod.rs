@@ -3,7 +3,7 @@
 //! ```text
 //! Tiers      of a kernel: its form for the reference engine, the program to compile, a slot for each shape of launches
 //!   └ Slot   code for launches of a shape, run times by tier; asks the queue for better code when that pays
-//! Ready      a launch: the code on which a CTA starts. Whole CTAs move; one that has started stays where it is.
+//! Ready      a launch: the code on which a CTA starts. Whole CTAs move; one that has started can be taken over.
 //! Queue      of the device: threads that compile
 //! ```
 //!
@@ -13,11 +13,13 @@
 
 pub(crate) mod queue;
 mod slot;
+mod takeover;
 
 pub use slot::Tier;
+pub(crate) use takeover::{Attempt, Moved};
 
 use crate::engine::{Engine, Policy};
-use margay_exec::{Bug, CodeShape, Effort, Image, Kernel, Launch, Log, NoCode, Program, Stop, Unsupported, Work};
+use margay_exec::{Bug, CodeShape, Cta, Effort, Image, Kernel, Launch, Log, NoCode, Program, Stop, Unsupported, Work};
 use margay_ir::FuncId;
 use queue::Queue;
 use slot::Slot;
@@ -55,6 +57,7 @@ pub(crate) struct Tiers {
     queue: Arc<Queue>,
     waiting: Option<Waiting>,
     slots: Mutex<HashMap<CodeShape, Arc<Slot>>>,
+    forms: takeover::Forms,
     /// Why launches ran on the reference engine although compiled code was requested.
     refused: OnceLock<String>,
     /// Run times of launches without a slot.
@@ -69,8 +72,10 @@ pub(crate) struct Ready<'a> {
     slot: Option<Arc<Slot>>,
     /// The best code when the launch starts.
     first: (Arc<dyn Kernel>, Tier),
-    /// Whether CTAs move to better code.
+    /// Whether CTAs that have not started move to better code.
     moves: bool,
+    /// Whether compiled code may take over CTAs that run on the reference engine.
+    takes_over: bool,
     /// For the alternating policy: counts version checks, and the engine's turns.
     turns: Option<[AtomicU32; 2]>,
 }
@@ -92,6 +97,7 @@ impl Tiers {
             queue,
             waiting,
             slots: Mutex::default(),
+            forms: takeover::Forms::default(),
             refused: OnceLock::new(),
             alone: slot::Account::default(),
             log: Log::default(),
@@ -108,7 +114,7 @@ impl Tiers {
     pub fn ready(&self, launch: &Launch, interpreted: bool) -> Result<Ready<'_>, Stop> {
         let alone = |why: Option<&NoCode>| {
             let first = (self.base(why)?, Tier::Reference);
-            Ok(Ready { tiers: self, slot: None, first, moves: false, turns: None })
+            Ok(Ready { tiers: self, slot: None, first, moves: false, takes_over: false, turns: None })
         };
         let Some(program) = &self.program else { return alone(None) };
         if let Policy::Before(effort) = self.engine.policy {
@@ -122,7 +128,9 @@ impl Tiers {
                 None => self.run_observed(|| slot.make(effort, &self.log)),
             };
             return match code {
-                Ok(first) => Ok(Ready { tiers: self, slot: Some(slot), first, moves: true, turns: None }),
+                Ok(first) => {
+                    Ok(Ready { tiers: self, slot: Some(slot), first, moves: true, takes_over: false, turns: None })
+                }
                 Err(why) => alone(Some(&why)),
             };
         }
@@ -134,15 +142,18 @@ impl Tiers {
         if alternate && let Err(why @ NoCode::Bug(_)) = slot.make(Effort::Light, &self.log) {
             return alone(Some(&why));
         }
-        let first = match slot.code().filter(|_| !alternate) {
+        let interprets = alternate || self.engine.policy == Policy::TakeOver;
+        let first = match slot.code().filter(|_| !interprets) {
             Some(code) => code,
             None => (self.base(None)?, Tier::Reference),
         };
-        if first.1 == Tier::Reference {
+        if first.1 == Tier::Reference && self.engine.policy != Policy::TakeOver {
             slot.begins();
         }
         let turns = alternate.then(Default::default);
-        Ok(Ready { tiers: self, slot: Some(slot), first, moves: !launch.shape.cooperative, turns })
+        let takes_over = !alternate && !launch.shape.cooperative && first.1 == Tier::Reference;
+        let moves = !launch.shape.cooperative && self.engine.policy != Policy::TakeOver;
+        Ok(Ready { tiers: self, slot: Some(slot), first, moves, takes_over, turns })
     }
 
     fn slot(&self, shape: CodeShape, program: &Arc<dyn Program>) -> Arc<Slot> {
@@ -287,6 +298,16 @@ pub(crate) trait CodeSource: Sync {
 
     /// Whether one of the workers should leave its processor to the compiler for a while.
     fn holds_back(&self, left: u64, workers: usize) -> bool;
+
+    /// Compiled code for the rest of a CTA that the reference engine has run for a while, if there is some.
+    fn take_over(&self, _: &mut Attempt, _: &mut dyn Cta) -> Result<Option<Moved>, Stop> {
+        Ok(None)
+    }
+
+    /// Whether CTAs should stop early, to be taken over.
+    fn in_short_slices(&self) -> bool {
+        false
+    }
 }
 
 impl CodeSource for Ready<'_> {
@@ -312,6 +333,14 @@ impl CodeSource for Ready<'_> {
                 self.tiers.alone.nanoseconds.fetch_add(nanoseconds, Relaxed);
             }
         }
+    }
+
+    fn take_over(&self, attempt: &mut Attempt, cta: &mut dyn Cta) -> Result<Option<Moved>, Stop> {
+        self.try_take_over(attempt, cta)
+    }
+
+    fn in_short_slices(&self) -> bool {
+        self.tiers.engine.policy == Policy::TakeOver
     }
 
     fn holds_back(&self, left: u64, workers: usize) -> bool {

@@ -117,6 +117,11 @@ impl Slot {
         self.lock().clone()
     }
 
+    /// The shape of its launches.
+    pub fn shape(&self) -> CodeShape {
+        self.shape
+    }
+
     /// Changes whenever the code does.
     pub fn version(&self) -> u32 {
         self.version.load(Acquire)
@@ -158,6 +163,9 @@ impl Slot {
         account.units.fetch_add(units, Relaxed);
         account.nanoseconds.fetch_add(nanoseconds, Relaxed);
         self.queue.ran(nanoseconds);
+        if self.policy == Policy::TakeOver {
+            return;
+        }
         let Some(next) = self.next(tier) else { return };
         let cost = self.queue.estimate(next, self.program.instructions());
         let rest = account.rest(left);
