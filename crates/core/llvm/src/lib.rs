@@ -69,6 +69,7 @@ fn options(shape: &CodeShape, effort: Effort) -> emit::Options {
     emit::Options {
         warp: WarpShape { block: Some(shape.block), ..WarpShape::default() },
         mask_registers: code::target::mask_registers(),
+        gathers: code::target::gathers(),
         half_floats: code::target::half_floats(),
         lean: effort == Effort::Light,
         stacks: shape.turns || cluster.is_some(),

@@ -17,14 +17,10 @@ use std::{
 /// loaded for cached code.
 pub fn host() -> &'static str {
     static HOST: LazyLock<String> = LazyLock::new(|| {
-        // The first processor's entry; all have the same features.
-        let mut text = Vec::new();
-        let _ = std::fs::File::open("/proc/cpuinfo").and_then(|file| file.take(1 << 14).read_to_end(&mut text));
-        let text = String::from_utf8_lossy(&text);
-        let first = text.split("\n\n").next().unwrap_or_default();
+        let first = cpuinfo();
         let names = ["vendor_id", "cpu family", "model", "flags"];
         let line = |line: &&str| line.split_once(':').is_some_and(|(name, _)| names.contains(&name.trim()));
-        let known = [mask_registers(), half_floats(), wide_atomics(), wide_integers()];
+        let known = [mask_registers(), gathers(), half_floats(), wide_atomics(), wide_integers()];
         format!("{known:?} {}", first.lines().filter(line).collect::<Vec<_>>().join(";"))
     });
     &HOST
@@ -47,6 +43,28 @@ pub fn initialize() -> Result<(), String> {
 /// Whether the host has mask registers (AVX-512VL).
 pub fn mask_registers() -> bool {
     is_x86_feature_detected!("avx512vl")
+}
+
+/// Whether the host's gathers and scatters of AVX-512 are faster than loops over lanes: on Intel's processors but those whose
+/// microcode makes up for gather data sampling. AMD's take longer than a loop.
+pub fn gathers() -> bool {
+    static GATHERS: LazyLock<bool> = LazyLock::new(|| {
+        let text = cpuinfo();
+        let words = |name| {
+            let line = text.lines().find(|line| line.split(':').next().is_some_and(|n| n.trim() == name));
+            line.map(|line| line.split_whitespace().skip(1)).into_iter().flatten()
+        };
+        mask_registers() && words("vendor_id").any(|w| w == "GenuineIntel") && !words("bugs").any(|w| w == "gds")
+    });
+    *GATHERS
+}
+
+/// What the kernel says of the first processor; all have the same features.
+fn cpuinfo() -> String {
+    let mut text = Vec::new();
+    let _ = std::fs::File::open("/proc/cpuinfo").and_then(|file| file.take(1 << 14).read_to_end(&mut text));
+    let text = String::from_utf8_lossy(&text);
+    text.split("\n\n").next().unwrap_or_default().into()
 }
 
 /// Whether the host converts between half and single precision (F16C).

@@ -42,6 +42,8 @@ pub struct Options {
     pub warp: WarpShape,
     /// Masks live in mask registers (AVX-512): a packed mask is an `i32`, else `<32 x i32>`.
     pub mask_registers: bool,
+    /// The host has gathers and scatters that are faster than loops over lanes.
+    pub gathers: bool,
     /// The host converts `.f16` (F16C).
     pub half_floats: bool,
     /// Little code, which compiles quickly: blocks have no version for full warps, and helpers loop over the lanes.

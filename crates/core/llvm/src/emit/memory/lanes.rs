@@ -67,8 +67,64 @@ fn consecutive(bytes: u32, rows: &str) -> String {
 const SPILL: &str =
     "  %addresses = alloca <32 x i64>, align 64\n  store volatile <32 x i64> %at, ptr %addresses, align 64\n";
 
-pub(super) fn gather_some(elem: Elem, kind: Kind) -> String {
+/// Code with the host's gathers or scatters (AVX-512), eight lanes at a time, and the declarations that it needs: `%at` has the addresses,
+/// `%mask` the bits of the lanes, `%values` what is stored. They access each element as a whole, and scatters the lowest lane first, as the
+/// loops do.
+fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
+    let t = Ty::scalar(elem);
+    let suffix = match elem {
+        Elem::F32 => "ps",
+        Elem::F64 => "pd",
+        _ if elem.bits() == 32 => "pi",
+        _ => "pq",
+    };
+    let (eight, addresses, lanes) = (format!("<8 x {t}>"), "<8 x i64>", "<8 x i1>");
+    let verb = if loads { "gather" } else { "scatter" };
+    let name = format!("@llvm.x86.avx512.mask.{verb}.q{suffix}.512");
+    let mut text = match masked {
+        true => "  %on = bitcast i32 %mask to <32 x i1>\n".to_string(),
+        false => String::new(),
+    };
+    for lane in (0..32).step_by(8) {
+        let picks = (lane..lane + 8).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
+        let mut part = |name: &str, ty: &str, of: &str| {
+            let line = format!("shufflevector <32 x {ty}> %{of}, <32 x {ty}> poison, <8 x i32> <{picks}>");
+            text.push_str(&format!("  %{name}{lane} = {line}\n"));
+        };
+        let on = if masked { format!("%m{lane}") } else { "splat (i1 true)".into() };
+        part("a", "i64", "at");
+        if masked {
+            part("m", "i1", "on");
+        }
+        if loads {
+            let from = format!("{eight} zeroinitializer, ptr null, {addresses} %a{lane}, {lanes} {on}, i32 1");
+            text.push_str(&format!("  %g{lane} = call {eight} {name}({from})\n"));
+        } else {
+            part("v", &t.to_string(), "values");
+            let to = format!("ptr null, {lanes} {on}, {addresses} %a{lane}, {eight} %v{lane}, i32 1");
+            text.push_str(&format!("  call void {name}({to})\n"));
+        }
+    }
+    let declared = match loads {
+        true => {
+            text.push_str(&join_rows(elem, 'g'));
+            format!("declare {eight} {name}({eight}, ptr, {addresses}, {lanes}, i32)")
+        }
+        false => {
+            text.push_str("  ret void\n");
+            format!("declare void {name}(ptr, {lanes}, {addresses}, {eight}, i32)")
+        }
+    };
+    (text, declared)
+}
+
+pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    if hardware {
+        let (body, declared) = by_hardware(elem, true, true);
+        let header = format!("<32 x {t}> @margay.gather.{t}(<32 x i64> %at, i32 %mask)");
+        return format!("define internal {header} #1 {{\n{body}}}\n{declared}");
+    }
     let before =
         format!("  %out = alloca <32 x {t}>, align 64\n  store <32 x {t}> zeroinitializer, ptr %out, align 64\n");
     let load = kind.load(&t.to_string(), "%p", align);
@@ -84,8 +140,13 @@ pub(super) fn gather_some(elem: Elem, kind: Kind) -> String {
     )
 }
 
-pub(super) fn gather_all(elem: Elem, kind: Kind) -> String {
+pub(super) fn gather_all(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    if hardware {
+        let (rows, (body, declared)) = (consecutive(align, &load_rows(elem)), by_hardware(elem, true, false));
+        let header = format!("<32 x {t}> @margay.gather.all.{t}(<32 x i64> %at)");
+        return format!("define internal {header} #1 {{\n{rows}{body}}}\n{declared}");
+    }
     let load = kind.load(&t.to_string(), "%p#", align);
     let mut text = row_list(
         &format!("<32 x {t}> @margay.gather.all.{t}{}(<32 x i64> %at)", kind.suffix()),
@@ -107,15 +168,22 @@ fn load_rows(elem: Elem) -> String {
     for lane in (0..32).step_by(ROW as usize) {
         text.push_str(&format!("  %l{lane} = load <{ROW} x {t}>, ptr %b{lane}, align {align}\n"));
     }
+    text + &join_rows(elem, 'l')
+}
+
+/// Joins four rows of eight lanes, named by a letter and their first lanes, and returns them.
+fn join_rows(elem: Elem, row: char) -> String {
+    let t = Ty::scalar(elem);
+    let mut text = String::new();
     let join = |n: u32, name: &str, a: &str, b: &str| {
         let picks = (0..n).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
         let half = n / 2;
         format!("  %{name} = shufflevector <{half} x {t}> %{a}, <{half} x {t}> %{b}, <{n} x i32> <{picks}>\n")
     };
-    text.push_str(&join(16, "low", "l0", "l8"));
-    text.push_str(&join(16, "high", "l16", "l24"));
-    text.push_str(&join(32, "whole", "low", "high"));
-    text + &format!("  ret <32 x {t}> %whole\n")
+    text.push_str(&join(16, &format!("{row}.low"), &format!("{row}0"), &format!("{row}8")));
+    text.push_str(&join(16, &format!("{row}.high"), &format!("{row}16"), &format!("{row}24")));
+    text.push_str(&join(32, &format!("{row}.whole"), &format!("{row}.low"), &format!("{row}.high")));
+    text + &format!("  ret <32 x {t}> %{row}.whole\n")
 }
 
 fn store_rows(elem: Elem) -> String {
@@ -131,8 +199,13 @@ fn store_rows(elem: Elem) -> String {
     text + "  ret void\n"
 }
 
-pub(super) fn scatter_some(elem: Elem, kind: Kind) -> String {
+pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    if hardware {
+        let (body, declared) = by_hardware(elem, false, true);
+        let header = format!("void @margay.scatter.{t}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)");
+        return format!("define internal {header} #1 {{\n{body}}}\n{declared}");
+    }
     let before = format!("  %in = alloca <32 x {t}>, align 64\n  store <32 x {t}> %values, ptr %in, align 64\n");
     let store = kind.store(&t.to_string(), "%v", "%p", align);
     let step =
@@ -145,8 +218,13 @@ pub(super) fn scatter_some(elem: Elem, kind: Kind) -> String {
     )
 }
 
-pub(super) fn scatter_all(elem: Elem, kind: Kind) -> String {
+pub(super) fn scatter_all(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    if hardware {
+        let (rows, (body, declared)) = (consecutive(align, &store_rows(elem)), by_hardware(elem, false, false));
+        let header = format!("void @margay.scatter.all.{t}(<32 x i64> %at, <32 x {t}> %values)");
+        return format!("define internal {header} #1 {{\n{rows}{body}}}\n{declared}");
+    }
     let before =
         format!("  %in = alloca <32 x {t}>, align 64\n  store volatile <32 x {t}> %values, ptr %in, align 64\n");
     let store = kind.store(&t.to_string(), "%v#", "%p#", align);

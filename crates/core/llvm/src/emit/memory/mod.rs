@@ -276,18 +276,23 @@ impl Emitter<'_> {
         let every = self.looped(mask);
         match mask.or(every.as_ref()) {
             None => {
-                self.w.declared.insert(gather_all(elem, kind));
+                self.w.declared.insert(gather_all(elem, kind, self.by_hardware(elem, kind)));
                 self.w.value(ty, format_args!("call {ty} @margay.gather.all.{scalar}{suffix}(<32 x i64> {lanes})"))
             }
             Some(m) => {
                 let bits = self.bits(m);
-                self.w.declared.insert(gather_some(elem, kind));
+                self.w.declared.insert(gather_some(elem, kind, self.by_hardware(elem, kind)));
                 self.w.value(
                     ty,
                     format_args!("call {ty} @margay.gather.{scalar}{suffix}(<32 x i64> {lanes}, i32 {bits})"),
                 )
             }
         }
+    }
+
+    /// Whether the host has gathers and scatters for elements of a type that are worth using.
+    fn by_hardware(&self, elem: Elem, kind: Kind) -> bool {
+        self.options.gathers && kind == Kind::Weak && matches!(elem.bits(), 32 | 64)
     }
 
     /// A mask of all lanes where helpers loop over a mask instead of being unrolled.
@@ -421,7 +426,7 @@ impl Emitter<'_> {
         let every = self.looped(mask);
         match mask.or(every.as_ref()) {
             None => {
-                self.w.declared.insert(scatter_all(v.ty.elem, kind));
+                self.w.declared.insert(scatter_all(v.ty.elem, kind, self.by_hardware(v.ty.elem, kind)));
                 self.w.line(format_args!(
                     "call void @margay.scatter.all.{scalar}{suffix}(<32 x i64> {lanes}, {} {v})",
                     v.ty
@@ -429,7 +434,7 @@ impl Emitter<'_> {
             }
             Some(m) => {
                 let bits = self.bits(m);
-                self.w.declared.insert(scatter_some(v.ty.elem, kind));
+                self.w.declared.insert(scatter_some(v.ty.elem, kind, self.by_hardware(v.ty.elem, kind)));
                 self.w.line(format_args!(
                     "call void @margay.scatter.{scalar}{suffix}(<32 x i64> {lanes}, {} {v}, i32 {bits})",
                     v.ty
