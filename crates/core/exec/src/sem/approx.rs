@@ -1,9 +1,9 @@
 //! The approximate functions `sin`, `cos`, `lg2`, `ex2`, `tanh` (manual, sections 9.7.3.18 to 9.7.3.22, 9.7.4.9 and 9.7.4.10).
 //!
-//! Each is a short polynomial in double precision, rounded once at the end: a sequence of additions, multiplications
-//! and selections that gives the same bits on every host and can be emitted as vector code as well. Errors are far
-//! below the manual's bounds (`examples/ulp.rs` measures them over all single-precision numbers). No operation may be
-//! fused or reordered.
+//! Each is a short polynomial: a sequence of additions, multiplications and selections that gives the same bits on every host and
+//! can be emitted as vector code as well. That of `ex2` is in single precision, the others are in double precision and rounded once at
+//! the end. Errors are below the manual's bounds (`examples/ulp.rs` measures them over all single-precision numbers). No
+//! operation may be fused or reordered.
 
 use super::{
     PureFn, fp,
@@ -16,6 +16,21 @@ use margay_isa::{Mod, Opcode, Type, Variant};
 pub mod constants {
     /// Adding and subtracting it rounds a number below 2^51 to an integer.
     pub const ROUND: f64 = 6_755_399_441_055_744.0;
+    /// The same for single precision and numbers below 2^22.
+    pub const ROUND_SINGLE: f32 = 12_582_912.0;
+    /// The bounds of the argument of [`super::ex2`]: beyond them, the result is zero or infinite.
+    pub const EX2_BOUND: f32 = 160.0;
+    /// 2^t for |t| at most 1/2. With every step rounded, [`super::ex2`] is at most one unit in the last place from the correctly
+    /// rounded result. Found by interpolation of (2^t - 1) / t at Chebyshev's nodes.
+    pub const EX2: [f32; 7] = [
+        f32::from_bits(0x3922_09c5),
+        f32::from_bits(0x3aaf_8448),
+        f32::from_bits(0x3c1d_952a),
+        f32::from_bits(0x3d63_57b6),
+        f32::from_bits(0x3e75_fdf0),
+        f32::from_bits(0x3f31_7218),
+        1.0,
+    ];
     /// The bounds of the argument of [`super::exp2`], far outside the range of single precision.
     pub const EXP2_BOUND: f64 = 200.0;
     /// e^t to t^9 / 9!, for |t| below 0.35.
@@ -132,7 +147,19 @@ pub fn lg2(x: f32) -> f32 {
 /// `ex2.approx.f32`
 #[inline(always)]
 pub fn ex2(x: f32) -> f32 {
-    fp::canon(exp2(f64::from(x)) as f32)
+    let x = if x < -EX2_BOUND { -EX2_BOUND } else { x };
+    let x = if x > EX2_BOUND { EX2_BOUND } else { x };
+    let shifted = x + ROUND_SINGLE;
+    let n = shifted.to_bits().wrapping_sub(ROUND_SINGLE.to_bits()) as i32;
+    let t = x - (shifted - ROUND_SINGLE);
+    let mut p = EX2[0];
+    for c in &EX2[1..] {
+        p = p * t + c;
+    }
+    // 2^n as two factors, since it may be out of range; only the last product is rounded.
+    let half = n >> 1;
+    let power = |n: i32| f32::from_bits((n.wrapping_add(127) as u32) << 23);
+    fp::canon(p * power(half) * power(n.wrapping_sub(half)))
 }
 
 /// `tanh.approx.f32`

@@ -1,10 +1,9 @@
-//! Approximate functions as vector code: the operations of `margay_exec::sem::approx` in the same order, in double
-//! precision with one final rounding, so that both engines agree bit for bit. Nothing here may be fused or
-//! reassociated.
+//! Approximate functions as vector code: the operations of `margay_exec::sem::approx` in the same order and precision, so that both
+//! engines agree bit for bit. Nothing here may be fused or reassociated.
 
 use crate::emit::{
-    function::Emitter,
-    text::{Elem, Val, constant},
+    function::{Emitter, affine::rows},
+    text::{Elem, Ty, Val, constant},
 };
 use margay_exec::sem::approx::constants::*;
 use margay_isa::Opcode;
@@ -31,6 +30,53 @@ impl Emitter<'_> {
             p = self.horner(&p, x, *c);
         }
         p
+    }
+
+    /// `2^x` in single precision.
+    fn ex2(&mut self, x: &Val) -> Val {
+        let single = |c: f32| constant(x.ty, i128::from(c.to_bits()));
+        let (low, high, round) = (single(-EX2_BOUND), single(EX2_BOUND), single(ROUND_SINGLE));
+        let below = self.w.cmp("fcmp olt", x, &low);
+        let x = self.w.select(&below, &low, x);
+        let above = self.w.cmp("fcmp ogt", &x, &high);
+        let x = self.w.select(&above, &high, &x);
+        let shifted = self.w.op("fadd", &x, &round);
+        let whole = self.w.op("fsub", &shifted, &round);
+        let t = self.w.op("fsub", &x, &whole);
+        let mut p = single(EX2[0]);
+        for c in &EX2[1..] {
+            let product = self.w.op("fmul", &p, &t);
+            p = self.w.op("fadd", &product, &single(*c));
+        }
+        if x.ty.vector && self.options.mask_registers {
+            return self.scale(&p, &whole);
+        }
+        let n = self.w.cast("bitcast", &shifted, Elem::I32);
+        let n = self.w.op_const("sub", &n, i128::from(ROUND_SINGLE.to_bits()));
+        let half = self.w.op_const("ashr", &n, 1);
+        let rest = self.w.op("sub", &n, &half);
+        for part in [half, rest] {
+            let part = self.w.op_const("add", &part, 127);
+            let part = self.w.op_const("shl", &part, 23);
+            let power = self.w.cast("bitcast", &part, Elem::F32);
+            p = self.w.op("fmul", &p, &power);
+        }
+        p
+    }
+
+    /// `p * 2^n` for whole numbers `n`, rounded once: an instruction of AVX-512.
+    fn scale(&mut self, p: &Val, n: &Val) -> Val {
+        let (name, half) = ("llvm.x86.avx512.mask.scalef.ps.512", "<16 x float>");
+        self.w.declared.insert(format!("declare {half} @{name}({half}, {half}, {half}, i16, i32)"));
+        let halves = rows(16)
+            .map(|row| {
+                let (p, n) = (self.piece(p, row), self.piece(n, row));
+                let call =
+                    format!("call {half} @{name}({half} {p}, {half} {n}, {half} zeroinitializer, i16 -1, i32 4)");
+                self.w.value(Ty::lanes(Elem::F32), format_args!("{call}"))
+            })
+            .collect();
+        self.concat(halves, Elem::F32, 16)
     }
 
     /// `2^x`
@@ -104,11 +150,7 @@ impl Emitter<'_> {
     /// Emits an approximate row with one `.f32` operand, NaNs not canonicalized; `None` for other rows.
     pub fn approximate(&mut self, op: Opcode, x: &Val) -> Option<Val> {
         Some(match op {
-            Opcode::Ex2 => {
-                let wide = self.w.cast("fpext", x, Elem::F64);
-                let y = self.exp2(&wide);
-                self.w.cast("fptrunc", &y, Elem::F32)
-            }
+            Opcode::Ex2 => self.ex2(x),
             Opcode::Lg2 => {
                 let wide = self.w.cast("fpext", x, Elem::F64);
                 let y = self.log2(&wide);
