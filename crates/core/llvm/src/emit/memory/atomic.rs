@@ -374,7 +374,10 @@ impl Code {
                 "  %ins = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %others, ptr %ins, align 64\n"
             ));
         }
-        let mut step = format!("{}{}", self.operands("%lane"), self.step()).replace('#', "");
+        // A comparison that fails is only a load, which need not wait for the lanes before.
+        let looks = cas && self.locked && self.elem.bits() <= 64;
+        let one = if looks { self.look_and_swap() } else { self.step() };
+        let mut step = format!("{}{one}", self.operands("%lane")).replace('#', "");
         let (result, after) = if self.result {
             before.push_str(&format!(
                 "  %out = alloca <32 x {i}>, align 64\n  store <32 x {i}> zeroinitializer, ptr %out, align 64\n"
@@ -393,7 +396,19 @@ impl Code {
             self.function(false, false),
             self.window()
         );
-        lane_loop(&header, &before, &step, &after)
+        let text = lane_loop(&header, &before, &step, &after);
+        if looks { text.replace("[ %rest, %each ]", "[ %rest, %next ]") } else { text }
+    }
+
+    /// A locked `cas` of one lane that looks before it locks: a failing one reads memory, with the order of an acquiring load.
+    fn look_and_swap(self) -> String {
+        let (i, align) = (Ty::scalar(self.integer), self.elem.bits() / 8);
+        format!(
+            "  %seen = load atomic {i}, ptr %p acquire, align {align}\n  %same = icmp eq {i} %seen, %v\n  \
+             br i1 %same, label %try, label %next\ntry:\n  %pair = cmpxchg ptr %p, {i} %v, {i} %n acq_rel acquire\n  \
+             %found = extractvalue {{ {i}, i1 }} %pair, 0\n  br label %next\nnext:\n  \
+             %old = phi {i} [ %seen, %each ], [ %found, %try ]\n"
+        )
     }
 
     /// The helper for all lanes, without results; with `one`, they share an operand.

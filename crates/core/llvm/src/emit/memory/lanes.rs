@@ -71,14 +71,16 @@ const SPILL: &str =
 /// `%mask` the bits of the lanes, `%values` what is stored. They access each element as a whole, and scatters the lowest lane first, as the
 /// loops do.
 fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
-    let t = Ty::scalar(elem);
+    let (t, bytes) = (Ty::scalar(elem), elem == Elem::I8);
+    // Bytes come from the words around them, which lie on the same page.
+    let word = if bytes { Elem::I32 } else { elem };
     let suffix = match elem {
         Elem::F32 => "ps",
         Elem::F64 => "pd",
-        _ if elem.bits() == 32 => "pi",
+        _ if word.bits() == 32 => "pi",
         _ => "pq",
     };
-    let (eight, addresses, lanes) = (format!("<8 x {t}>"), "<8 x i64>", "<8 x i1>");
+    let (eight, addresses, lanes) = (format!("<8 x {}>", Ty::scalar(word)), "<8 x i64>", "<8 x i1>");
     let verb = if loads { "gather" } else { "scatter" };
     let name = format!("@llvm.x86.avx512.mask.{verb}.q{suffix}.512");
     let mut text = match masked {
@@ -96,7 +98,15 @@ fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
         if masked {
             part("m", "i1", "on");
         }
-        if loads {
+        if bytes {
+            text.push_str(&format!(
+                "  %d{lane} = and {addresses} %a{lane}, splat (i64 -4)\n  \
+                 %w{lane} = call {eight} {name}({eight} zeroinitializer, ptr null, {addresses} %d{lane}, {lanes} {on}, i32 1)\n  \
+                 %o{lane} = trunc {addresses} %a{lane} to {eight}\n  %p{lane} = and {eight} %o{lane}, splat (i32 3)\n  \
+                 %q{lane} = shl {eight} %p{lane}, splat (i32 3)\n  %r{lane} = lshr {eight} %w{lane}, %q{lane}\n  \
+                 %g{lane} = trunc {eight} %r{lane} to <8 x i8>\n"
+            ));
+        } else if loads {
             let from = format!("{eight} zeroinitializer, ptr null, {addresses} %a{lane}, {lanes} {on}, i32 1");
             text.push_str(&format!("  %g{lane} = call {eight} {name}({from})\n"));
         } else {

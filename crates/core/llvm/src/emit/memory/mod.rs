@@ -276,7 +276,11 @@ impl Emitter<'_> {
         let every = self.looped(mask);
         match mask.or(every.as_ref()) {
             None => {
-                self.w.declared.insert(gather_all(elem, kind, self.by_hardware(elem, kind)));
+                self.w.declared.insert(gather_all(
+                    elem,
+                    kind,
+                    self.by_hardware(elem, kind) || self.bytes_by_hardware(elem, kind),
+                ));
                 self.w.value(ty, format_args!("call {ty} @margay.gather.all.{scalar}{suffix}(<32 x i64> {lanes})"))
             }
             Some(m) => {
@@ -293,6 +297,11 @@ impl Emitter<'_> {
     /// Whether the host has gathers and scatters for elements of a type that are worth using.
     fn by_hardware(&self, elem: Elem, kind: Kind) -> bool {
         self.options.gathers && kind == Kind::Weak && matches!(elem.bits(), 32 | 64)
+    }
+
+    /// The same for loads of bytes by all lanes, which gathers find in words; for few lanes, loops are faster.
+    fn bytes_by_hardware(&self, elem: Elem, kind: Kind) -> bool {
+        self.options.gathers && kind == Kind::Weak && elem == Elem::I8
     }
 
     /// A mask of all lanes where helpers loop over a mask instead of being unrolled.
