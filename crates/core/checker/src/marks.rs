@@ -5,13 +5,30 @@ use std::hash::BuildHasherDefault;
 
 /// Size of a page of the bitmap, in bytes of device memory.
 const PAGE: u64 = 4096;
+/// Pages that are found at once.
+const RECENT: usize = 16;
 
 /// A set of bytes: a bitmap in pages allocated on demand.
 #[derive(Default)]
 pub struct Marks {
     pages: Map<u64, u32>,
     bits: Vec<Bits>,
-    last: Option<(u64, u32)>,
+    /// Pages that were looked up last, by the lower bits of their numbers: kernels access several buffers in turn.
+    recent: Recent,
+}
+
+/// Pages and their places.
+#[derive(Clone, Copy)]
+struct Recent([(u64, u32); RECENT]);
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent::NONE
+    }
+}
+
+impl Recent {
+    const NONE: Recent = Recent([(u64::MAX, 0); RECENT]);
 }
 
 type Bits = Box<[u64; (PAGE / 64) as usize]>;
@@ -31,27 +48,26 @@ fn words(address: u64, size: u64) -> impl Iterator<Item = (u64, usize, u64)> {
 }
 
 impl Marks {
+    #[inline(always)]
     fn find(&mut self, page: u64) -> Option<u32> {
-        match self.last {
-            Some((known, index)) if known == page => Some(index),
-            _ => {
-                let index = *self.pages.get(&page)?;
-                self.last = Some((page, index));
-                Some(index)
-            }
+        let recent = &mut self.recent.0[page as usize % RECENT];
+        if recent.0 != page {
+            *recent = (page, *self.pages.get(&page)?);
         }
+        Some(recent.1)
+    }
+
+    fn add(&mut self, page: u64) -> u32 {
+        self.bits.push(Box::new([0; (PAGE / 64) as usize]));
+        let index = self.bits.len() as u32 - 1;
+        self.pages.insert(page, index);
+        index
     }
 
     /// Marks bytes as written.
     pub fn mark(&mut self, address: u64, size: u64) {
         for (page, word, mask) in words(address, size) {
-            let index = self.find(page).unwrap_or_else(|| {
-                self.bits.push(Box::new([0; (PAGE / 64) as usize]));
-                let index = self.bits.len() as u32 - 1;
-                self.pages.insert(page, index);
-                self.last = Some((page, index));
-                index
-            });
+            let index = self.find(page).unwrap_or_else(|| self.add(page));
             self.bits[index as usize][word] |= mask;
         }
     }
@@ -71,7 +87,7 @@ impl Marks {
 
     /// Nothing.
     pub const fn new() -> Marks {
-        Marks { pages: Map::with_hasher(BuildHasherDefault::new()), bits: Vec::new(), last: None }
+        Marks { pages: Map::with_hasher(BuildHasherDefault::new()), bits: Vec::new(), recent: Recent::NONE }
     }
 
     /// How many bytes of a range are marked in one of these.

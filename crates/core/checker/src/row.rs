@@ -180,6 +180,34 @@ impl Row {
         span.time <= self.seen.cta && span.cta(self.warps) == self.cta
     }
 
+    /// As [`Row::quick_span`], of a line that has one span at most; `None` if it needs another one.
+    #[inline(always)]
+    fn quick_one(&self, one: &mut Span, kinds: &[Kind], new: &Span) -> Option<bool> {
+        let common = one.words & new.words;
+        let repeated = || one.site == new.site && one.words == new.words && one.pattern == new.pattern;
+        if one.words == 0 {
+        } else if self.kind.writes {
+            if common != 0 && !self.has_seen_span(one, new) {
+                return Some(false);
+            }
+            if one.words & !new.words != 0 {
+                return None;
+            }
+        } else if common != 0 && repeated() {
+            if one.time > self.published && one.join(new, (self.cta, self.warp, self.warps)) {
+                return Some(true);
+            }
+            if !(one.who == new.who && one.lanes & !new.lanes == 0 || self.has_seen_span(one, new)) {
+                return None;
+            }
+        } else {
+            let unseen = common != 0 && kinds[one.site as usize].writes && !self.has_seen_span(one, new);
+            return unseen.then_some(false);
+        }
+        *one = *new;
+        Some(true)
+    }
+
     /// Records an access of a line's words among its spans, if there is no race and room for it. What it may have changed if
     /// not is nothing that [`Row::access`] would not change.
     #[inline(always)]
@@ -302,6 +330,9 @@ impl Row {
     #[inline(always)]
     fn try_span(&self, shadow: &mut Shadow, kinds: &[Kind], span: Span, line: u64) -> bool {
         match shadow.kept(line) {
+            Kept::One(one) => self
+                .quick_one(one, kinds, &span)
+                .unwrap_or_else(|| shadow.spans(line).is_some_and(|spans| self.quick_span(spans, kinds, &span))),
             Kept::Spans(spans) => self.quick_span(spans, kinds, &span),
             // A line that is written whole becomes one span.
             Kept::Words(_) if self.kind.writes => false,
@@ -331,8 +362,8 @@ impl Row {
         const ALL: u32 = 0xf;
         let mut slow = span.words;
         match shadow.kept(line) {
-            Kept::Spans(spans) => {
-                if self.quick_span(spans, kinds, &span) {
+            Kept::One(_) | Kept::Spans(_) => {
+                if self.try_span(shadow, kinds, span, line) {
                     return;
                 }
             }
@@ -561,7 +592,7 @@ mod tests {
             }
             assert_eq!(told(&one), told(&each));
             races += one.len();
-            compact += u32::from(matches!(spans.kept(address), Kept::Spans(_)));
+            compact += u32::from(!matches!(spans.kept(address), Kept::Words(_)));
         }
         assert!(compact > 2000 && races > 1000, "{compact} lines kept as spans, {races} races");
     }

@@ -2,7 +2,7 @@
 //!
 //! Most accesses are rows (lane after lane accesses element after element) or go to one address for all lanes. A line of 32
 //! words that was accessed so keeps [`Span`]s: an access of some of its words, with the rule by which the lane follows from
-//! the word. When it has too many of them, or is accessed in another way, it gets a cell for each word: two inline records of
+//! the word. One stands in the line itself, which is enough for most memory, several in a list. When it has too many of them, or is accessed in another way, it gets a cell for each word: two inline records of
 //! 16 bytes, 8 bytes of shadow per checked byte. If more accesses of a word are mutually unordered (reads, atomics), they spill
 //! to a list of bounded length: [`MOST`]. The same access by several warps of a CTA is one span or record ([`Record::join`]):
 //! tiles that a whole CTA reads, bins that all threads update.
@@ -47,8 +47,8 @@ impl Cell {
 /// How a line's records are kept.
 #[derive(Clone, Copy)]
 enum Line {
-    /// There are none.
-    Empty,
+    /// As one span, or as an empty one.
+    One(Span),
     /// As spans, in this place of the pool.
     Spans(u32),
     /// By a cell for each word, in this place of the pool.
@@ -57,6 +57,8 @@ enum Line {
 
 /// What a line keeps.
 pub enum Kept<'s> {
+    /// One span, or an empty one.
+    One(&'s mut Span),
     /// Spans.
     Spans(&'s mut Spans),
     /// The cells of its words.
@@ -118,7 +120,7 @@ impl Shadow {
     fn page(&mut self, page: u64) -> u32 {
         let lines = &mut self.lines;
         let index = *self.pages.entry(page).or_insert_with(|| {
-            lines.push(vec![Line::Empty; (PAGE / LINE_BYTES) as usize].into_boxed_slice());
+            lines.push(vec![Line::One(Span::NONE); (PAGE / LINE_BYTES) as usize].into_boxed_slice());
             lines.len() as u32 - 1
         });
         self.recent[page as usize % RECENT] = (page, index);
@@ -131,7 +133,7 @@ impl Shadow {
         let (page, line) = self.line(address);
         let place = match self.lines[page as usize][line] {
             Line::Words(place) => place,
-            Line::Empty | Line::Spans(_) => self.widen(page, line),
+            Line::One(_) | Line::Spans(_) => self.widen(page, line),
         };
         &mut self.wide.all[place as usize][(address / WORD) as usize % LINE]
     }
@@ -140,23 +142,34 @@ impl Shadow {
     #[inline(always)]
     pub fn kept(&mut self, address: u64) -> Kept<'_> {
         let (page, index) = self.line(address);
-        let line = &mut self.lines[page as usize][index];
-        match *line {
-            Line::Words(place) => Kept::Words(&mut self.wide.all[place as usize]),
-            Line::Spans(place) => Kept::Spans(&mut self.spans.all[place as usize]),
-            Line::Empty => {
-                let place = self.spans.add(Spans::NONE);
-                *line = Line::Spans(place);
-                Kept::Spans(&mut self.spans.all[place as usize])
-            }
+        match &mut self.lines[page as usize][index] {
+            Line::One(span) => Kept::One(span),
+            Line::Spans(place) => Kept::Spans(&mut self.spans.all[*place as usize]),
+            Line::Words(place) => Kept::Words(&mut self.wide.all[*place as usize]),
         }
+    }
+
+    /// Gives a line with one span a list of them.
+    pub fn spans(&mut self, address: u64) -> Option<&mut Spans> {
+        let (page, index) = self.line(address);
+        let line = &mut self.lines[page as usize][index];
+        let place = match *line {
+            Line::One(span) => {
+                let place = self.spans.add(Spans::of(span));
+                *line = Line::Spans(place);
+                place
+            }
+            Line::Spans(place) => place,
+            Line::Words(_) => return None,
+        };
+        Some(&mut self.spans.all[place as usize])
     }
 
     /// Gives a line a cell for each word.
     fn widen(&mut self, page: u32, index: usize) -> u32 {
         let mut cells = [Cell::NONE; LINE];
         match self.lines[page as usize][index] {
-            Line::Empty => {}
+            Line::One(span) => _ = Spans::of(span).fill(&mut cells),
             Line::Words(place) => return place,
             Line::Spans(place) => {
                 let spans = self.spans.all[place as usize];
@@ -180,12 +193,7 @@ impl Shadow {
         let line = &mut self.lines[page as usize][index];
         if let Line::Words(place) = *line {
             self.wide.free.push(place);
-            *line = Line::Empty;
-            if let Some(span) = span {
-                let mut spans = Spans::NONE;
-                spans.push(span);
-                *line = Line::Spans(self.spans.add(spans));
-            }
+            *line = Line::One(span.unwrap_or(Span::NONE));
         }
     }
 
@@ -273,18 +281,22 @@ impl Shadow {
             for at in (from / LINE_BYTES..to.div_ceil(LINE_BYTES)).map(|line| line * LINE_BYTES) {
                 let index = (at % PAGE / LINE_BYTES) as usize;
                 let whole = from <= at && at + LINE_BYTES <= to;
-                match self.lines[page_index as usize][index] {
+                let words = |bytes: u64| 1u32.checked_shl((bytes / WORD) as u32).map_or(u32::MAX, |bit| bit - 1);
+                let (first, last) = (from.max(at) - at, to.min(at + LINE_BYTES) - at);
+                let gone = words(last.next_multiple_of(WORD)) & !words(first);
+                let line = &mut self.lines[page_index as usize][index];
+                match line {
                     Line::Words(_) => {}
-                    Line::Empty => continue,
+                    Line::One(span) => {
+                        span.words &= !gone;
+                        continue;
+                    }
                     Line::Spans(place) => {
-                        let words =
-                            |bytes: u64| 1u32.checked_shl((bytes / WORD) as u32).map_or(u32::MAX, |bit| bit - 1);
-                        let (first, last) = (from.max(at) - at, to.min(at + LINE_BYTES) - at);
-                        let spans = &mut self.spans.all[place as usize];
-                        spans.clear(words(last.next_multiple_of(WORD)) & !words(first));
+                        let spans = &mut self.spans.all[*place as usize];
+                        spans.clear(gone);
                         if spans.count == 0 {
-                            self.spans.free.push(place);
-                            self.lines[page_index as usize][index] = Line::Empty;
+                            self.spans.free.push(*place);
+                            *line = Line::One(Span::NONE);
                         }
                         continue;
                     }
@@ -352,6 +364,7 @@ mod tests {
     fn rows_of_lanes_are_spans_until_there_are_too_many() {
         let mut shadow = Shadow::default();
         let spans = |shadow: &mut Shadow, at: u64| match shadow.kept(at) {
+            Kept::One(span) => [*span].into_iter().filter(|span| span.words != 0).collect(),
             Kept::Spans(spans) => spans.all().to_vec(),
             Kept::Words(_) => panic!("a line with cells"),
         };
@@ -360,7 +373,7 @@ mod tests {
         let row = Pattern::Row { phase: 16, shift: 1 };
         let a = Span { who: 5, lanes: 1, time: 3, site: 1, words: 0xff, pattern: row };
         let b = Span { who: JOINED | 2, lanes: 0b11, time: 4, site: 2, words: u32::MAX, pattern: row };
-        let Kept::Spans(list) = shadow.kept(base) else { panic!("a new line has spans") };
+        let list = shadow.spans(base).expect("a new line has spans");
         assert!(list.push(a) && list.push(b));
         let cell = shadow.cell(base + 5 * 4).0;
         assert_eq!((cell[0].lanes, cell[1].who), (1 << 10, JOINED | 10 << 24 | 2), "lane 10 has the sixth");
@@ -372,7 +385,7 @@ mod tests {
         assert_eq!(spans(&mut shadow, base)[0].words, !0b110);
         shadow.forget(4096, 4096);
         assert_eq!(spans(&mut shadow, base), []);
-        let Kept::Spans(list) = shadow.kept(base) else { panic!("it has no cells") };
+        let list = shadow.spans(base).expect("it has no cells");
         assert!((0..SPANS).all(|k| list.push(Span { site: k as u32, ..a })) && !list.push(a));
         let mut buffer = Vec::new();
         let all = |records: &mut Vec<Record>| {

@@ -251,6 +251,22 @@ impl CtaThreads {
         all
     }
 
+    /// Lets lanes acquire what they have read of release patterns.
+    fn acquire_pending(&mut self, who: Who) {
+        if self.are_alike(who.warp) {
+            return;
+        }
+        for lane in lanes(who.lanes) {
+            if self.look(who.warp, lane).pending.is_empty() {
+                continue;
+            }
+            let t = self.thread(who.warp, lane);
+            for (release, _) in std::mem::take(&mut t.pending) {
+                Arc::make_mut(&mut t.clock).join(&release.clock);
+            }
+        }
+    }
+
     fn thread(&mut self, warp: u32, lane: u32) -> &mut Thread {
         self.seen[warp as usize] = None;
         let warp = &mut self.warps[warp as usize];
@@ -303,23 +319,25 @@ impl CtaThreads {
 
     /// Threads arrive at a barrier.
     fn arrive(&mut self, who: Who, id: u32, time: Time) {
-        let place = self.barriers.iter().position(|(known, _)| *known == id);
-        let mut gathered = place.map_or_else(Gathered::default, |at| self.barriers.swap_remove(at).1);
-        match &self.warps[who.warp as usize] {
+        let place = self.barriers.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
+            self.barriers.push((id, Gathered::default()));
+            self.barriers.len() - 1
+        });
+        let gathered = &mut self.barriers[place].1;
+        gathered.arrivals.push((who, time));
+        if let Warp::Alike(thread) = &self.warps[who.warp as usize] {
             // Most have seen what the warp before them has.
-            Warp::Alike(thread) if gathered.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &thread.clock)) => {}
-            Warp::Alike(thread) => {
+            if gathered.seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &thread.clock)) {
                 gathered.clock.join(&thread.clock);
                 gathered.seen = Some(thread.clock.clone());
             }
-            Warp::Apart(_) => {
-                self.gather_seen(who, &mut gathered.clock);
-                self.gather_fences(who, &mut gathered.fences);
-            }
+            return join_shared(&mut gathered.reads, thread.reads.as_ref());
         }
+        let mut gathered = std::mem::take(gathered);
+        self.gather_seen(who, &mut gathered.clock);
+        self.gather_fences(who, &mut gathered.fences);
         join_shared(&mut gathered.reads, self.reads_of(who).as_ref());
-        gathered.arrivals.push((who, time));
-        self.barriers.push((id, gathered));
+        self.barriers[place].1 = gathered;
     }
 
     /// Whose reads lanes know to be over.

@@ -40,7 +40,8 @@ pub struct Span {
 }
 
 impl Span {
-    const NONE: Span = Span { who: 0, lanes: 0, time: 0, site: 0, words: 0, pattern: Pattern::Same };
+    /// An empty one.
+    pub const NONE: Span = Span { who: 0, lanes: 0, time: 0, site: 0, words: 0, pattern: Pattern::Same };
 
     /// The record of one of its words.
     pub fn record(&self, word: u32) -> Record {
@@ -100,7 +101,12 @@ pub struct Spans {
 }
 
 impl Spans {
-    pub(super) const NONE: Spans = Spans { list: [Span::NONE; SPANS], count: 0 };
+    /// One, unless it is empty.
+    pub(super) fn of(span: Span) -> Spans {
+        let mut list = [Span::NONE; SPANS];
+        list[0] = span;
+        Spans { list, count: (span.words != 0).into() }
+    }
 
     /// Those that are not empty.
     #[inline(always)]

@@ -149,14 +149,7 @@ impl Threads {
         }
         match kind {
             SyncKind::Barrier { id, .. } => {
-                let waits = |lane: &u32| !cta.look(who.warp, *lane).pending.is_empty();
-                let waiting = lanes(who.lanes).filter(waits).fold(0, |mask, lane| mask | 1 << lane);
-                for lane in lanes(waiting) {
-                    let t = cta.thread(who.warp, lane);
-                    for (release, _) in std::mem::take(&mut t.pending) {
-                        Arc::make_mut(&mut t.clock).join(&release.clock);
-                    }
-                }
+                cta.acquire_pending(who);
                 cta.arrive(who, id, self.now);
             }
             SyncKind::ClusterArrive(semantics) => {

@@ -42,6 +42,28 @@ impl Addresses<'_> {
     }
 }
 
+/// The barrier that a site belongs to.
+#[derive(Clone, Copy, Default)]
+struct Barrier {
+    id: u32,
+    aligned: bool,
+    /// The instruction says how many threads participate.
+    counted: bool,
+}
+
+impl Barrier {
+    fn of(grid: &Grid<'_>, site: &Site) -> Barrier {
+        let SiteKind::Moment(Moment::Arrive | Moment::Complete) = site.kind else { return Barrier::default() };
+        let func = &grid.image.ir.funcs[site.func as usize];
+        let inst = &func.insts[site.inst as usize];
+        let operands = Operands::of(func.variant(inst), func.operands(inst.srcs));
+        let Some(Operands { id, count, aligned, .. }) = operands else { return Barrier::default() };
+        // Only kernels whose barriers have constant numbers are observed.
+        let id = if let Operand::Imm(id) = id { id as u32 } else { 0 };
+        Barrier { id, aligned, counted: count.is_some() }
+    }
+}
+
 /// Loads that are noted before the host looks at them.
 const LOADS: usize = 256;
 
@@ -53,6 +75,8 @@ pub struct Observation<'a> {
     known: RefCell<Vec<Option<Known>>>,
     /// By site: where it is, and what the observer remembers.
     places: Vec<RowPlace>,
+    /// By site.
+    barriers: Vec<Barrier>,
     /// Loads that generated code has noted.
     loads: Vec<Cell<RowLoad>>,
     /// By warp: the lanes that have arrived at the barrier at which the CTA's region ends.
@@ -79,6 +103,7 @@ impl Observation<'_> {
             attendant: RefCell::default(),
             known: RefCell::default(),
             places: sites.iter().filter(|_| observed).map(place).collect(),
+            barriers: sites.iter().filter(|_| observed).map(|site| Barrier::of(grid, site)).collect(),
             loads: vec![Cell::default(); if observed { LOADS } else { 0 }],
             arrived: RefCell::new(vec![0; born.len()]),
             born,
@@ -282,12 +307,12 @@ impl Host<'_> {
             Moment::Warp => sync(warp, mask, SyncKind::Warp),
             Moment::Exchange => sync(warp, mask, SyncKind::Exchange),
             Moment::Arrive => {
-                let (id, aligned, counted) = self.barrier(site);
+                let Barrier { id, aligned, counted } = self.observation.barriers[site];
                 self.observation.arrived.borrow_mut()[warp as usize] |= mask;
                 sync(warp, mask, SyncKind::Barrier { id, aligned, counted });
             }
             Moment::Complete => {
-                let (id, ..) = self.barrier(site);
+                let Barrier { id, .. } = self.observation.barriers[site];
                 self.release_observer(ctx);
                 let mut arrived = self.observation.arrived.borrow_mut();
                 // A region ends when all threads have arrived or ended.
@@ -312,17 +337,5 @@ impl Host<'_> {
         let locals: Vec<_> = (0..warps).filter(|_| each > 0).map(|w| (base + w * each, each)).collect();
         let shared = (self.shared.block.base(), self.shared.block.len() as u64);
         observer.cta(&CtaEvent { cta, shared, locals: &locals });
-    }
-
-    /// Number of the barrier at a site, whether it is aligned, and whether the instruction says how many threads participate.
-    fn barrier(&self, site: usize) -> (u32, bool, bool) {
-        let place = &self.code.compiled.sites[site];
-        let func = &self.grid.image.ir.funcs[place.func as usize];
-        let inst = &func.insts[place.inst as usize];
-        let operands = Operands::of(func.variant(inst), func.operands(inst.srcs));
-        let Some(Operands { id, count, aligned, .. }) = operands else { return (0, false, false) };
-        // Only kernels whose barriers have constant numbers are observed.
-        let id = if let Operand::Imm(id) = id { id as u32 } else { 0 };
-        (id, aligned, count.is_some())
     }
 }
