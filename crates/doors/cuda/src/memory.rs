@@ -106,6 +106,7 @@ fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> 
             }
             let address = allocate(bytes, from.source.owner())?;
             crate::pool::took(pool, address, bytes)?;
+            crate::order::allocated_in(&stream, address, bytes as u64)?;
             Ok(address)
         }
         Some(capture) => {

@@ -205,6 +205,15 @@ pub fn allocated(address: u64, bytes: u64) {
     order(|order| order.unknown.iter_mut().for_each(|piece| piece.touched.forget(address, bytes)));
 }
 
+/// Memory that was allocated in the order of a stream: other streams may use it only afterwards, as if the allocation wrote it.
+pub fn allocated_in(stream: &StreamRef, address: u64, bytes: u64) -> Outcome {
+    let piece = submitted(stream, || "an allocation".into());
+    perform(piece, || {
+        current(|piece| piece.touched.add(address, bytes, true));
+        Ok(())
+    })
+}
+
 /// The clock of an event that is recorded in a stream now.
 pub fn recorded(stream: &StreamRef) -> Clock {
     order(|order| order.position(stream)).unwrap_or_default()

@@ -6,7 +6,7 @@
 typedef unsigned long long Ptr;
 typedef void *H;
 int cuInit(unsigned), cuCtxCreate_v2(H *, unsigned, int), cuCtxSynchronize(void), cuMemAlloc_v2(Ptr *, size_t), cuMemFree_v2(Ptr);
-int cuMemHostAlloc(void **, size_t, unsigned), cuMemFreeAsync(Ptr, H), cuMemcpyDtoHAsync_v2(void *, Ptr, size_t, H);
+int cuMemHostAlloc(void **, size_t, unsigned), cuMemAllocAsync(Ptr *, size_t, H), cuMemFreeAsync(Ptr, H), cuMemcpyDtoHAsync_v2(void *, Ptr, size_t, H);
 int cuMemcpyDtoH_v2(void *, Ptr, size_t), cuMemsetD32Async(Ptr, unsigned, size_t, H);
 int cuModuleLoadData(H *, const void *), cuModuleGetFunction(H *, H, const char *);
 int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **);
@@ -85,6 +85,11 @@ int main(int count, char **arguments) {
     if (IS("wrong turns")) launch("write", a, p), launch("write", b, p);
     if (IS("right free")) launch("write", a, p), OK(cuMemFreeAsync(p, a)), p = 0;
     if (IS("wrong free")) launch("write", a, p), OK(cuMemFreeAsync(p, b)), p = 0;
+    if (IS("wrong allocation")) OK(cuMemFree_v2(p)), OK(cuMemAllocAsync(&p, 4 * N, a)), launch("write", b, p);
+    if (IS("right allocation")) OK(cuMemFree_v2(p)), OK(cuMemAllocAsync(&p, 4 * N, a)), then(a, b), launch("write", b, p);
+    if (IS("right allocation, waited for")) {
+        OK(cuMemFree_v2(p)), OK(cuMemAllocAsync(&p, 4 * N, a)), OK(cuStreamSynchronize(a)), launch("write", b, p);
+    }
     if (IS("right free by a call that waits")) launch("write", a, p), OK(cuMemFree_v2(p)), OK(cuMemAlloc_v2(&p, 8 * N)), launch("write", b, p);
     if (strstr(name, "graph")) {
         OK(cuStreamBeginCapture_v2(a, 0));

@@ -10,7 +10,36 @@ use clap::Parser;
 use std::{collections::VecDeque, ffi::OsString};
 
 /// Options with a value that change nothing here: what they ask for is always so, or concerns machine code.
-const PASSED_OVER: [&str; 31] = [
+const PASSED_OVER: [&str; 26] = [
+    "--coredump-behavior",
+    "--coredump-name",
+    "--demangle",
+    "--destroy-on-device-error",
+    "--force-synchronization-limit",
+    "--initcheck-address-space",
+    "--injection-path",
+    "--injection-path32",
+    "--launch-timeout",
+    "--max-connections",
+    "--num-callers-device",
+    "--num-callers-host",
+    "--num-cuda-barriers",
+    "--padding",
+    "--port",
+    "--prefix",
+    "--preload-library",
+    "--print-level",
+    "--print-limit",
+    "--racecheck-detect-level",
+    "--racecheck-num-workers",
+    "--racecheck-report",
+    "--show-backtrace",
+    "--target-processes",
+    "--target-processes-filter",
+    "--unused-memory-threshold",
+];
+/// Options of this kind that are on or off: `yes` or `no` may follow.
+const SWITCHES: [&str; 21] = [
     "--binary-patching",
     "--check-api-memory-access",
     "--check-bulk-copy",
@@ -18,30 +47,20 @@ const PASSED_OVER: [&str; 31] = [
     "--check-device-heap",
     "--check-exit-code",
     "--check-optix",
+    "--check-optix-leaks",
     "--check-warpgroup-mma",
-    "--coredump-name",
-    "--demangle",
-    "--destroy-on-device-error",
     "--force-blocking-launches",
-    "--force-synchronization-limit",
     "--generate-coredump",
-    "--initcheck-address-space",
-    "--injection-path",
-    "--injection-path32",
-    "--launch-timeout",
-    "--max-connections",
+    "--kill",
     "--missing-barrier-init-is-fatal",
-    "--num-callers-device",
-    "--num-callers-host",
-    "--num-cuda-barriers",
     "--nvtx",
-    "--padding",
-    "--port",
-    "--print-level",
-    "--print-limit",
-    "--racecheck-report",
-    "--show-backtrace",
-    "--target-processes",
+    "--print-session-details",
+    "--quiet",
+    "--racecheck-indirect-barriers",
+    "--racecheck-memcpy-async",
+    "--require-cuda-init",
+    "--strip-paths",
+    "--support-32bit",
 ];
 
 /// What `--tool` says, and what it looks for.
@@ -70,13 +89,22 @@ fn kernel(filter: &str) -> std::result::Result<String, Failure> {
     }
 }
 
+/// Whether a switch is on. The next word is its value only if it can be: `--nvtx ./a.out` names the program.
+fn is_on(given: Option<String>, words: &mut VecDeque<OsString>) -> bool {
+    let next = words.front().and_then(|w| w.to_str()).filter(|w| matches!(*w, "yes" | "no")).map(str::to_owned);
+    if given.is_none() && next.is_some() {
+        words.pop_front();
+    }
+    given.or(next).as_deref() != Some("no")
+}
+
 /// The words of `margay exec`.
 fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> {
     let mut words: VecDeque<OsString> = words.iter().cloned().collect();
     let (mut what, mut options) = (tool("memcheck")?, Vec::<OsString>::new());
     let (mut skip, mut count, mut code) = (None, None, "0".to_owned());
     let (mut xml, mut output) = (false, None);
-    let (mut leaks, mut unused, mut errors) = (false, false, true);
+    let (mut leaks, mut unused, mut errors, mut streams) = (false, false, true, false);
     while let Some(word) = words.front().and_then(|w| w.to_str()).filter(|w| w.starts_with('-')).map(str::to_owned) {
         words.pop_front();
         if word == "--" {
@@ -86,6 +114,14 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
             Some((name, value)) if name.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
             _ => (word.clone(), None),
         };
+        if name == "--track-unused-memory" {
+            unused = is_on(given, &mut words);
+            continue;
+        }
+        if SWITCHES.contains(&name.as_str()) {
+            is_on(given, &mut words);
+            continue;
+        }
         let mut value = || {
             let next = given.take().or_else(|| words.pop_front().and_then(|w| w.into_string().ok()));
             next.ok_or_else(|| Failure::usage(format!("`{name}` requires a value")))
@@ -98,13 +134,18 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
             "--launch-skip" | "-s" => skip = Some(value()?),
             "--launch-count" | "-c" => count = Some(value()?),
             "--error-exitcode" => code = value()?,
-            "--track-unused-memory" => unused = given.is_none_or(|given| given != "no"),
+            "--track-stream-ordered-races" => streams = value()? != "no",
+            "--mode" => match value()?.as_str() {
+                "launch-and-attach" => {}
+                mode => return Err(Failure::unsupported(format!("`--mode {mode}` of compute-sanitizer"))),
+            },
+            "--version" | "-V" => return Ok(vec!["exec".into(), "--version".into()]),
             "--leak-check" => leaks = value()? == "full",
             "--report-api-errors" => errors = value()? != "no",
             "--xml" => xml = true,
             "--save" | "--log-file" => output = Some(value()?),
             "--suppressions" => options.extend(["--suppress".into(), value()?.into()]),
-            "--language" | "--read" | "--exclude" | "--kernel-name-exclude" => {
+            "--language" | "--read" | "--exclude" | "--kernel-name-exclude" | "--kernel-regex-exclude" => {
                 return Err(Failure::unsupported(format!("`{name}` of compute-sanitizer")));
             }
             "--help" | "-h" => return Ok(vec!["exec".into(), "--help".into()]),
@@ -117,6 +158,9 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
         }
     }
     what.retain(|w| errors || *w != "api");
+    if streams && !what.contains(&"races") {
+        what.push("races");
+    }
     if leaks {
         what.push("leaks");
     }
@@ -174,9 +218,19 @@ mod tests {
                 "exec --check memory,api,leaks --error-exitcode 0 --launches 2:3 --message-format xml --output f.xml -- a",
             ),
             ("--tool initcheck --suppressions s.xml a", "exec --check init --error-exitcode 0 --suppress s.xml -- a"),
+            // Switches take a value only if it is one.
+            (
+                "--tool racecheck --force-blocking-launches --racecheck-detect-level info --require-cuda-init no a",
+                "exec --check races --error-exitcode 0 -- a",
+            ),
+            ("--check-optix --track-unused-memory a yes", "exec --check memory,api,unused --error-exitcode 0 -- a yes"),
+            ("--track-unused-memory no a", "exec --check memory,api --error-exitcode 0 -- a"),
+            ("--track-stream-ordered-races all a", "exec --check memory,api,races --error-exitcode 0 -- a"),
         ] {
             assert_eq!(of(from).as_deref(), Ok(to), "{from}");
         }
+        assert!(of("--mode attach a").unwrap_err().contains("--mode attach"));
+        assert!(of("--kernel-name-exclude kns=x a").unwrap_err().contains("--kernel-name-exclude"));
         assert!(of("--tool leakcheck a").unwrap_err().contains("unknown tool"));
         assert!(of("--no-such-thing a").unwrap_err().contains("--no-such-thing"));
         assert!(of("--tool").unwrap_err().contains("requires a value"));
