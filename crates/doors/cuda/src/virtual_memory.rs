@@ -177,6 +177,18 @@ impl AddressSpace {
     }
 }
 
+/// Waits for the work of all contexts: addresses belong to the device, and functions that change them need no current context.
+fn settle() -> Outcome {
+    match current() {
+        Ok(_) | Err(Code::INVALID_CONTEXT) => {}
+        Err(failed) => return Err(failed),
+    }
+    let mut all = Vec::new();
+    driver()?.contexts.each_shared(|context| all.push(context.clone()));
+    all.iter().for_each(|context| context.settle());
+    Ok(())
+}
+
 fn physical(handle: Handle<Physical>) -> Result<Arc<Physical>, Code> {
     driver()?.physical.get(handle)
 }
@@ -215,7 +227,7 @@ api! {
         Ok(())
     }
     10020 fn cuMemAddressFree(address: DevicePtr, size: usize) {
-        current()?.settle();
+        settle()?;
         let (mut space, start) = (space()?, address as usize);
         let whole = space.reserved.get(&start).is_some_and(|r| r.len() == size);
         if !whole || space.mapped.range(start..start + size).next().is_some() {
@@ -231,19 +243,17 @@ api! {
         space()?.map(address as usize, size, offset, physical(handle)?)
     }
     10020 fn cuMemUnmap(address: DevicePtr, size: usize) {
-        let context = current()?;
-        context.settle();
-        space()?.unmap(context.device_memory(), address as usize, size)
+        settle()?;
+        space()?.unmap(driver()?.device.memory(), address as usize, size)
     }
     10020 fn cuMemSetAccess(address: DevicePtr, size: usize, rights: In<AccessRight>, count: usize) {
         let rights = rights.list(count)?;
         // Read-only access is read-write: no page is protected against kernels.
         let access = rights.iter().any(|r| matches!(r.flags, READ | READ_WRITE));
-        let context = current()?;
         if !access {
-            context.settle();
+            settle()?;
         }
-        space()?.grant(context.device_memory(), address as usize, size, access)
+        space()?.grant(driver()?.device.memory(), address as usize, size, access)
     }
     10020 fn cuMemGetAccess(flags: Out<u64>, _location: In<Location>, address: DevicePtr) {
         flags.set(if space()?.mapping(address as usize)?.accessible { READ_WRITE.into() } else { 0 })

@@ -23,6 +23,7 @@ int cuMemCreate(Ptr *, size_t, const void *, Ptr), cuMemRelease(Ptr), cuGraphCon
 int cuGraphCreate(H *, unsigned), cuMemGetMemPool(H *, const void *, int), cuMemGetDefaultMemPool(H *, const void *, int);
 int cuMemSetMemPool(const void *, int, H), cuMemPoolCreate(H *, const void *), cuMemPoolDestroy(H), cuDeviceGetMemPool(H *, int);
 int cuMemAddressReserve(Ptr *, size_t, size_t, Ptr, Ptr), cuMemMap(Ptr, size_t, size_t, Ptr, Ptr), cuMemUnmap(Ptr, size_t), cuMemAddressFree(Ptr, size_t);
+int cuMemSetAccess(Ptr, size_t, const void *, size_t), cuCtxGetCurrent(H *);
 int cuMemRetainAllocationHandle(Ptr *, void *), cuCtxGetStreamPriorityRange(int *, int *), cuStreamCreateWithPriority(H *, unsigned, int);
 int cuStreamGetPriority(H, int *), cuStreamSetAttribute(H, int, const void *), cuStreamGetAttribute(H, int, void *), cuStreamCopyAttributes(H, H);
 int cuMemAllocFromPoolAsync(Ptr *, size_t, H, H), cuMemFreeAsync(Ptr, H), cuPointerGetAttribute(void *, int, Ptr);
@@ -281,14 +282,19 @@ static void pools(void) {
     OK(cuMemFreeAsync(at, NULL));
 }
 
-/* A handle that mapped memory is asked for is the one that mapped it, and has to be released once more. */
+/* Addresses belong to the device, so they can be mapped without a context. A handle that mapped memory is asked for is the one that mapped it, and has to be released once more. */
 static void handles(void) {
     static const struct { int kind, handles, at, id; Ptr win32, flags; } properties = { 1, 0, 1, 0, 0, 0 };
     const size_t piece = 2 << 20;
+    static const struct { int kind, id, rights; } access = { 1, 0, 3 };
     Ptr made, found, at;
+    H context;
+    OK(cuCtxGetCurrent(&context));
+    OK(cuCtxSetCurrent(NULL));
     OK(cuMemCreate(&made, piece, &properties, 0));
     OK(cuMemAddressReserve(&at, piece, 0, 0, 0));
     OK(cuMemMap(at, piece, 0, made, 0));
+    OK(cuMemSetAccess(at, piece, &access, 1));
     OK(cuMemRetainAllocationHandle(&found, (void *)at));
     CHECK(found == made);
     OK(cuMemRelease(found));
@@ -296,6 +302,7 @@ static void handles(void) {
     CHECK(cuMemRelease(made) == INVALID_VALUE);
     OK(cuMemUnmap(at, piece));
     OK(cuMemAddressFree(at, piece));
+    OK(cuCtxSetCurrent(context));
 }
 
 /* Priorities and attributes of streams are kept, the former within their range. */
