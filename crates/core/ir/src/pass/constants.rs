@@ -2,7 +2,7 @@
 
 use crate::{
     Func, Inst, Operand, VReg,
-    pass::{Cfg, cfg::successors, liveness::inst_writes},
+    pass::{Cfg, Liveness, cfg::successors, liveness::inst_writes},
 };
 use margay_isa::{Effect, Kind, Mod, Opcode};
 use std::collections::BTreeMap;
@@ -68,8 +68,10 @@ pub fn constants_at(func: &Func, cfg: &Cfg) -> Vec<BTreeMap<u32, u64>> {
     at.into_iter().map(|values| values.into_iter().filter_map(|(r, v)| Some((r, v?))).collect()).collect()
 }
 
-/// Replaces registers whose only definition is an unguarded `mov` of a constant, wherever they are plain operands.
+/// Replaces registers whose only definition is an unguarded `mov` of a constant, wherever they are plain operands; not those that may be
+/// read before, when they hold nothing in particular.
 pub fn propagate_constants(func: &mut Func) {
+    let early = Liveness::new(func, &Cfg::new(func, |_, _| false)).live_in;
     let mut times = vec![0u32; func.regs.len()];
     let mut value: Vec<Option<u64>> = vec![None; func.regs.len()];
     for inst in &func.insts {
@@ -82,6 +84,9 @@ pub fn propagate_constants(func: &mut Func) {
         if let crate::FormalHome::Regs(regs) = home {
             regs.iter().for_each(|r| times[r.0 as usize] += 1);
         }
+    }
+    if let Some(early) = early.first() {
+        early.iter().for_each(|r| times[r as usize] += 1);
     }
     for i in 0..func.insts.len() {
         let inst = func.insts[i];

@@ -8,11 +8,11 @@
 //! all of them together. This covers loops that lanes leave at different times: their uses outside are under fewer sides.
 
 use crate::{
-    Arg, BlockId, Func, MemBase, Operand, Terminator,
+    Arg, BlockId, Func, MemBase, Operand, Terminator, VReg,
     pass::{
         Cfg,
         interface::{ResultVariable, result_variables, uniform_variables},
-        liveness::{BitSet, inst_reads, inst_writes, term_reads},
+        liveness::{BitSet, Liveness, inst_reads, inst_writes, term_reads},
         shape::{self, Fact, Shape, WarpShape},
     },
 };
@@ -143,6 +143,11 @@ impl Analysis<'_> {
             if let crate::FormalHome::Regs(regs) = home {
                 homes.extend(regs.iter().map(|r| (*r, value.varying)));
             }
+        }
+        // What is read before it is written is zero in all lanes.
+        if let Some(early) = Liveness::new(func, self.cfg).live_in.first() {
+            let formals: Vec<VReg> = homes.iter().map(|home| home.0).collect();
+            homes.extend(early.iter().map(VReg).filter(|r| !formals.contains(r)).map(|r| (r, false)));
         }
         for (r, varying) in homes {
             self.defs[r.0 as usize].push(0);

@@ -12,7 +12,7 @@ use crate::emit::{
 };
 use margay_ir::{
     Func, Inst, MemBase, MemSpace, Operand, VReg,
-    pass::{BitSet, Cfg, Cut, Shape, Uniformity, constants_at, live_frame, liveness::inst_writes},
+    pass::{BitSet, Cfg, Cut, Liveness, Shape, Uniformity, constants_at, live_frame, liveness::inst_writes},
 };
 use margay_isa::{Effect, Kind, Mod, Opcode, Special, Type};
 use std::collections::{BTreeMap, HashMap};
@@ -46,9 +46,19 @@ pub struct SpillPlan {
 
 impl SpillPlan {
     /// Prepares the plan of a function; `cta` is set for kernels split into regions.
-    pub fn new(func: &Func, cfg: &Cfg, barriers: &[Cut], warp: &Uniformity, cta: Option<Uniformity>) -> SpillPlan {
+    pub fn new(
+        func: &Func,
+        (cfg, live): (&Cfg, &Liveness),
+        barriers: &[Cut],
+        warp: &Uniformity,
+        cta: Option<Uniformity>,
+    ) -> SpillPlan {
         let mut definition: Vec<Option<u32>> = vec![None; func.regs.len()];
         let mut times = vec![0u32; func.regs.len()];
+        // What may be read before it is written is not what its definition says.
+        if let Some(early) = live.live_in.first() {
+            early.iter().for_each(|r| times[r as usize] += 1);
+        }
         for b in &cfg.order {
             for i in func.blocks[b.0 as usize].insts.range() {
                 let inst = &func.insts[i];

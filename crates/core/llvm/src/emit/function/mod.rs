@@ -273,7 +273,7 @@ pub fn emit(
     let masks = !whole || spins || role != Role::Grid && (!barriers.is_empty() || holds.contains(&true)) || diverges;
     let mut barrier_at = vec![None; func.blocks.len()];
     barriers.iter().enumerate().for_each(|(k, b)| barrier_at[b.block.0 as usize] = Some(k as u32));
-    let spills = crate::emit::barrier::spill::SpillPlan::new(func, &cfg, &barriers, &uniformity, cta);
+    let spills = crate::emit::barrier::spill::SpillPlan::new(func, (&cfg, &live), &barriers, &uniformity, cta);
     let region = cfg.order.clone();
     let mut e = Emitter {
         ir,
