@@ -1,6 +1,6 @@
 //! The barriers of a CTA whose warps run on fibers: which lanes have arrived, wait, or were released.
 
-use margay_exec::barrier::{BARRIERS, Barrier, expected};
+use margay_exec::barrier::{Barrier, expected};
 use margay_isa::Mod;
 
 /// Lanes of a warp that a barrier has released but that were not resumed yet, and the result of its reduction.
@@ -10,14 +10,20 @@ struct Release {
     reduced: u32,
 }
 
+/// One of a CTA's barriers.
+struct Slot {
+    barrier: Barrier,
+    /// Lanes that wait, without lanes that only arrived (`bar.arrive`): warp, site of the arrival, lanes.
+    waiting: Vec<(usize, usize, u32)>,
+    /// The reduction that some lane asked for since it was released last.
+    reduces: Option<Mod>,
+}
+
 /// The state of a CTA's barriers and of its share in the cluster's barrier.
 #[derive(Default)]
 pub struct BarrierState {
-    barriers: Vec<Barrier>,
-    /// Per barrier and warp: lanes that wait, without lanes that only arrived (`bar.arrive`), with the sites of their arrivals.
-    waiting: Vec<Vec<Vec<(usize, u32)>>>,
-    /// Per barrier: the reduction that some lane asked for since it was released last.
-    reduces: Vec<Option<Mod>>,
+    /// The barriers up to the highest number that was used: most CTAs use one or none.
+    slots: Vec<Slot>,
     /// Per warp: released lanes that have not been resumed.
     released: Vec<Vec<Release>>,
     /// The same of the current turn: they are resumed in the next one.
@@ -34,9 +40,7 @@ impl BarrierState {
     pub fn new(block: [u32; 3]) -> BarrierState {
         let warps = block.iter().product::<u32>().div_ceil(32) as usize;
         BarrierState {
-            barriers: vec![Barrier::new(warps); BARRIERS],
-            waiting: vec![vec![Vec::new(); warps]; BARRIERS],
-            reduces: vec![None; BARRIERS],
+            slots: Vec::new(),
             released: vec![Vec::new(); warps],
             opened: Vec::new(),
             cluster: vec![(0, 0, 0); warps],
@@ -63,17 +67,27 @@ impl BarrierState {
             let agrees = |i: &usize| left >> i & 1 == 1 && ids[*i] == id && counts.is_none_or(|c| Some(c[*i]) == count);
             let same = (0..32).filter(agrees).fold(0u32, |m, i| m | 1 << i);
             let wanted = expected(id, count, self.block).map_err(|what| (lane, what))?;
-            self.barriers[id as usize].arrive(id, warp, same, wanted, truth)?;
-            let reduction = &mut self.reduces[id as usize];
-            *reduction = reduces.or(*reduction);
+            let slot = self.slot(id as usize);
+            slot.barrier.arrive(id, warp, same, wanted, truth)?;
+            slot.reduces = reduces.or(slot.reduces);
             if waits {
-                self.waiting[id as usize][warp].push((site, same));
+                slot.waiting.push((warp, site, same));
             }
             self.live[warp] = live;
             self.open(id as usize);
             left &= !same;
         }
         Ok(())
+    }
+
+    /// The barrier of a valid number.
+    fn slot(&mut self, id: usize) -> &mut Slot {
+        if id >= self.slots.len() {
+            let warps = self.live.len();
+            let unused = || Slot { barrier: Barrier::new(warps), waiting: Vec::new(), reduces: None };
+            self.slots.resize_with(id + 1, unused);
+        }
+        &mut self.slots[id]
     }
 
     /// Whether any of these lanes has arrived at the cluster's barrier in the current phase.
@@ -104,7 +118,7 @@ impl BarrierState {
     }
 
     /// Returns whether any lane has arrived at the cluster's barrier, and whether all lanes of `live` have.
-    pub fn cluster_arrivals(&self, live: &[u32]) -> (bool, bool) {
+    pub fn cluster_arrivals(&self, live: impl Iterator<Item = u32>) -> (bool, bool) {
         let some = self.cluster.iter().any(|c| c.0 != 0);
         (some, self.cluster.iter().zip(live).all(|(c, live)| live & !c.0 == 0))
     }
@@ -121,9 +135,10 @@ impl BarrierState {
     }
 
     /// Releases every barrier that is complete; `live` holds the lanes of each warp that have not exited.
-    pub fn settle(&mut self, live: Vec<u32>) {
-        self.live = live;
-        (0..self.barriers.len()).for_each(|id| self.open(id));
+    pub fn settle(&mut self, live: impl Iterator<Item = u32>) {
+        self.live.clear();
+        self.live.extend(live);
+        (0..self.slots.len()).for_each(|id| self.open(id));
         for (warp, release) in self.opened.drain(..) {
             self.released[warp].push(release);
         }
@@ -131,15 +146,17 @@ impl BarrierState {
 
     /// Releases a barrier if it is complete.
     fn open(&mut self, id: usize) {
-        let barrier = &mut self.barriers[id];
+        let Slot { barrier, waiting, reduces } = &mut self.slots[id];
         if !barrier.is_complete(self.live.iter().copied()) {
             return;
         }
-        let reduced = self.reduces[id].take().map_or(0, |mode| barrier.reduction(mode));
-        for (warp, lanes) in self.waiting[id].iter_mut().enumerate() {
-            let lanes = lanes.drain(..).fold(0, |all, (_, lanes)| all | lanes);
-            if lanes != 0 {
-                self.opened.push((warp, Release { lanes, reduced }));
+        let reduced = reduces.take().map_or(0, |mode| barrier.reduction(mode));
+        // One release per warp: all of its lanes go on together.
+        let first = self.opened.len();
+        for (warp, _, lanes) in waiting.drain(..) {
+            match self.opened[first..].iter_mut().find(|(w, _)| *w == warp) {
+                Some((_, release)) => release.lanes |= lanes,
+                None => self.opened.push((warp, Release { lanes, reduced })),
             }
         }
         barrier.reset();
@@ -164,17 +181,17 @@ impl BarrierState {
 
     /// Whether lanes of a warp wait at a barrier.
     pub fn has_waiting(&self, warp: usize) -> bool {
-        self.waiting.iter().any(|by_warp| !by_warp[warp].is_empty()) || self.cluster[warp].1 != 0
+        self.slots.iter().any(|s| s.waiting.iter().any(|w| w.0 == warp)) || self.cluster[warp].1 != 0
     }
 
     /// Lanes that wait: warp, lanes, site, and a description of the barrier.
     pub fn waiters(&self) -> Vec<(usize, u32, usize, String)> {
         let mut out = Vec::new();
-        for (id, by_warp) in self.waiting.iter().enumerate() {
-            for (warp, arrivals) in by_warp.iter().enumerate() {
-                let what = || format!("wait {}", self.barriers[id].describe(id));
-                out.extend(arrivals.iter().map(|(site, lanes)| (warp, *lanes, *site, what())));
-            }
+        for (id, slot) in self.slots.iter().enumerate() {
+            let what = || format!("wait {}", slot.barrier.describe(id));
+            let first = out.len();
+            out.extend(slot.waiting.iter().map(|(warp, site, lanes)| (*warp, *lanes, *site, what())));
+            out[first..].sort_by_key(|(warp, ..)| *warp);
         }
         for (warp, (_, lanes, site)) in self.cluster.iter().enumerate().filter(|(_, c)| c.1 != 0) {
             out.push((warp, *lanes, *site, "wait at the cluster barrier".into()));

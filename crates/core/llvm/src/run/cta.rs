@@ -89,8 +89,7 @@ impl<'a> SimdCta<'a> {
             let fiber = Fiber::warp(this.stack()?, this.reserve(), &this.contexts[warp]);
             this.warps.push(Warp { fibers: vec![Some(fiber)], events: 0 });
         }
-        let live = this.live();
-        this.host.barriers.borrow_mut().settle(live);
+        this.settle();
         Ok(this)
     }
 
@@ -109,9 +108,15 @@ impl<'a> SimdCta<'a> {
         (RESERVE + 2 * self.host.code.compiled.frames.largest) as u64
     }
 
-    fn live(&self) -> Vec<u32> {
+    /// Per warp: the lanes that have not exited.
+    fn live(&self) -> impl Iterator<Item = u32> {
         let lanes = |(w, c): (&Warp<'_>, &Context<'_>)| if w.fibers[0].is_some() { c.alive.get() } else { 0 };
-        self.warps.iter().zip(&self.contexts).map(lanes).collect()
+        self.warps.iter().zip(&self.contexts).map(lanes)
+    }
+
+    /// Releases every barrier that is complete.
+    fn settle(&self) {
+        self.host.barriers.borrow_mut().settle(self.live());
     }
 
     /// Runs every fiber until it parks or yields; returns whether any was runnable. Reports progress to `watch`.
@@ -178,8 +183,7 @@ impl<'a> SimdCta<'a> {
         for call in calls {
             self.start_call(warp, s, call)?;
         }
-        let live = self.live();
-        self.host.barriers.borrow_mut().settle(live);
+        self.settle();
         Ok(ran)
     }
 
@@ -249,7 +253,7 @@ impl<'a> SimdCta<'a> {
 
     /// Returns whether any thread has arrived at the cluster's barrier, and whether all that have not exited have.
     pub fn cluster_arrivals(&self) -> (bool, bool) {
-        self.host.barriers.borrow().cluster_arrivals(&self.live())
+        self.host.barriers.borrow().cluster_arrivals(self.live())
     }
 
     /// Releases the threads that wait at the cluster's barrier.
