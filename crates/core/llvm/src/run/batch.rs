@@ -40,7 +40,7 @@ impl<'a> Worker<'a> {
 
     fn with_windows(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter, windows: Windows) -> Worker<'a> {
         let host = Host::of_worker(grid, code.clone(), windows, meter);
-        Worker { context: Context::new(&host, 0), host, code }
+        Worker { context: Context::new(&host), host, code }
     }
 
     fn enter(&self, stack: usize) -> Result<(), Stop> {

@@ -18,7 +18,7 @@ use margay_exec::{
 use margay_ir::FuncId;
 use std::{
     rc::Rc,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// Stack of a warp in bytes beyond the frames of the kernel's functions: without recursion, and with it. Pages that are
@@ -33,10 +33,20 @@ const QUIET: u32 = 4;
 pub struct Stacks(Mutex<Vec<Stack>>);
 
 impl Stacks {
-    /// Takes a stack of at least `size` bytes.
-    fn take(&self, size: usize) -> Option<Stack> {
-        let mut stacks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        stacks.pop().filter(|s| s.size() >= size)
+    fn lock(&self) -> MutexGuard<'_, Vec<Stack>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes at most `most` stacks.
+    fn take(&self, most: usize) -> Vec<Stack> {
+        let mut stacks = self.lock();
+        let kept = stacks.len().saturating_sub(most);
+        stacks.split_off(kept)
+    }
+
+    /// Returns stacks to the pool.
+    fn put(&self, stacks: impl IntoIterator<Item = Stack>) {
+        self.lock().extend(stacks);
     }
 }
 
@@ -53,6 +63,8 @@ pub struct SimdCta<'a> {
     warps: Vec<Warp<'a>>,
     /// One context per warp.
     contexts: Vec<Context<'a>>,
+    /// Stacks for its fibers that are not in use.
+    stacks: Vec<Stack>,
     host: Rc<Host<'a>>,
 }
 
@@ -83,8 +95,9 @@ impl<'a> SimdCta<'a> {
         mem::fill(shared, shared.base(), &[0], shared.len());
         let warps = grid.launch.shape.threads().div_ceil(32);
         let host = Host::of_cta(grid, code, windows, place);
-        let contexts = (0..warps).map(|warp| Context::new(&host, warp)).collect();
-        let mut this = SimdCta { warps: Vec::new(), contexts, host };
+        let contexts = Context::of_warps(&host, warps);
+        let stacks = host.code.stacks.take(warps as usize);
+        let mut this = SimdCta { warps: Vec::with_capacity(warps as usize), contexts, stacks, host };
         for warp in 0..warps as usize {
             let fiber = Fiber::warp(this.stack()?, this.reserve(), &this.contexts[warp]);
             this.warps.push(Warp { fibers: vec![Some(fiber)], events: 0 });
@@ -93,11 +106,12 @@ impl<'a> SimdCta<'a> {
         Ok(this)
     }
 
-    fn stack(&self) -> Result<Stack, Stop> {
+    fn stack(&mut self) -> Result<Stack, Stop> {
         let compiled = &self.host.code.compiled;
         let size = STACK[usize::from(compiled.recursive)] + compiled.frames.sum + self.reserve() as usize;
         let size = size.next_multiple_of(1 << 18);
-        if let Some(stack) = self.host.code.stacks.take(size) {
+        let pooled = self.stacks.pop().or_else(|| self.host.code.stacks.take(1).pop());
+        if let Some(stack) = pooled.filter(|s| s.size() >= size) {
             return Ok(stack);
         }
         Stack::new(size).map_err(|e| Stop::Exhausted(Exhausted(format!("the host has no stack for a warp: {e}"))))
@@ -175,7 +189,11 @@ impl<'a> SimdCta<'a> {
         self.warps[warp].events = fiber.seen;
         if status.is_some() {
             let stack = self.warps[warp].fibers[s].take().and_then(|s| s.fiber.into_stack());
-            self.host.code.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stack);
+            match s {
+                // At most one per warp stays with the CTA.
+                0 => self.stacks.extend(stack),
+                _ => self.host.code.stacks.put(stack),
+            }
         }
         if status.is_some() && s == 0 || woke || changed {
             watch.progress();
@@ -377,7 +395,8 @@ fn mix(h: u64, word: u64) -> u64 {
 
 impl Drop for SimdCta<'_> {
     fn drop(&mut self) {
-        let stacks = self.warps.drain(..).flat_map(|w| w.fibers).flatten().filter_map(|s| s.fiber.into_stack());
-        self.host.code.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stacks);
+        let fibers = self.warps.drain(..).flat_map(|w| w.fibers).flatten();
+        let stacks = self.stacks.drain(..).chain(fibers.filter_map(|s| s.fiber.into_stack()));
+        self.host.code.stacks.put(stacks);
     }
 }

@@ -19,25 +19,33 @@ type DeviceFn = extern "C" fn(*mut WarpCtx, u32, u32, usize, usize) -> u32;
 /// A warp's context together with everything that it points to: windows, code, launch.
 #[derive(Clone)]
 pub struct Context<'a> {
-    ctx: Rc<WarpCtx>,
+    /// The contexts of all warps of the CTA, in one allocation.
+    all: Rc<Vec<WarpCtx>>,
+    index: usize,
     host: Rc<Host<'a>>,
 }
 
 impl<'a> Context<'a> {
-    /// Creates the context of a warp of a CTA; of warp 0 for code that loops over warps itself.
-    pub fn new(host: &Rc<Host<'a>>, warp: u32) -> Context<'a> {
-        Context { ctx: Rc::new(Host::context(host, warp)), host: host.clone() }
+    /// Creates the context of warp 0, for code that loops over warps itself.
+    pub fn new(host: &Rc<Host<'a>>) -> Context<'a> {
+        Context { all: Rc::new(vec![Host::context(host, 0)]), index: 0, host: host.clone() }
+    }
+
+    /// Creates the contexts of the first `warps` warps of a CTA.
+    pub fn of_warps(host: &Rc<Host<'a>>, warps: u32) -> Vec<Context<'a>> {
+        let all: Rc<Vec<_>> = Rc::new((0..warps).map(|warp| Host::context(host, warp)).collect());
+        (0..all.len()).map(|index| Context { all: all.clone(), index, host: host.clone() }).collect()
     }
 
     /// Runs the kernel to its end on the current stack, of which it may use `stack` bytes; returns its status.
     pub fn enter(&self, stack: usize) -> u32 {
-        self.ctx.stack_end.set(stack_pointer() - stack as u64);
+        self.stack_end.set(stack_pointer() - stack as u64);
         entry(&self.host.code.compiled)(self.address())
     }
 
     /// The pointer passed to generated code, which writes only to fields that are cells.
     fn address(&self) -> *mut WarpCtx {
-        Rc::as_ptr(&self.ctx).cast_mut()
+        self.all.as_ptr().wrapping_add(self.index).cast_mut()
     }
 }
 
@@ -45,7 +53,7 @@ impl Deref for Context<'_> {
     type Target = WarpCtx;
 
     fn deref(&self) -> &WarpCtx {
-        &self.ctx
+        &self.all[self.index]
     }
 }
 

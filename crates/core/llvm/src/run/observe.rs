@@ -89,8 +89,9 @@ impl Observation<'_> {
     /// For CTAs of a launch.
     pub fn new(grid: &Grid<'_>, sites: &[Site]) -> Self {
         let threads = grid.launch.shape.threads();
-        let born: Vec<u32> = (0..threads.div_ceil(LANES as u32)).map(|warp| alive(warp, threads)).collect();
         let observed = grid.observer.is_some();
+        let warps = if observed { threads.div_ceil(LANES as u32) } else { 0 };
+        let born: Vec<u32> = (0..warps).map(|warp| alive(warp, threads)).collect();
         let place = |site: &Site| {
             let at = grid.image.ir.funcs[site.func as usize].places.get(site.at as usize).copied().unwrap_or_default();
             let (size, stride) = match site.kind {
