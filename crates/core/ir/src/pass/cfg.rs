@@ -28,7 +28,8 @@ pub struct Cfg {
     pub loops: Vec<Loop>,
     /// False when some retreating edge does not lead to a header that dominates it, or a loop cannot be laid out contiguously.
     pub reducible: bool,
-    /// Immediate post-dominator by block; `None` where only the end of the function is one.
+    /// By block: the nearest post-dominator where lanes that it parts come together again; `None` where that is only the end of the
+    /// function.
     pub ipdom: Vec<Option<BlockId>>,
 }
 
@@ -66,7 +67,46 @@ impl Cfg {
         let mut position = vec![u32::MAX; n];
         order.iter().enumerate().for_each(|(i, b)| position[b.0 as usize] = i as u32);
         let ipdom = post_dominators(&succs, &preds, &order);
-        Cfg { succs, preds, order, position, loops, reducible, ipdom }
+        let mut cfg = Cfg { succs, preds, order, position, loops, reducible, ipdom };
+        cfg.ipdom = (0..n as u32).map(|b| cfg.reconvergence(BlockId(b))).collect();
+        cfg
+    }
+
+    /// The nearest post-dominator where lanes that a block parts come together again, if an engine repeats a loop for some lanes as soon as
+    /// they return to its header: other lanes pass what follows in the loop before them. So it is no block of a loop whose header some
+    /// path leads back to before.
+    fn reconvergence(&self, b: BlockId) -> Option<BlockId> {
+        let mut stop = self.ipdom[b.0 as usize]?;
+        if self.succs[b.0 as usize].len() < 2 {
+            return Some(stop);
+        }
+        while self.returns_before(b, stop) {
+            stop = self.ipdom[stop.0 as usize]?;
+        }
+        Some(stop)
+    }
+
+    /// Whether some path from a block leads to the header of a loop that holds both before it comes to `stop`.
+    fn returns_before(&self, b: BlockId, stop: BlockId) -> bool {
+        let [here, there] = [b, stop].map(|x| self.position[x.0 as usize]);
+        let holds = |l: &&Loop, at: u32| l.first <= at && at <= l.last;
+        let headers: Vec<u32> =
+            self.loops.iter().filter(|l| holds(l, here) && holds(l, there)).map(|l| l.first).collect();
+        if headers.is_empty() {
+            return false;
+        }
+        let mut seen = vec![false; self.succs.len()];
+        let mut work = self.succs[b.0 as usize].clone();
+        while let Some(x) = work.pop() {
+            if x == stop || std::mem::replace(&mut seen[x.0 as usize], true) {
+                continue;
+            }
+            if headers.contains(&self.position[x.0 as usize]) {
+                return true;
+            }
+            work.extend(&self.succs[x.0 as usize]);
+        }
+        false
     }
 
     /// The innermost loop that holds a layout position, if any.

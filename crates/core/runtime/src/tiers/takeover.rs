@@ -85,7 +85,9 @@ impl Ready<'_> {
             }
         }
         let Some(snapshot) = cta.pause(FUEL, attempt.form.as_ref().map(|f| f.resume.header))? else {
-            attempt.delay();
+            if !eager {
+                attempt.delay();
+            }
             return Ok(None);
         };
         if let Some(form) = attempt.form.clone()
