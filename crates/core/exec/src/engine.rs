@@ -342,6 +342,11 @@ pub enum NoCode {
 pub trait Compiler: Send + Sync {
     /// A kernel of a program; nothing is compiled yet.
     fn program(&self, image: Arc<Image>, kernel: FuncId) -> Arc<dyn Program>;
+
+    /// Whether its code can take CTAs over from another engine ([`Kernel::take_over`]).
+    fn takes_over(&self) -> bool {
+        false
+    }
 }
 
 /// A kernel that can be compiled for shapes of launches.

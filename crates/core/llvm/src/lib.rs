@@ -85,6 +85,10 @@ impl Compiler for SimdEngine {
         let instructions = reachable(&image.ir, kernel).iter().map(|f| image.ir.func(*f).insts.len()).sum();
         Arc::new(Source { image, kernel, instructions })
     }
+
+    fn takes_over(&self) -> bool {
+        true
+    }
 }
 
 /// A kernel of an image that this engine may compile.

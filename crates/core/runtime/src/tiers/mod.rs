@@ -151,7 +151,8 @@ impl Tiers {
             slot.begins();
         }
         let turns = alternate.then(Default::default);
-        let takes_over = !alternate && !launch.shape.cooperative && first.1 == Tier::Reference;
+        let able = self.engine.compiler.as_ref().is_some_and(|c| c.takes_over());
+        let takes_over = able && !alternate && !launch.shape.cooperative && first.1 == Tier::Reference;
         let moves = !launch.shape.cooperative && self.engine.policy != Policy::TakeOver;
         Ok(Ready { tiers: self, slot: Some(slot), first, moves, takes_over, turns })
     }

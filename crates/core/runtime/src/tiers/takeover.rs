@@ -75,6 +75,10 @@ impl Ready<'_> {
         if attempt.ran < attempt.next || !eager && attempt.ran < self.tiers.patience() {
             return Ok(None);
         }
+        if slot.failed().is_some() {
+            attempt.give_up();
+            return Ok(None);
+        }
         if let Some(form) = &attempt.form {
             if form.slot.failed().is_some() {
                 attempt.give_up();
