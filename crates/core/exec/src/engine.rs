@@ -13,7 +13,7 @@ use std::{
 };
 
 /// A program in memory: placed code, and the addresses of its variables.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Image {
     /// The placed code.
     pub ir: Arc<Ir<Placed>>,
@@ -35,13 +35,7 @@ pub const RESERVED_SHARED: u32 = 1 << 10;
 impl Image {
     /// The same image with another program of the same functions and variables.
     pub fn with(&self, ir: Ir<Placed>) -> Image {
-        Image {
-            ir: Arc::new(ir),
-            addresses: self.addresses.clone(),
-            static_shared: self.static_shared,
-            reserved_shared: self.reserved_shared,
-            shared_unit: self.shared_unit,
-        }
+        Image { ir: Arc::new(ir), ..self.clone() }
     }
 
     /// The address of a function in a program with `address_size` bits to an address: the value of its name, and the operand of

@@ -111,9 +111,6 @@ impl Snapshot {
     /// description does not match.
     fn pack(&self, resume: &Resume, layout: &Layout, address: u64) -> Option<(Vec<u8>, Vec<u8>)> {
         let Layout { address: start, parameters, ref slots, state } = *layout;
-        if !self.matches(resume) {
-            return None;
-        }
         let mut block = vec![0; (parameters - start) as usize];
         let mut bytes = vec![0; state as usize];
         put(&mut block, 0, 8, address.into());

@@ -178,7 +178,6 @@ impl<'a> Cluster<'a> {
         let warp = &mut warps[warp];
         let mut stop = None;
         let (mut ran, mut executed, mut lanes) = (false, 0, 0);
-        let visits_empty = state.visits.is_empty();
         loop {
             if warp.ended {
                 warp.ended = false;
@@ -194,6 +193,7 @@ impl<'a> Cluster<'a> {
                 }
             };
             let top = warp.frames[group.frame as usize].depth == 0;
+            let counted = top && !state.visits.is_empty();
             let stop_at = if top { self.pauses.stop_at() } else { NOWHERE };
             if group.pc == stop_at {
                 warp.blocked.push((group, Wait::Pause));
@@ -216,7 +216,7 @@ impl<'a> Cluster<'a> {
                 full: 0,
                 pc: group.pc,
                 random: self.random.is_some(),
-                top: top && !visits_empty,
+                top: counted,
                 stop_at,
                 executed,
                 lanes,

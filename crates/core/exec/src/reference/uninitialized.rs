@@ -15,7 +15,7 @@ use margay_ir::{
     FormalHome, Func, Inst, MemBase, MemSpace, Operand, VReg,
     pass::{
         Adjacent, Cfg, adjacent,
-        liveness::{Liveness, inst_reads, inst_writes, reads, term_reads},
+        liveness::{inst_reads, inst_writes, read_early, reads, term_reads},
     },
 };
 use margay_isa::{Effect, Mod, Opcode, Type, Variant};
@@ -34,10 +34,7 @@ pub enum Site {
 
 /// Whether some path through a function reads a register before any write; only then it is checked.
 fn may_read_undefined(func: &Func) -> bool {
-    let live = Liveness::new(func, &Cfg::new(func, |_, _| false)).live_in.into_iter().next();
-    let formals = func.params.iter().filter_map(|home| if let FormalHome::Regs(r) = home { Some(r) } else { None });
-    let formals: Vec<u32> = formals.flatten().map(|r| r.0).collect();
-    live.is_some_and(|live| live.iter().any(|r| !formals.contains(&r)))
+    read_early(func, &Cfg::new(func, |_, _| false)).iter().next().is_some()
 }
 
 /// Where an undefined value was loaded: the op's index plus one; 0 if it was not. With [`OWN`] for local memory.

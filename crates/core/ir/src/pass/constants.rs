@@ -2,7 +2,11 @@
 
 use crate::{
     Func, Inst, Operand, VReg,
-    pass::{Cfg, Liveness, cfg::successors, liveness::inst_writes},
+    pass::{
+        Cfg,
+        cfg::successors,
+        liveness::{inst_writes, read_early},
+    },
 };
 use margay_isa::{Effect, Kind, Mod, Opcode};
 use std::collections::BTreeMap;
@@ -71,7 +75,7 @@ pub fn constants_at(func: &Func, cfg: &Cfg) -> Vec<BTreeMap<u32, u64>> {
 /// Replaces registers whose only definition is an unguarded `mov` of a constant, wherever they are plain operands; not those that may be
 /// read before, when they hold nothing in particular.
 pub fn propagate_constants(func: &mut Func) {
-    let early = Liveness::new(func, &Cfg::new(func, |_, _| false)).live_in;
+    let early = read_early(func, &Cfg::new(func, |_, _| false));
     let mut times = vec![0u32; func.regs.len()];
     let mut value: Vec<Option<u64>> = vec![None; func.regs.len()];
     for inst in &func.insts {
@@ -85,9 +89,7 @@ pub fn propagate_constants(func: &mut Func) {
             regs.iter().for_each(|r| times[r.0 as usize] += 1);
         }
     }
-    if let Some(early) = early.first() {
-        early.iter().for_each(|r| times[r as usize] += 1);
-    }
+    early.iter().for_each(|r| times[r as usize] += 1);
     for i in 0..func.insts.len() {
         let inst = func.insts[i];
         let variant = func.variant(&inst);

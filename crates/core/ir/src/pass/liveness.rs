@@ -126,6 +126,18 @@ pub fn term_reads(func: &Func, term: &Terminator, f: &mut impl FnMut(VReg)) {
     }
 }
 
+/// Registers that may be read before they are written, without the formals, which the caller writes.
+pub fn read_early(func: &Func, cfg: &Cfg) -> BitSet {
+    let live = Liveness::new(func, cfg).live_in;
+    let mut early = live.into_iter().next().unwrap_or_else(|| BitSet::new(func.regs.len()));
+    for home in &func.params {
+        if let crate::FormalHome::Regs(regs) = home {
+            regs.iter().for_each(|r| early.remove(r.0));
+        }
+    }
+    early
+}
+
 impl Liveness {
     /// Analyses a function. A guarded write does not end a register's life.
     pub fn new(func: &Func, cfg: &Cfg) -> Liveness {

@@ -12,7 +12,7 @@ use crate::{
     pass::{
         Cfg,
         interface::{ResultVariable, result_variables, uniform_variables},
-        liveness::{BitSet, Liveness, inst_reads, inst_writes, term_reads},
+        liveness::{BitSet, inst_reads, inst_writes, read_early, term_reads},
         shape::{self, Fact, Shape, WarpShape},
     },
 };
@@ -85,8 +85,9 @@ impl Uniformity {
     pub fn new(func: &Func, cfg: &Cfg, warp: WarpShape) -> Uniformity {
         let mut a = Analysis::new(func, cfg, warp, false);
         let mut together = Analysis::new(func, cfg, warp, true);
+        let early = read_early(func, cfg);
         for a in [&mut a, &mut together] {
-            a.collect();
+            a.collect(&early);
             while a.round() || a.settle() {}
         }
         let empty = BitSet::new(2 * func.blocks.len());
@@ -128,7 +129,7 @@ impl<'a> Analysis<'a> {
 }
 
 impl Analysis<'_> {
-    fn collect(&mut self) {
+    fn collect(&mut self, early: &BitSet) {
         let func = self.func;
         for (b, block) in func.blocks.iter().enumerate() {
             let b = b as u32;
@@ -145,10 +146,7 @@ impl Analysis<'_> {
             }
         }
         // What is read before it is written is zero in all lanes.
-        if let Some(early) = Liveness::new(func, self.cfg).live_in.first() {
-            let formals: Vec<VReg> = homes.iter().map(|home| home.0).collect();
-            homes.extend(early.iter().map(VReg).filter(|r| !formals.contains(r)).map(|r| (r, false)));
-        }
+        homes.extend(early.iter().map(|r| (VReg(r), false)));
         for (r, varying) in homes {
             self.defs[r.0 as usize].push(0);
             self.facts[r.0 as usize] = Some(if varying { Fact::VARYING } else { Fact::UNIFORM });

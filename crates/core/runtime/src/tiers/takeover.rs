@@ -75,18 +75,18 @@ impl Ready<'_> {
         if attempt.ran < attempt.next || !eager && attempt.ran < self.tiers.patience() {
             return Ok(None);
         }
-        if slot.failed().is_some() {
+        let ready = match &attempt.form {
+            Some(form) => form.slot.code().map(|(kernel, _)| (form.clone(), kernel)),
+            None => None,
+        };
+        let failed = |slot: &Slot| slot.failed().is_some();
+        let refused = failed(slot) || attempt.form.as_ref().is_some_and(|f| failed(&f.slot));
+        if refused || ready.as_ref().is_some_and(|(_, kernel)| !kernel.by_range()) {
             attempt.give_up();
             return Ok(None);
         }
-        if let Some(form) = &attempt.form {
-            if form.slot.failed().is_some() {
-                attempt.give_up();
-                return Ok(None);
-            }
-            if form.slot.code().is_none() {
-                return Ok(None);
-            }
+        if attempt.form.is_some() && ready.is_none() {
+            return Ok(None);
         }
         let Some(snapshot) = cta.pause(FUEL, attempt.form.as_ref().map(|f| f.resume.header))? else {
             if !eager {
@@ -94,15 +94,10 @@ impl Ready<'_> {
             }
             return Ok(None);
         };
-        if let Some(form) = attempt.form.clone()
-            && let Some((kernel, _)) = form.slot.code()
+        if let Some((form, kernel)) = ready
             && snapshot.matches(&form.resume)
         {
-            if kernel.by_range() {
-                return Ok(Some(Moved { form, kernel, func: self.tiers.kernel, snapshot }));
-            }
-            attempt.give_up();
-            return Ok(None);
+            return Ok(Some(Moved { form, kernel, func: self.tiers.kernel, snapshot }));
         }
         if attempt.forms == MOST_FORMS {
             attempt.give_up();
