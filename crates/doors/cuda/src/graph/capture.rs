@@ -135,7 +135,7 @@ impl Sequence {
         self.invalid.load(Acquire)
     }
 
-    /// Whether it goes on.
+    /// Whether it has ended.
     fn is_over(&self) -> bool {
         self.ended.load(Acquire)
     }
