@@ -6,7 +6,7 @@ use crate::{
     driver::driver,
     raw::{In, Out},
 };
-use margay_exec::tensor_map::{SIZE, TensorMap};
+use margay_exec::tensor_map::{SIZE, Tensor, TensorMap};
 
 /// Writes a tensor map, or reports why its parameters are invalid.
 fn put(out: Out<[u8; SIZE]>, map: Result<TensorMap, String>) -> Outcome {
@@ -28,7 +28,8 @@ api! {
         let rank = usize::try_from(rank).ok().filter(|r| (1..=5).contains(r)).ok_or(Code::INVALID_VALUE)?;
         let (sizes, strides) = (sizes.list(rank)?, strides.list(rank - 1)?);
         let (bounds, steps) = (bounds.list(rank)?, steps.list(rank)?);
-        put(out, TensorMap::tiled(data_type, address, &sizes, &strides, &bounds, &steps, interleave, swizzle, fill))
+        let (sizes, strides, steps) = (&*sizes, &*strides, &*steps);
+        put(out, Tensor { data_type, address, sizes, strides, steps, interleave, swizzle, fill }.tiled(&bounds))
     }
     12000 fn cuTensorMapEncodeIm2col(
         out: Out<[u8; SIZE]>, data_type: u32, rank: u32, address: u64, sizes: In<u64>, strides: In<u64>, lower: In<i32>,
@@ -39,11 +40,9 @@ api! {
         let rank = usize::try_from(rank).ok().filter(|r| (3..=5).contains(r)).ok_or(Code::INVALID_VALUE)?;
         let (sizes, strides, steps) = (sizes.list(rank)?, strides.list(rank - 1)?, steps.list(rank)?);
         let corners = (lower.list(rank - 2)?, upper.list(rank - 2)?);
-        let map = TensorMap::im2col(
-            data_type, address, &sizes, &strides, (&corners.0, &corners.1), (channels, pixels), &steps, interleave, swizzle,
-            fill,
-        );
-        put(out, map)
+        let (sizes, strides, steps) = (&*sizes, &*strides, &*steps);
+        let tensor = Tensor { data_type, address, sizes, strides, steps, interleave, swizzle, fill };
+        put(out, tensor.im2col((&corners.0, &corners.1), (channels, pixels)))
     }
     12000 fn cuTensorMapReplaceAddress(out: Out<[u8; SIZE]>, address: u64) {
         driver()?;

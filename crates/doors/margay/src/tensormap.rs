@@ -11,7 +11,7 @@
 //! ```
 
 use crate::element::Element;
-use margay_exec::tensor_map::{SIZE, TensorMap};
+use margay_exec::tensor_map::{SIZE, Tensor};
 use margay_isa::Type;
 
 /// Options of a tensor map.
@@ -111,13 +111,12 @@ impl MapOptions {
         }
         let ones = vec![1; sizes.len()];
         let steps = if self.steps.is_empty() { &ones } else { &self.steps };
-        let fill = u32::from(self.nan);
+        let (sizes, strides, swizzle, fill) = (&*sizes, &*strides, self.swizzle, u32::from(self.nan));
+        let tensor = Tensor { data_type, address, sizes, strides, steps, interleave: 0, swizzle, fill };
         let map = if self.pixels > 0 {
-            let corners = (&self.lower[..], &self.upper[..]);
-            let counts = (self.channels, self.pixels);
-            TensorMap::im2col(data_type, address, &sizes, &strides, corners, counts, steps, 0, self.swizzle, fill)
+            tensor.im2col((&self.lower, &self.upper), (self.channels, self.pixels))
         } else {
-            TensorMap::tiled(data_type, address, &sizes, &strides, &self.bounds, steps, 0, self.swizzle, fill)
+            tensor.tiled(&self.bounds)
         };
         Ok(map?.encode())
     }
@@ -149,7 +148,7 @@ mod tests {
     fn options_in_the_order_of_the_shape() {
         let o = MapOptions::parse("box=2x16, swizzle=32, fill=nan").unwrap();
         let bytes = o.encode(Element::Ptx(Type::F16), &[5, 24], 4096).unwrap();
-        let map = TensorMap::decode(&bytes).unwrap();
+        let map = margay_exec::tensor_map::TensorMap::decode(&bytes).unwrap();
         assert_eq!((map.sizes[..2].to_vec(), map.bounds[..2].to_vec()), (vec![24, 5], vec![16, 2]));
         assert_eq!((map.strides[0], map.swizzle, map.nan_fill), (48, 1, true));
         assert!(MapOptions::parse("boks=1").unwrap_err().contains("box, swizzle"));

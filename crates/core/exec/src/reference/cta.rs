@@ -7,7 +7,7 @@ use super::{
     ctx::{Ctx, Windows, make_fault, write},
     pause::Pauses,
     schedule::{Random, SPINS, pick},
-    state::{CtaState, Group, Lookaside, NO_FRAME, Wait, Warp},
+    state::{CtaState, Group, Lookaside, Wait, Warp},
     step::warp::{Witness, recheck},
     step::watch::callers,
 };
@@ -200,30 +200,9 @@ impl<'a> Cluster<'a> {
                 continue;
             }
             ran = true;
-            let id = warp.frames[group.frame as usize].func;
-            let Some(func) = code.funcs.get(id as usize).and_then(Option::as_ref) else { break };
-            let mut ctx = Ctx {
-                code,
-                grid: self.grid,
-                windows: &self.windows,
-                cta: state,
-                warp,
-                func,
-                regs: Vec::new(),
-                frame: NO_FRAME,
-                mask: group.mask,
-                active: group.mask,
-                full: 0,
-                pc: group.pc,
-                random: self.random.is_some(),
-                top: counted,
-                stop_at,
-                executed,
-                lanes,
-                unwritten: Default::default(),
-                stop: None,
-            };
-            ctx.enter(group.frame);
+            let Some(mut ctx) = Ctx::new(code, self.grid, &self.windows, state, warp, &group) else { break };
+            (ctx.random, ctx.top, ctx.stop_at) = (self.random.is_some(), counted, stop_at);
+            (ctx.executed, ctx.lanes) = (executed, lanes);
             ctx.run(quantum);
             (executed, lanes) = (ctx.executed, ctx.lanes);
             stop = ctx.stop.take();

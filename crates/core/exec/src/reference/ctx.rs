@@ -82,6 +82,54 @@ pub struct Ctx<'a> {
 }
 
 impl<'a> Ctx<'a> {
+    /// A context for a group of lanes at its op, in its frame; none if the code lacks the frame's function.
+    pub fn new(
+        code: &'a Code,
+        grid: &'a Grid<'a>,
+        windows: &'a Windows,
+        cta: &'a mut CtaState,
+        warp: &'a mut Warp,
+        group: &Group,
+    ) -> Option<Ctx<'a>> {
+        let id = warp.frames[group.frame as usize].func;
+        let func = code.funcs.get(id as usize)?.as_ref()?;
+        let mut ctx = Ctx {
+            code,
+            grid,
+            windows,
+            cta,
+            warp,
+            func,
+            regs: Vec::new(),
+            frame: NO_FRAME,
+            mask: group.mask,
+            active: group.mask,
+            full: 0,
+            pc: group.pc,
+            random: false,
+            top: false,
+            stop_at: NOWHERE,
+            executed: 0,
+            lanes: 0,
+            unwritten: Default::default(),
+            stop: None,
+        };
+        ctx.enter(group.frame);
+        Some(ctx)
+    }
+
+    /// The lanes of the group that execute an op, after its guard.
+    #[inline(always)]
+    pub fn guarded(&self, op: &Op) -> u32 {
+        match op.guard {
+            UNGUARDED => self.mask,
+            guard => {
+                let truth = self.regs[(guard & !NEGATED) as usize].0[0];
+                self.mask & if guard & NEGATED != 0 { !truth } else { truth }
+            }
+        }
+    }
+
     /// Runs the group until it is put away, or jumps after `fuel` ops.
     pub fn run(&mut self, fuel: u64) {
         // Counting and observing cost time and are rarely requested.
@@ -89,13 +137,7 @@ impl<'a> Ctx<'a> {
         loop {
             let op: &'a Op = &self.func.ops[self.pc as usize];
             self.executed += 1;
-            self.active = match op.guard {
-                UNGUARDED => self.mask,
-                guard => {
-                    let truth = self.regs[(guard & !NEGATED) as usize].0[0];
-                    self.mask & if guard & NEGATED != 0 { !truth } else { truth }
-                }
-            };
+            self.active = self.guarded(op);
             if told {
                 self.lanes += u64::from(self.active.count_ones());
                 if self.grid.observer.is_some() {

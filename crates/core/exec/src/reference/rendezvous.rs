@@ -2,13 +2,13 @@
 //! [`super::single_step`] for instructions at which lanes wait for each other.
 
 use super::{
-    code::{Flow, NOWHERE},
+    code::Flow,
     ctx::Ctx,
-    single_step::{Machine, SingleStep, standing},
-    state::{FrameIndex, Group, NO_FRAME, Wait, Warp},
+    single_step::{Machine, SingleStep, Step, bug, missing, standing},
+    state::{FrameIndex, Group, Wait, Warp},
     step::warp::recheck,
 };
-use crate::{Bug, Grid, Row, Stop};
+use crate::{Grid, Row, Stop};
 use margay_ir::FuncId;
 use std::collections::HashMap;
 
@@ -29,57 +29,23 @@ pub struct Waiter {
     pub what: String,
 }
 
-fn bug(what: &str) -> Stop {
-    Stop::Bug(Bug(what.into()))
-}
-
 impl SingleStep {
-    /// Lanes arrive at an instruction, with the rows of the registers that it reads; they are blocked until
-    /// [`SingleStep::released`].
-    pub fn arrive(
-        &self,
-        machine: &mut Machine,
-        grid: &Grid<'_>,
-        (cta_id, warp_index): ([u32; 3], u32),
-        (live, mask): (u32, u32),
-        (id, inst): (FuncId, u32),
-        input: &[Row],
-    ) -> Result<(), Stop> {
+    /// The lanes of a step arrive at its instruction, with the rows of the registers that it reads; they are blocked
+    /// until [`SingleStep::released`].
+    pub fn arrive(&self, machine: &mut Machine, grid: &Grid<'_>, step: Step, input: &[Row]) -> Result<(), Stop> {
         let code = &self.code;
-        let Some((func, [start, end], plan)) = self.plan((id, inst)) else {
-            return Err(bug("an instruction of a function that is not there"));
-        };
-        machine.enter(cta_id, warp_index);
+        let (func, [start, end], plan) = self.plan(step.at).ok_or_else(missing)?;
+        machine.enter(step.cta, step.warp);
         let Machine { cta, windows, rendezvous, .. } = machine;
-        let new = || Rendezvous { warp: standing(code, grid.launch.shape.block, warp_index), at: HashMap::new() };
-        let rendezvous = rendezvous[warp_index as usize].get_or_insert_with(new);
-        rendezvous.update_live(self, live);
+        let new = || Rendezvous { warp: standing(code, grid.launch.shape.block, step.warp), at: HashMap::new() };
+        let rendezvous = rendezvous[step.warp as usize].get_or_insert_with(new);
+        rendezvous.update_live(self, step.live);
         let warp = &mut rendezvous.warp;
-        let frame = warp.new_frame(id.0, func.rows, mask);
-        rendezvous.at.insert(frame, (id, inst));
+        let frame = warp.new_frame(step.at.0.0, func.rows, step.mask);
+        rendezvous.at.insert(frame, step.at);
         plan.put(&mut warp.frames[frame as usize].regs, input);
-        let mut ctx = Ctx {
-            code,
-            grid,
-            windows,
-            cta,
-            warp,
-            func,
-            regs: Vec::new(),
-            frame: NO_FRAME,
-            mask,
-            active: mask,
-            full: mask,
-            pc: start,
-            random: false,
-            top: false,
-            stop_at: NOWHERE,
-            executed: 0,
-            lanes: 0,
-            unwritten: Default::default(),
-            stop: None,
-        };
-        ctx.enter(frame);
+        let group = Group { mask: step.mask, frame, pc: start, since: 0 };
+        let mut ctx = Ctx::new(code, grid, windows, cta, warp, &group).ok_or_else(missing)?;
         while ctx.pc < end {
             let op = &func.ops[ctx.pc as usize];
             match (op.run)(&mut ctx, op) {

@@ -7,12 +7,12 @@
 
 pub use super::step::address::OTHER_THREAD;
 use super::{
-    code::{Code, Flow, FuncCode, NEGATED, NOWHERE, Shape, UNGUARDED},
+    code::{Code, Flow, FuncCode, Shape},
     cta::new_warp,
     ctx::{Ctx, Windows, make_fault},
     decode,
     rendezvous::Rendezvous,
-    state::{CtaState, NO_FRAME, Wait, Warp},
+    state::{CtaState, Group, Wait, Warp},
     step::matrix::abandoned,
 };
 use crate::{
@@ -64,6 +64,21 @@ pub struct SingleStep {
     plans: Vec<Vec<OnceLock<Plan>>>,
 }
 
+/// An instruction that lanes of a warp execute.
+#[derive(Clone, Copy)]
+pub struct Step {
+    /// Index of the CTA in the grid.
+    pub cta: [u32; 3],
+    /// Index of the warp in its CTA.
+    pub warp: u32,
+    /// Lanes of the warp that have not exited.
+    pub live: u32,
+    /// Lanes that reach the instruction.
+    pub mask: u32,
+    /// The function, and the index of the instruction in it.
+    pub at: (FuncId, u32),
+}
+
 /// The state of one CTA for single steps.
 pub struct Machine {
     pub(super) cta: CtaState,
@@ -73,6 +88,15 @@ pub struct Machine {
     pub(super) local: Arc<Allocation>,
     /// Per warp: lanes blocked in warp operations.
     pub(super) rendezvous: Vec<Option<Rendezvous>>,
+}
+
+pub(super) fn bug(what: &str) -> Stop {
+    Stop::Bug(Bug(what.into()))
+}
+
+/// A step names an instruction that the code lacks.
+pub(super) fn missing() -> Stop {
+    bug("an instruction of a function that is not there")
 }
 
 /// A warp outside any function.
@@ -200,111 +224,86 @@ impl SingleStep {
         Machine { cta, warps: (0..warps).map(|_| None).collect(), windows, local, rendezvous }
     }
 
-    /// Executes an instruction for the lanes of `mask`, subject to its guard. `input` holds the rows of the registers
-    /// read, in the order of [`registers`]; `output` receives the rows of the registers written, valid in lanes that
-    /// executed. Returns false if the instruction waits for another warp and must be executed again.
-    #[allow(clippy::too_many_arguments)]
+    /// Executes an instruction, subject to its guard. `input` holds the rows of the registers read, in the order of
+    /// [`registers`]; `output` receives the rows of the registers written, valid in lanes that executed. Returns false if
+    /// the instruction waits for another warp and must be executed again.
     pub fn execute(
         &self,
         machine: &mut Machine,
         grid: &Grid<'_>,
-        (cta, warp_index): ([u32; 3], u32),
-        (live, mask): (u32, u32),
-        (id, inst): (FuncId, u32),
+        step: Step,
         input: &[Row],
         output: &mut [Row],
     ) -> Result<bool, Stop> {
-        let bug = |what: &str| Stop::Bug(Bug(what.into()));
-        let Some((func, [start, end], plan)) = self.plan((id, inst)) else {
-            return Err(bug("an instruction of a function that is not there"));
-        };
-        let (block, code) = (grid.launch.shape.block, &self.code);
-        machine.enter(cta, warp_index);
-        let Machine { cta: state, warps, windows, local, .. } = machine;
-        let warp = warps[warp_index as usize].get_or_insert_with(|| {
-            let mut warp = standing(code, block, warp_index);
+        let code = &self.code;
+        let (func, [start, end], plan) = self.plan(step.at).ok_or_else(missing)?;
+        machine.enter(step.cta, step.warp);
+        let Machine { cta, warps, windows, local, .. } = machine;
+        let warp = warps[step.warp as usize].get_or_insert_with(|| {
+            let mut warp = standing(code, grid.launch.shape.block, step.warp);
             warp.local = Some(local.clone());
-            warp.new_frame(id.0, func.rows, live);
+            warp.new_frame(step.at.0.0, func.rows, step.live);
             warp
         });
-        warp.live = live;
+        warp.live = step.live;
         let frame = &mut warp.frames[0];
-        (frame.func, frame.lanes) = (id.0, live);
+        (frame.func, frame.lanes) = (step.at.0.0, step.live);
         if frame.regs.len() < func.rows as usize {
             frame.regs.resize(func.rows as usize, Row::ZERO);
         }
         plan.put(&mut frame.regs, input);
-        let mut ctx = Ctx {
-            code,
-            grid,
-            windows,
-            cta: state,
-            warp,
-            func,
-            regs: Vec::new(),
-            frame: NO_FRAME,
-            mask,
-            active: mask,
-            full: 0,
-            pc: start,
-            random: false,
-            executed: 0,
-            lanes: 0,
-            top: false,
-            stop_at: NOWHERE,
-            unwritten: Default::default(),
-            stop: None,
-        };
-        ctx.enter(0);
-        while ctx.pc < end {
-            let op = &func.ops[ctx.pc as usize];
-            ctx.active = match op.guard {
-                UNGUARDED => mask,
-                guard => {
-                    let truth = ctx.regs[(guard & !NEGATED) as usize].0[0];
-                    mask & if guard & NEGATED != 0 { !truth } else { truth }
-                }
-            };
-            if ctx.active == 0 {
-                ctx.pc += 1;
-                continue;
-            }
-            match (op.run)(&mut ctx, op) {
-                Flow::Next => ctx.pc += 1,
-                Flow::Jump(_) | Flow::Stop => {
-                    let stop = ctx.stop.take();
-                    ctx.give_back();
-                    return Err(stop.unwrap_or_else(|| bug("an instruction single_step that jumps")));
-                }
-                Flow::Park => {
-                    let later = matches!(ctx.warp.blocked[..], [(_, Wait::TensorMemory)]);
-                    if later {
-                        ctx.warp.blocked.clear();
-                        return Ok(false);
-                    }
-                    let stop = ctx.stop.take().or_else(|| match abandoned(ctx.code, ctx.warp) {
-                        Some((group, what)) => {
-                            let (lane, kind) = (group.mask.trailing_zeros() as usize, FaultKind::Barrier(what));
-                            let at = (group.frame, group.pc);
-                            let fault = make_fault(ctx.code, ctx.cta, ctx.warp, at, lane, kind, Vec::new());
-                            Some(Stop::Fault(Box::new(fault)))
-                        }
-                        None if ctx.warp.blocked.is_empty() => None,
-                        None => Some(bug("lanes wait for others at an instruction where all have come")),
-                    });
-                    ctx.warp.ready.clear();
-                    ctx.warp.blocked.clear();
-                    match stop {
-                        Some(stop) => return Err(stop),
-                        None => break,
-                    }
-                }
-            }
-        }
+        let group = Group { mask: step.mask, frame: 0, pc: start, since: 0 };
+        let mut ctx = Ctx::new(code, grid, windows, cta, warp, &group).ok_or_else(missing)?;
+        let done = run_ops(&mut ctx, end);
         ctx.give_back();
-        let frame = &machine.warps[warp_index as usize].as_ref().map(|w| &w.frames[0]);
-        let Some(frame) = frame else { return Err(bug("a warp is gone")) };
-        plan.take(&frame.regs, output);
-        Ok(true)
+        if done? {
+            plan.take(&warp.frames[0].regs, output);
+            return Ok(true);
+        }
+        Ok(false)
     }
+}
+
+/// Runs the ops of one instruction, up to `end`; false if it waits for another warp.
+fn run_ops(ctx: &mut Ctx<'_>, end: u32) -> Result<bool, Stop> {
+    let func = ctx.func;
+    while ctx.pc < end {
+        let op = &func.ops[ctx.pc as usize];
+        ctx.active = ctx.guarded(op);
+        if ctx.active == 0 {
+            ctx.pc += 1;
+            continue;
+        }
+        match (op.run)(ctx, op) {
+            Flow::Next => ctx.pc += 1,
+            Flow::Jump(_) | Flow::Stop => {
+                return Err(ctx.stop.take().unwrap_or_else(|| bug("a single instruction jumps")));
+            }
+            Flow::Park => return parked(ctx),
+        }
+    }
+    Ok(true)
+}
+
+/// The outcome of an op at which lanes parked: all lanes that execute an instruction alone come together, so that none
+/// may be left waiting for others of its warp.
+fn parked(ctx: &mut Ctx<'_>) -> Result<bool, Stop> {
+    let warp = &mut *ctx.warp;
+    if matches!(warp.blocked[..], [(_, Wait::TensorMemory)]) {
+        warp.blocked.clear();
+        return Ok(false);
+    }
+    let stop = ctx.stop.take().or_else(|| match abandoned(ctx.code, warp) {
+        Some((group, what)) => {
+            let (lane, kind) = (group.mask.trailing_zeros() as usize, FaultKind::Barrier(what));
+            let at = (group.frame, group.pc);
+            let fault = make_fault(ctx.code, ctx.cta, warp, at, lane, kind, Vec::new());
+            Some(Stop::Fault(Box::new(fault)))
+        }
+        None if warp.blocked.is_empty() => None,
+        None => Some(bug("lanes wait for others at an instruction where all have come")),
+    });
+    warp.ready.clear();
+    warp.blocked.clear();
+    stop.map_or(Ok(true), Err)
 }

@@ -16,7 +16,7 @@ use margay_exec::{
     jump_beyond, lanes, left_out,
     mem::{self, Allocation, Ranges},
     restore_beyond,
-    single_step::{self, OTHER_THREAD},
+    single_step::{self, OTHER_THREAD, Step},
     stack_note,
 };
 use margay_ir::{Builtin, FuncId, Operand};
@@ -428,10 +428,7 @@ impl Host<'_> {
         self.release_observer(ctx);
         let mut machine = self.machine.borrow_mut();
         let machine = machine.get_or_insert_with(|| self.new_machine(single_step, ctx));
-        let at = (FuncId(place.func), place.inst);
-        single_step
-            .execute(machine, self.grid, (ctx.cta.get(), ctx.warp.get()), lanes, at, input, output)
-            .map_err(Box::new)
+        single_step.execute(machine, self.grid, step(ctx, place, lanes), input, output).map_err(Box::new)
     }
 
     fn new_machine(&self, single_step: &single_step::SingleStep, ctx: &WarpCtx) -> single_step::Machine {
@@ -451,8 +448,7 @@ impl Host<'_> {
         };
         let mut machine = self.machine.borrow_mut();
         let machine = machine.get_or_insert_with(|| self.new_machine(single_step, ctx));
-        let at = (FuncId(place.func), place.inst);
-        single_step.arrive(machine, self.grid, (ctx.cta.get(), ctx.warp.get()), lanes, at, input).map_err(Box::new)
+        single_step.arrive(machine, self.grid, step(ctx, place, lanes), input).map_err(Box::new)
     }
 
     /// Takes lanes of a warp that their rendezvous has released, and the number of result rows written to `output`.
@@ -510,4 +506,9 @@ impl Host<'_> {
         }
         f(variant, mask, &slices[..srcs.len().min(MOST_SOURCES)], output);
     }
+}
+
+/// The instruction of a site, reached by lanes of the context's warp: those that live, and those that execute it.
+fn step(ctx: &WarpCtx, site: &Site, (live, mask): (u32, u32)) -> Step {
+    Step { cta: ctx.cta.get(), warp: ctx.warp.get(), live, mask, at: (FuncId(site.func), site.inst) }
 }

@@ -11,7 +11,7 @@ use super::{copy, mbarrier};
 use crate::{
     FaultKind, LANES, mem,
     sem::atomic::Rmw,
-    tensor_map::{self, Access, Halo, Plan, Span, TensorMap},
+    tensor_map::{self, Access, Halo, Plan, Refusal, Span, TensorMap},
 };
 use margay_ir::MemSpace;
 
@@ -68,9 +68,9 @@ fn plan(ctx: &mut Ctx<'_>, op: &Op, t: &TensorOp, lane: usize) -> Result<(Tensor
             (t.coordinates.len(), Access::Wide(at, halo))
         }
     };
-    let plan = map.plan(rank, access).map_err(|(what, lacks)| match lacks {
-        true => ctx.unsupported(what),
-        false => wrong(ctx, lane, what),
+    let plan = map.plan(rank, access).map_err(|refusal| match refusal {
+        Refusal::Unsupported(what) => ctx.unsupported(what),
+        Refusal::Invalid(what) => wrong(ctx, lane, what),
     })?;
     Ok((map, plan))
 }
