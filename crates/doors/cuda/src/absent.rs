@@ -47,8 +47,8 @@ macro_rules! absent {
 
 /// The lists of this file.
 #[rustfmt::skip]
-pub const LISTS: [&[Entry]; 12] = [
-    PLANES, CHECKPOINTS, CORE_DUMPS, PARTS, OTHERS, INTEROPERATION, FABRICS, OLDER, GRAPHICS, REFERENCES, MULTICAST, STREAMS,
+pub const LISTS: [&[Entry]; 11] = [
+    PLANES, CHECKPOINTS, CORE_DUMPS, OTHERS, INTEROPERATION, FABRICS, OLDER, GRAPHICS, REFERENCES, MULTICAST, STREAMS,
 ];
 
 // Sparse arrays and planes.
@@ -76,15 +76,6 @@ absent! {
     cuCoredumpDeregisterCompleteCallback cuCoredumpDeregisterStartCallback cuCoredumpGetAttribute
     cuCoredumpGetAttributeGlobal cuCoredumpRegisterCompleteCallback cuCoredumpRegisterStartCallback
     cuCoredumpSetAttribute cuCoredumpSetAttributeGlobal
-}
-
-// Parts of a device.
-#[rustfmt::skip]
-absent! {
-    PARTS:
-    cuCtxFromGreenCtx cuCtxGetDevResource cuDevResourceGenerateDesc cuDevSmResourceSplit cuDevSmResourceSplitByCount
-    cuDeviceGetDevResource cuGreenCtxCreate cuGreenCtxDestroy cuGreenCtxGetDevResource cuGreenCtxGetId
-    cuGreenCtxRecordEvent cuGreenCtxStreamCreate cuGreenCtxWaitEvent cuStreamGetDevResource + ptsz cuStreamGetGreenCtx
 }
 
 // Others.

@@ -142,10 +142,15 @@ impl Write for Printer {
     }
 }
 
+/// A number that no other context has.
+pub fn unique() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Relaxed)
+}
+
 impl Context {
     /// Creates a context on a device.
     pub fn new(device: &Arc<Device>, number: i32, handle: Handle<Context>, flags: u32) -> Context {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         if crate::watch::wanted().is_some_and(|what| what.init) {
             device.memory().track_writes();
         }
@@ -158,7 +163,7 @@ impl Context {
             runtime,
             handle,
             device: number,
-            id: NEXT.fetch_add(1, Relaxed),
+            id: unique(),
             flags: AtomicU32::new(flags),
             default_stream,
             memory: Mutex::default(),
@@ -299,6 +304,10 @@ impl Context {
 #[derive(Clone, Copy, AnyBitPattern)]
 pub struct CreateParams([usize; 3]);
 
+/// The stack limit of a thread that programs read before they set one, as on every GPU. Nobody relies on an overflow at it, and functions
+/// of PTX need more than those of machine code, so the engines' own default is in force until another limit is set.
+const DEFAULT_STACK: usize = 1 << 10;
+
 /// `CUlimit`
 mod limit {
     pub const STACK: u32 = 0;
@@ -320,7 +329,7 @@ fn create(out: Out<Handle<Context>>, flags: u32, device: i32) -> Outcome {
 }
 
 fn existing(handle: Handle<Context>) -> Result<Arc<Context>, Code> {
-    driver()?.contexts.get(handle).map_err(|_| Code::INVALID_CONTEXT)
+    driver()?.context(handle).map_err(|_| Code::INVALID_CONTEXT)
 }
 
 /// The context of a handle, or the current one for null.
@@ -328,7 +337,13 @@ fn named(handle: Handle<Context>) -> Result<Arc<Context>, Code> {
     if handle.is_null() { current() } else { existing(handle) }
 }
 
-fn synchronize(context: &Context) -> Outcome {
+/// Waits for the work of a context; null means the current one.
+fn synchronize(handle: Handle<Context>) -> Outcome {
+    let context = named(handle)?;
+    let number = if handle.is_null() { current_handle() } else { handle }.number();
+    if let Some(outcome) = crate::green::synchronize(Handle::of(number), &context) {
+        return outcome;
+    }
     crate::graph::capture::check_context(context.handle)?;
     not_at_work()?;
     context.settle();
@@ -377,16 +392,17 @@ api! {
         Ok(())
     }
     12000 fn cuCtxGetId(context: Handle<Context>, id: Out<u64>) { id.set(named(context)?.id) }
-    2000 fn cuCtxSynchronize() { synchronize(&*current()?) }
-    13000 fn cuCtxSynchronize_v2(context: Handle<Context>) { synchronize(&*named(context)?) }
+    2000 fn cuCtxSynchronize() { synchronize(Handle::NULL) }
+    13000 fn cuCtxSynchronize_v2(context: Handle<Context>) { synchronize(context) }
     3010 fn cuCtxSetLimit(limit: u32, value: usize) {
         let context = current()?;
         context.settle();
         match limit {
             limit::STACK => {
-                let mut limits = context.runtime.limits();
-                limits.stack = u32::try_from(value).map_err(|_| Code::INVALID_VALUE)?;
-                context.runtime.set_limits(limits);
+                let given = u32::try_from(value).map_err(|_| Code::INVALID_VALUE)?;
+                let stack = if value == DEFAULT_STACK { Limits::default().stack } else { given };
+                context.runtime.set_limits(Limits { stack, ..context.runtime.limits() });
+                context.limits.lock().unwrap_or_else(PoisonError::into_inner).insert(limit, value);
             }
             limit::HEAP => context.device_memory().set_heap_limit(value as u64),
             // The print buffer has a fixed size, and there are no queues whose length could be set.
@@ -403,7 +419,7 @@ api! {
             return value.set(*set);
         }
         value.set(match limit {
-            limit::STACK => context.runtime.limits().stack as usize,
+            limit::STACK => DEFAULT_STACK,
             limit::PRINTF => 1 << 20,
             limit::HEAP => context.device_memory().heap_limit() as usize,
             limit::SYNC_DEPTH => 2,

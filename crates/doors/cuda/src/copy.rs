@@ -296,7 +296,7 @@ pub fn submit(stream: StreamHandle, copy: Copy) -> Outcome {
 /// Copies between contexts: after all earlier and before all later work of both (CUDA Runtime API, `cudaMemcpyPeer`).
 fn between(contexts: [Handle<Context>; 2], copy: Copy) -> Outcome {
     for handle in contexts {
-        driver()?.contexts.get(handle).map_err(|_| Code::INVALID_CONTEXT)?.settle();
+        driver()?.context(handle).map_err(|_| Code::INVALID_CONTEXT)?.settle();
     }
     StreamHandle::NULL.submit_and_wait(Work::Copy(copy))
 }

@@ -8,6 +8,7 @@ use crate::{
     event::Event,
     function::Function,
     graph::{Condition, Exec, Graph, GraphMemories, NodeRef, UserObject},
+    green::{Descriptor, Green},
     handle::{Handle, Table},
     ipc::Ipc,
     library::Library,
@@ -34,6 +35,10 @@ pub struct Driver {
     pub device: Arc<Device>,
     /// Contexts.
     pub contexts: Table<Context>,
+    /// Green contexts, whose handles also denote contexts ([`Driver::context`]).
+    pub greens: Table<Green>,
+    /// Descriptors of resources, from which green contexts are made.
+    pub descriptors: Table<Descriptor>,
     /// Modules.
     pub modules: Table<Module>,
     /// Libraries: modules without a context.
@@ -139,6 +144,8 @@ impl Driver {
         Ok(Driver {
             device,
             contexts: Table::default(),
+            greens: Table::default(),
+            descriptors: Table::default(),
             modules: Table::default(),
             libraries: Table::default(),
             functions: Table::default(),
@@ -165,6 +172,14 @@ impl Driver {
             primaries: (0..profile().count)
                 .map(|_| Mutex::new(Primary { handle: Handle::NULL, users: 0, flags: 0 }))
                 .collect(),
+        })
+    }
+
+    /// The context of a handle; the primary one for a green context.
+    pub fn context(&self, handle: Handle<Context>) -> Result<Arc<Context>, Code> {
+        self.contexts.get(handle).or_else(|code| match self.greens.get(Handle::of(handle.number())) {
+            Ok(green) => self.contexts.get(green.primary),
+            Err(_) => Err(code),
         })
     }
 
@@ -272,6 +287,6 @@ pub fn current_even_failed() -> Result<Arc<Context>, Code> {
     let driver = driver()?;
     match current_handle() {
         handle if handle.is_null() => Err(Code::INVALID_CONTEXT),
-        handle => driver.contexts.get(handle).map_err(|_| Code::CONTEXT_IS_DESTROYED),
+        handle => driver.context(handle).map_err(|_| Code::CONTEXT_IS_DESTROYED),
     }
 }

@@ -45,7 +45,8 @@ impl Event {
         self.record(Mark::now(), order::recorded_here());
     }
 
-    fn record(&self, mark: Mark, clock: Clock) {
+    /// Records it at a mark.
+    pub fn record(&self, mark: Mark, clock: Clock) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State { mark: Some(mark), clock, captured: None };
     }
 
@@ -78,6 +79,9 @@ impl Event {
 pub fn record(event: Handle<Event>, stream: StreamHandle) -> Outcome {
     let event = driver()?.events.get(event)?;
     let stream = stream.get()?;
+    if event.context != stream.context().handle {
+        return Err(Code::INVALID_HANDLE); // as `cuEventRecord` says
+    }
     match &*stream.stream().capture() {
         Some(capture) => event.capture(capture.here()),
         None => {
@@ -216,7 +220,7 @@ fn synchronize(event: Handle<Event>) -> Outcome {
 
 fn elapsed(ms: Out<f32>, start: Handle<Event>, end: Handle<Event>) -> Outcome {
     let (start, end) = (driver()?.events.get(start)?, driver()?.events.get(end)?);
-    if (start.flags | end.flags) & NO_TIMING != 0 {
+    if (start.flags | end.flags) & NO_TIMING != 0 || start.context != end.context {
         return Err(Code::INVALID_HANDLE);
     }
     let (Some(from), Some(to)) = (start.mark(), end.mark()) else { return Err(Code::INVALID_HANDLE) };

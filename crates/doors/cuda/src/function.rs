@@ -11,7 +11,7 @@ use crate::{
     old_launch::Setting,
     raw::{In, Out, SizeCallback, forever},
 };
-use margay_ir::pass::{Cfg, Liveness};
+use margay_ir::pass::{Cfg, Liveness, reachable};
 use margay_isa::Space;
 use margay_runtime::{Kernel, StopReport};
 use std::sync::{
@@ -42,7 +42,8 @@ fn registers(kernel: &Kernel, limit: Option<u32>) -> u32 {
     let image = kernel.image();
     let entry = image.ir.func(kernel.func());
     let pressure = |func| Liveness::new(func, &Cfg::new(func, |_, _| false)).pressure(func);
-    let needed = RESERVED + image.ir.funcs.iter().map(|func| pressure(func)).max().unwrap_or(0);
+    let reached = reachable(&image.ir, kernel.func());
+    let needed = RESERVED + reached.into_iter().map(|id| pressure(image.ir.func(id))).max().unwrap_or(0);
     let threads = entry.reqntid.or(entry.maxntid).map_or(1, |n| n.iter().product::<u32>());
     let limits = [entry.maxnreg, limit, Some(MOST), Some(OF_MULTIPROCESSOR / threads.max(1))];
     limits.into_iter().flatten().fold(needed, u32::min)
@@ -182,7 +183,7 @@ impl Function {
     }
 
     /// Number of CTAs that a multiprocessor of the profile's device holds at a time.
-    fn active(&self, block: i32, dynamic: usize) -> Result<i32, Code> {
+    pub fn active(&self, block: i32, dynamic: usize) -> Result<i32, Code> {
         if block <= 0 {
             return Err(Code::INVALID_VALUE);
         }

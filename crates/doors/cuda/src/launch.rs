@@ -5,7 +5,8 @@ use crate::{
     api::api,
     code::{Code, Outcome},
     context::Context,
-    driver::driver,
+    device::{multiprocessors, profile},
+    driver::{current, current_handle, driver},
     function::Function,
     graph,
     handle::Handle,
@@ -81,7 +82,28 @@ impl Launch {
         self.function.kernel()?.check(&LaunchConfig::of(self.shape), &self.params).map_err(|error| {
             crate::api::report_error(&crate::image::words(&error));
             Code::from(&error)
-        })
+        })?;
+        if self.shape.cooperative { self.check_resident() } else { Ok(()) }
+    }
+
+    /// Refuses a cooperative launch whose CTAs the device cannot hold at once (`cuLaunchCooperativeKernel`).
+    fn check_resident(&self) -> Outcome {
+        let count = |dims: [u32; 3]| dims.iter().map(|n| u64::from(*n)).product::<u64>();
+        let (ctas, threads) = (count(self.shape.grid), count(self.shape.block));
+        let each = self.function.active(threads as i32, self.shape.shared as usize)?;
+        let (device, each) = (multiprocessors(), each.max(0) as u64);
+        if ctas <= each * device as u64 {
+            return Ok(());
+        }
+        let own = match profile().multiprocessors {
+            Some(_) => "",
+            None => "; MARGAY_DEVICE describes a larger device (for example MARGAY_DEVICE=h100)",
+        };
+        crate::api::report_error(&format!(
+            "margay: a cooperative launch of {ctas} CTAs of `{}` is too large: {device} multiprocessors hold {each} of them each{own}",
+            margay::render::demangled(self.function.name()),
+        ));
+        Err(Code::COOPERATIVE_LAUNCH_TOO_LARGE)
     }
 
     /// Runs the kernel. A failure becomes the context's sticky error, which later calls return.
@@ -214,8 +236,22 @@ fn launch(
     params: In<u64>,
     extra: In<u64>,
 ) -> Outcome {
-    stream.get()?;
-    stream.submit(Work::Kernel(Launch::new(function, shape, params, extra)?))
+    let used = stream.get()?;
+    let launch = Launch::new(function, shape, params, extra)?;
+    check_place(&launch.function, used.context())?;
+    stream.submit(Work::Kernel(launch))
+}
+
+/// Refuses a launch into a stream of another context than the function's, which for kernels of libraries is the current one (CUDA C++
+/// Programming Guide, "Stream and Event Behavior": a launch fails in a stream that is not associated with the current device).
+fn check_place(function: &Function, used: &Context) -> Outcome {
+    let (own, place) = (function.module.context, used.handle);
+    if own == place && current_handle() == place {
+        return Ok(());
+    }
+    let of_library = driver()?.libraries.find(|library| library.has(&function.module)).is_some();
+    let expected = if of_library { current()?.handle } else { own };
+    if expected == place { Ok(()) } else { Err(Code::INVALID_HANDLE) }
 }
 
 api! {

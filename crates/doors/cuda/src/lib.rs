@@ -29,6 +29,7 @@ mod driver;
 mod event;
 mod function;
 mod graph;
+mod green;
 mod handle;
 mod image;
 mod ipc;

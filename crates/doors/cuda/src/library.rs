@@ -19,6 +19,13 @@ pub struct Library {
     module: Arc<Module>,
 }
 
+impl Library {
+    /// Whether this is its module.
+    pub fn has(&self, module: &Arc<Module>) -> bool {
+        Arc::ptr_eq(&self.module, module)
+    }
+}
+
 fn load(out: Out<Handle<Library>>, texts: &[String], options: JitOptions) -> Outcome {
     let driver = driver()?;
     // Without a current context, it lives in the primary one, as with the runtime API.
@@ -78,7 +85,7 @@ api! {
     12050 fn cuKernelGetLibrary(library: Out<Handle<Library>>, kernel: Handle<Function>) {
         let driver = driver()?;
         let module = driver.functions.get(kernel)?.module.clone();
-        let found = driver.libraries.find(|l| Arc::ptr_eq(&l.module, &module)).ok_or(Code::NOT_FOUND)?;
+        let found = driver.libraries.find(|l| l.has(&module)).ok_or(Code::NOT_FOUND)?;
         library.set(found)
     }
 }

@@ -16,6 +16,7 @@ const LISTS: &[&[Entry]] = &[
     crate::device::ENTRIES,
     crate::event::ENTRIES,
     crate::function::ENTRIES,
+    crate::green::ENTRIES,
     crate::launch::ENTRIES,
     crate::ipc::ENTRIES,
     crate::library::ENTRIES,

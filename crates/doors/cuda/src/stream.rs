@@ -9,6 +9,7 @@ use crate::{
     driver::{current, driver},
     event::Event,
     graph::{Capture, Graph, NodeRef, capture},
+    green::{self, Green},
     handle::Handle,
     memory::DevicePtr,
     order,
@@ -35,6 +36,8 @@ pub struct Stream {
     pub context: Handle<Context>,
     /// A unique number.
     pub id: u64,
+    /// The green context that it belongs to, if any.
+    pub green: Option<Handle<Green>>,
     flags: u32,
     priority: i32,
     /// What it has to do.
@@ -54,12 +57,18 @@ impl Stream {
         Stream {
             context,
             id: NEXT.fetch_add(1, Relaxed),
+            green: None,
             flags,
             priority,
             queue,
             capture: Mutex::default(),
             attributes: Mutex::default(),
         }
+    }
+
+    /// The stream as one of a green context.
+    pub fn of_green(self, green: Option<Handle<Green>>) -> Stream {
+        Stream { green, ..self }
     }
 
     fn attributes(&self) -> MutexGuard<'_, HashMap<u32, Attribute>> {
@@ -140,7 +149,14 @@ impl StreamHandle {
     /// Resolves the stream and its context.
     pub fn get(self) -> Result<StreamRef, Code> {
         match self.resolve().0.number() {
-            0 | 1 => Ok(StreamRef::Default(current()?)),
+            0 | 1 => {
+                let context = current()?;
+                match green::current() {
+                    Some((_, green)) => Ok(StreamRef::Made(context, green.default_stream.clone())),
+                    None => Ok(StreamRef::Default(context)),
+                }
+            }
+            THREAD if green::current().is_some() => Err(Code::INVALID_HANDLE), // as `cuStreamGetCtx_v2` says
             THREAD => {
                 let context = current()?;
                 let stream = thread_stream(&context)?;
@@ -150,7 +166,10 @@ impl StreamHandle {
                 let stream = driver()?.streams.get(self.0)?;
                 let context = driver()?.contexts.get(stream.context).map_err(|_| Code::CONTEXT_IS_DESTROYED)?;
                 context.check()?;
-                Ok(StreamRef::Made(context, stream))
+                match stream.green.is_some_and(|green| driver().is_ok_and(|d| d.greens.get(green).is_err())) {
+                    true => Err(Code::STREAM_DETACHED),
+                    false => Ok(StreamRef::Made(context, stream)),
+                }
             }
         }
     }
@@ -337,13 +356,22 @@ pub fn end() {
 }
 
 fn create(out: Out<Handle<Stream>>, flags: u32, priority: i32) -> Outcome {
-    let context = current()?;
+    out.set(create_in(&*current()?, green::current().map(|(handle, _)| handle), flags, priority)?)
+}
+
+/// Creates a stream in a context, and in a green context of it.
+pub fn create_in(
+    context: &Context,
+    green: Option<Handle<Green>>,
+    flags: u32,
+    priority: i32,
+) -> Result<Handle<Stream>, Code> {
     if flags > 1 {
         return Err(Code::INVALID_VALUE);
     }
     let priority = priority.clamp(*PRIORITIES.start(), *PRIORITIES.end());
     let queue = context.queue(flags & NON_BLOCKING == 0);
-    out.set(driver()?.streams.add(Stream::new(context.handle, queue, flags, priority)))
+    Ok(driver()?.streams.add(Stream::new(context.handle, queue, flags, priority).of_green(green)))
 }
 
 fn destroy(handle: StreamHandle) -> Outcome {
@@ -436,9 +464,10 @@ api! {
     9020 + ptsz fn cuStreamGetCtx(stream: StreamHandle, context: Out<Handle<Context>>) {
         context.set(stream.get()?.context().handle)
     }
-    12050 + ptsz fn cuStreamGetCtx_v2(stream: StreamHandle, context: Out<Handle<Context>>, green: Out<usize>) {
-        green.offer(0);
-        context.set(stream.get()?.context().handle)
+    12050 + ptsz fn cuStreamGetCtx_v2(stream: StreamHandle, context: Out<Handle<Context>>, green: Out<Handle<Green>>) {
+        let stream = stream.get()?;
+        green.offer(stream.stream().green.unwrap_or(Handle::NULL));
+        context.set(stream.context().handle)
     }
     3020 + ptsz fn cuStreamWaitEvent(stream: StreamHandle, event: Handle<Event>, flags: u32) {
         crate::event::wait(event, stream, flags)

@@ -46,6 +46,17 @@ fn the_device_is_the_one_that_the_user_describes() {
 }
 
 #[test]
+fn devices_have_parts_and_streams_of_their_own() {
+    let (folder, client) = build("parts");
+    let mut command = Command::new(&client);
+    command.env("LD_LIBRARY_PATH", &folder).env("MARGAY_DEVICE", "h100,sms=16,count=2");
+    let ended = command.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success() && out == "right\n", "{out}{err}");
+    assert!(err.contains("is too large: 16 multiprocessors hold 8 of them each"), "{err}");
+}
+
+#[test]
 fn streams_run_beside_the_program() {
     let (folder, client) = build("streams");
     let run = |engine: &str, arguments: &[&str]| {

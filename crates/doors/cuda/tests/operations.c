@@ -221,7 +221,7 @@ static void limits(void) {
 }
 
 static void names(void) {
-    static const char *known[] = { "cuMulticastCreate", "cuGreenCtxCreate", "cuCtxFromGreenCtx", "cuDevResourceGenerateDesc" };
+    static const char *known[] = { "cuMulticastCreate", "cuMulticastAddDevice", "cuArrayGetPlane", "cuCheckpointProcessLock" };
     for (int i = 0; i < 4; i++) {
         int (*function)(void) = NULL;
         int status = -1;

@@ -46,15 +46,9 @@ absent! {
     cudaSignalExternalSemaphoresAsync + ptsz cudaWaitExternalSemaphoresAsync + ptsz
 }
 
-// Parts of a device.
+// Grids of device code.
 #[rustfmt::skip]
-absent! {
-    cudaDevResourceGenerateDesc cudaDevSmResourceSplit cudaDevSmResourceSplitByCount cudaDeviceGetDevResource
-    cudaDeviceGetExecutionCtx cudaExecutionCtxDestroy cudaExecutionCtxGetDevResource cudaExecutionCtxGetDevice
-    cudaExecutionCtxGetId cudaExecutionCtxRecordEvent cudaExecutionCtxStreamCreate cudaExecutionCtxSynchronize
-    cudaExecutionCtxWaitEvent cudaGreenCtxCreate cudaStreamGetDevResource + ptsz cudaSubgridCreate
-    cudaSubgridWorkerGridCreate cudaSubgridWorksetCreate
-}
+absent! { cudaSubgridCreate cudaSubgridWorkerGridCreate cudaSubgridWorksetCreate }
 
 // Sparse arrays and planes.
 #[rustfmt::skip]

@@ -13,6 +13,8 @@ impl Code {
     pub const SUCCESS: Code = Code(0);
     /// `cudaErrorInvalidValue`
     pub const INVALID_VALUE: Code = Code(1);
+    /// `cudaErrorDeviceUninitialized`, the driver's error for an invalid context
+    pub const DEVICE_UNINITIALIZED: Code = Code(201);
     /// `cudaErrorInsufficientDriver`
     pub const INSUFFICIENT_DRIVER: Code = Code(35);
     /// `cudaErrorInvalidDeviceFunction`

@@ -17,6 +17,7 @@ mod device;
 mod driver;
 mod error;
 mod event;
+mod execution;
 mod graph;
 mod graph_node;
 mod launch;
