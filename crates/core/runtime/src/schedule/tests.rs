@@ -1,7 +1,7 @@
 //! The scheduler with CTAs that do what a test tells them.
 
 use super::*;
-use margay_exec::{Image, Launch, LaunchShape, Memory};
+use margay_exec::{Batch, Cta, Image, Kernel, Launch, LaunchShape, Memory, Progress as Step};
 use margay_ir::{Ir, Placed};
 use margay_isa::{Target, Version};
 

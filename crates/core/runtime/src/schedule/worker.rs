@@ -1,0 +1,274 @@
+//! A worker: a thread that runs units of a launch.
+
+use super::{
+    Ended, IDLE, RUNS, Schedule, Shared, guarded,
+    idle::{Idle, Patience},
+    tool::Tool,
+};
+use crate::tiers::{Attempt, Tier};
+use margay_exec::{Cta, Progress as Step, Stop};
+use std::{
+    collections::VecDeque,
+    sync::atomic::Ordering::{Relaxed, SeqCst},
+    time::{Duration, Instant},
+};
+
+/// Fuel of a slice in warp instructions: a few milliseconds.
+const SLICE: u64 = 1 << 16;
+/// The same for the first slices of CTAs that are to be taken over early, and their number.
+const SHORT_SLICE: u64 = 1 << 8;
+const MANY_SLICES: u32 = 64;
+/// Limit of a random slice.
+const RANDOM_SLICE: u64 = 1000;
+/// Slices after which a unit is suspected to wait for another one.
+const PATIENCE: u32 = 16;
+/// Live units of a worker beyond which it waits for units that run on other workers, and for how long, before it starts yet
+/// another one.
+const FEW_LIVE: usize = 3;
+const LENIENCE: Duration = Duration::from_micros(500);
+/// Limit of a worker's live units, except for cooperative grids, and of one that picks at random.
+const MAX_LIVE: usize = 256;
+const MAX_LIVE_RANDOM: usize = 8;
+
+/// A cluster in flight.
+struct Unit<'a> {
+    cta: Box<dyn Cta + 'a>,
+    /// Linear index of its first CTA.
+    first: u64,
+    slices: u32,
+    /// It only polled in its last slice.
+    waits: bool,
+    tier: Tier,
+    /// The attempts to have compiled code take it over.
+    attempt: Attempt,
+}
+
+/// A thread that runs units and ranges of a launch.
+pub(super) struct Worker<'a> {
+    shared: &'a Shared<'a>,
+    /// Its index; 0 is the caller.
+    index: usize,
+    /// Number of workers.
+    workers: usize,
+    tool: Tool<'a>,
+    /// The units that it has started, the next one first.
+    live: VecDeque<Unit<'a>>,
+    /// Picks units and lengths of slices, in launches with a seed.
+    random: Option<Random>,
+    /// Since when every slice was one of a unit that only polled.
+    waiting_since: Option<Instant>,
+    idle: Option<Idle>,
+}
+
+impl<'a> Worker<'a> {
+    pub fn new(shared: &'a Shared<'a>, tool: Tool<'a>, index: usize, workers: usize) -> Worker<'a> {
+        let random = Some(shared.grid.launch.seed).filter(|seed| *seed != 0).map(Random);
+        Worker { shared, index, workers, tool, live: VecDeque::new(), random, waiting_since: None, idle: None }
+    }
+
+    /// Runs units and ranges until none are left.
+    pub fn run(mut self) {
+        let waits = &self.shared.waits[self.index];
+        waits.store(RUNS, SeqCst);
+        if let Err(ended) = self.run_units() {
+            self.shared.end(ended);
+        }
+        waits.store(IDLE, SeqCst);
+    }
+
+    fn run_units(&mut self) -> Result<(), Ended> {
+        let shared = self.shared;
+        loop {
+            if self.live.is_empty() {
+                if self.tool.version != shared.code.version() {
+                    self.tool = Tool::new(shared)?;
+                }
+                if self.tool.batch.is_some() {
+                    match self.tool.next_range(shared, self.index, self.workers)? {
+                        true => continue,
+                        false => return Ok(()),
+                    }
+                }
+                if self.hold_back() {
+                    continue;
+                }
+            }
+            if self.wants_unit() {
+                match self.start()? {
+                    Some(unit) => self.live.push_front(unit),
+                    None if self.live.is_empty() => return Ok(()),
+                    None => {}
+                }
+                let cooperative = shared.grid.launch.shape.cooperative && self.random.is_none();
+                if cooperative && self.live.len() < self.max_live() && shared.left() > 0 {
+                    continue; // a cooperative grid starts as a whole
+                }
+            }
+            if shared.is_over()? {
+                return Ok(());
+            }
+            if let Some(random) = &mut self.random {
+                let pick = random.below(self.live.len() as u64) as usize;
+                self.live.swap(0, pick);
+            }
+            let Some(unit) = self.live.pop_front() else { return Ok(()) };
+            self.run_slice(unit)?;
+        }
+    }
+
+    /// Leaves the processor to the compiler while the launch gains by that, as the last worker of several on the reference
+    /// engine; returns whether it did.
+    fn hold_back(&self) -> bool {
+        let shared = self.shared;
+        let last = self.index > 0 && self.index + 1 == self.workers;
+        let saturated = self.workers >= shared.schedule.pool.current_num_threads();
+        if !last || !saturated || self.tool.tier != Tier::Reference {
+            return false;
+        }
+        let stays = || self.tool.version == shared.code.version() && !shared.over.load(Relaxed);
+        let mut held = false;
+        while shared.code.holds_back(shared.left(), self.workers) && stays() {
+            std::thread::sleep(Duration::from_millis(1));
+            held = true;
+        }
+        held
+    }
+
+    fn max_live(&self) -> usize {
+        let most = if self.shared.grid.launch.shape.cooperative { usize::MAX } else { MAX_LIVE };
+        if self.random.is_some() { most.min(MAX_LIVE_RANDOM) } else { most }
+    }
+
+    /// Whether to start another unit. The unit that a waiting one waits for may have started already, on another worker.
+    fn wants_unit(&self) -> bool {
+        let Some(front) = self.live.front() else { return true };
+        if self.live.len() >= self.max_live() {
+            return false;
+        }
+        let eager = self.shared.grid.launch.shape.cooperative || self.random.is_some();
+        let patient = self.waiting_since.is_some_and(|since| {
+            self.live.len() >= FEW_LIVE && self.shared.running.load(Relaxed) > 0 && since.elapsed() <= LENIENCE
+        });
+        eager || front.slices >= PATIENCE && !patient
+    }
+
+    /// Starts the next unit; `None` if all were started. Workers take them one by one, since units may wait for those before them
+    /// (decoupled look-back), which should be under way then.
+    fn start(&self) -> Result<Option<Unit<'a>>, Stop> {
+        let shared = self.shared;
+        let index = shared.next.fetch_add(1, Relaxed);
+        if index >= shared.units {
+            return Ok(None);
+        }
+        let [x, y, _] = shared.clusters.map(u64::from);
+        let (at, size) = ([index % x, index / x % y, index / (x * y)], shared.grid.launch.shape.cluster_size());
+        let first: [u32; 3] = std::array::from_fn(|i| at[i] as u32 * size[i]);
+        let cta = self.tool.kernel.clone().start(shared.grid, first)?;
+        let [x, y, z] = first.map(u64::from);
+        let [width, height, _] = shared.grid.launch.shape.grid.map(u64::from);
+        Ok(Some(Unit {
+            cta,
+            first: x + width * (y + height * z),
+            slices: 0,
+            waits: false,
+            tier: self.tool.tier,
+            attempt: Attempt::default(),
+        }))
+    }
+
+    /// The warp instructions that a unit may execute in its next slice.
+    fn fuel(&mut self, unit: &Unit<'_>) -> u64 {
+        let limit = self.shared.schedule.instructions.unwrap_or(u64::MAX);
+        match &mut self.random {
+            None if unit.slices < MANY_SLICES && self.shared.code.in_short_slices() => SHORT_SLICE.min(limit),
+            None => SLICE.min(limit),
+            Some(random) => 1 + random.below(RANDOM_SLICE),
+        }
+    }
+
+    /// Runs a unit for a slice, and puts it at the end of the queue if it is not done.
+    fn run_slice(&mut self, mut unit: Unit<'a>) -> Result<(), Ended> {
+        let shared = self.shared;
+        let fuel = self.fuel(&unit);
+        let started = Instant::now();
+        let runs = u64::from(!unit.waits);
+        shared.running.fetch_add(runs, Relaxed);
+        let step = guarded(|| unit.cta.run(fuel));
+        shared.running.fetch_sub(runs, Relaxed);
+        unit.waits = matches!(step, Ok(Step::Waiting(_)));
+        match unit.waits {
+            true => _ = self.waiting_since.get_or_insert(started),
+            false => self.waiting_since = None,
+        }
+        let took = started.elapsed();
+        shared.ran(unit.tier, u64::from(matches!(step, Ok(Step::Done))), took);
+        shared.span(self.index, unit.first, shared.ctas_of_unit(), started);
+        let step = step?;
+        if step == Step::Done || step == Step::More && self.take_over(&mut unit, took)? {
+            shared.epoch.fetch_add(1, Relaxed);
+            shared.units_done(1);
+            return Ok(());
+        }
+        let executed = match step {
+            Step::Waiting(certain) => self.waited(&mut unit, certain, fuel)?,
+            _ => {
+                shared.epoch.fetch_add(1, Relaxed);
+                fuel
+            }
+        };
+        unit.slices = unit.slices.saturating_add(1);
+        if unit.waits && unit.slices >= PATIENCE {
+            // The unit that it waits for may need the processor.
+            std::thread::yield_now();
+        }
+        self.live.push_back(unit);
+        shared.charge(executed)
+    }
+
+    /// Has compiled code run the rest of a unit that has just run for a slice, if it can; returns whether it did.
+    fn take_over(&self, unit: &mut Unit<'a>, took: Duration) -> Result<bool, Stop> {
+        let shared = self.shared;
+        if unit.tier != Tier::Reference {
+            return Ok(false);
+        }
+        unit.attempt.ran += took;
+        let Some(rest) = guarded(|| shared.code.take_over(&mut unit.attempt, unit.cta.as_mut()))? else {
+            return Ok(false);
+        };
+        let started = Instant::now();
+        guarded(|| rest.run(shared.grid, shared, unit.first))?;
+        shared.ran(Tier::Light, 1, started.elapsed());
+        shared.span(self.index, unit.first, 1, started);
+        Ok(true)
+    }
+
+    /// A unit has only polled in its slice: ends the launch if all units have for too long, else returns how many
+    /// instructions that counts for.
+    fn waited(&mut self, unit: &mut Unit<'_>, certain: bool, fuel: u64) -> Result<u64, Ended> {
+        let shared = self.shared;
+        let all_started = shared.left() == 0;
+        let epoch = shared.epoch.load(Relaxed);
+        let Schedule { stall, instructions, .. } = *shared.schedule;
+        let patience = Patience { stall, limited: instructions.is_some() };
+        let idle = self.idle.get_or_insert_with(Idle::default);
+        let too_long = idle.waited(epoch, certain, self.live.len() + 1, patience);
+        // A polling unit has executed next to nothing, and nothing that counts if its state repeats.
+        let executed = if idle.certain { 0 } else { fuel / 64 };
+        if too_long && all_started && shared.all_wait(self.index, epoch) {
+            return Err(Ended::Stopped(unit.cta.stuck()));
+        }
+        Ok(executed)
+    }
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15).max(1);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ z >> 31) % n.max(1)
+    }
+}
