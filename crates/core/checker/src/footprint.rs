@@ -81,6 +81,38 @@ impl Footprint {
             .for_each(|marks| marks.forget(base, bytes));
     }
 
+    /// Whether nothing was accessed.
+    pub(crate) fn is_empty(&self) -> bool {
+        [&self.reads, &self.writes, &self.strong_reads, &self.strong_writes]
+            .iter()
+            .all(|marks| marks.ranges().next().is_none())
+    }
+
+    /// Whether some of the bytes of a range are read, and written, by accesses that are not strong.
+    pub(crate) fn plain(&self, base: u64, bytes: u64) -> [bool; 2] {
+        [&self.reads, &self.writes].map(|marks| Marks::count(&[marks], base, bytes) > 0)
+    }
+
+    /// The bytes that are written.
+    pub(crate) fn written(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.writes.ranges().chain(self.strong_writes.ranges())
+    }
+
+    /// Calls `visit` with ranges that both access, of which at least one writes; some come several times.
+    pub(crate) fn conflicts(&self, other: &Footprint, visit: &mut dyn FnMut(u64, u64)) {
+        let Footprint { reads, writes, strong_reads, strong_writes } = self;
+        for theirs in [&other.reads, &other.writes, &other.strong_reads, &other.strong_writes] {
+            writes.common_ranges(theirs, visit);
+        }
+        for theirs in [&other.reads, &other.writes] {
+            strong_writes.common_ranges(theirs, visit);
+        }
+        for ours in [reads, strong_reads] {
+            ours.common_ranges(&other.writes, visit);
+        }
+        reads.common_ranges(&other.strong_writes, visit);
+    }
+
     /// The first bytes on which the two conflict; writes against writes come first.
     pub fn conflict(&self, other: &Footprint) -> Option<Conflict> {
         let pairs = [

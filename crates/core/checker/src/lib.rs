@@ -17,6 +17,7 @@ mod barrier;
 mod clash;
 mod clock;
 mod ended;
+mod family;
 mod finding;
 mod footprint;
 mod form;
@@ -31,6 +32,7 @@ mod shadow;
 mod site;
 mod threads;
 
+pub use family::Family;
 pub use finding::{Finding, FindingKind, Party, What};
 pub use footprint::{Conflict, Footprint};
 
@@ -166,6 +168,10 @@ struct State {
     /// What is missing between two sites, for these.
     helps: Map<(u32, u32, u8), String>,
     footprint: Footprint,
+    /// What was queued, by thread (linear index in the grid): what precedes it, and where.
+    queued: Map<u64, Vec<family::Queued>>,
+    /// What this grid has allocated on the heap.
+    allocated: Marks,
     /// Time has overflowed, so that nothing more is checked.
     over: bool,
 }
@@ -403,6 +409,14 @@ impl Checker {
         }
         // Only races need the order.
         if self.what.races {
+            if e.kind == SyncKind::Queue {
+                for lane in lanes(e.actor.lanes) {
+                    let clock = state.threads.knowledge(&cta.threads, (e.actor.warp, lane));
+                    let thread = family::thread(cta.threads.index, self.warps, (e.actor.warp, lane));
+                    let at = e.actor.callers.last().map_or(e.actor.at, |frame| (frame.func, frame.at));
+                    state.queued.entry(thread).or_default().push(family::Queued { clock, at });
+                }
+            }
             state.threads.sync(&mut cta.threads, who(&e.actor), e.kind);
             state.advance();
         }
@@ -528,5 +542,8 @@ impl Observer for Checker {
         state.shadow.forget(at, size);
         state.threads.forget(at, size);
         state.written = None;
+        if self.what.races {
+            state.allocated.mark(at, size);
+        }
     }
 }

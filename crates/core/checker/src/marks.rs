@@ -47,6 +47,16 @@ fn words(address: u64, size: u64) -> impl Iterator<Item = (u64, usize, u64)> {
     })
 }
 
+/// The runs of ones in a word of the bitmap: addresses and sizes.
+fn runs(mut word: u64, at: u64) -> impl Iterator<Item = (u64, u64)> {
+    std::iter::from_fn(move || {
+        let first = word.trailing_zeros();
+        let size = word.checked_shr(first)?.trailing_ones();
+        word &= !(u64::MAX.checked_shr(64 - size)? << first);
+        Some((at + u64::from(first), size.into()))
+    })
+}
+
 impl Marks {
     #[inline(always)]
     fn find(&mut self, page: u64) -> Option<u32> {
@@ -133,6 +143,31 @@ impl Marks {
                 return Some((first, end - first));
             }
             at += 64;
+        }
+    }
+
+    /// The ranges of marked bytes, none of which is longer than a word of the bitmap.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
+        let mut pages: Vec<(u64, u32)> = self.pages.iter().map(|(page, index)| (*page, *index)).collect();
+        pages.sort_unstable();
+        let words = move |(page, index): (u64, u32)| {
+            let bits = &self.bits[index as usize];
+            bits.iter().zip((page * PAGE..).step_by(64)).flat_map(|(word, at)| runs(*word, at))
+        };
+        pages.into_iter().flat_map(words)
+    }
+
+    /// Calls `visit` with the ranges of bytes that are marked in both, in ascending order.
+    pub fn common_ranges(&self, other: &Marks, visit: &mut dyn FnMut(u64, u64)) {
+        let small = if self.pages.len() < other.pages.len() { self } else { other };
+        let mut pages: Vec<u64> = small.pages.keys().copied().collect();
+        pages.sort_unstable();
+        for page in pages {
+            let (Some(a), Some(b)) = (self.pages.get(&page), other.pages.get(&page)) else { continue };
+            let (a, b) = (&self.bits[*a as usize], &other.bits[*b as usize]);
+            for ((a, b), at) in a.iter().zip(b.iter()).zip((page * PAGE..).step_by(64)) {
+                runs(a & b, at).for_each(|(at, size)| visit(at, size));
+            }
         }
     }
 

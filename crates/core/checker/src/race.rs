@@ -24,7 +24,7 @@ use std::cell::Cell;
 
 /// What is missing between two accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Cause {
+pub(crate) enum Cause {
     /// A wait for an asynchronous copy.
     Copy,
     /// A scope that includes the other thread.
@@ -41,7 +41,7 @@ enum Cause {
 
 /// The narrowest group that contains two threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Distance {
+pub(crate) enum Distance {
     Thread,
     Warp,
     Cta,
@@ -84,7 +84,7 @@ impl Checker {
 
     /// Whether two accesses are morally strong: both strong, in each other's scopes, and completely overlapping
     /// (section 8.7).
-    fn morally_strong(&self, (a, b): (&Site, &Site), distance: Distance) -> Result<(), Cause> {
+    pub(crate) fn morally_strong(&self, (a, b): (&Site, &Site), distance: Distance) -> Result<(), Cause> {
         match (a.is_strong(), b.is_strong()) {
             (true, true) => {}
             (false, false) => return Err(Cause::Order),

@@ -149,6 +149,24 @@ impl Shadow {
         }
     }
 
+    /// The records of the word at an address.
+    pub fn records(&self, address: u64) -> Vec<Record> {
+        let Some(page) = self.pages.get(&(address / PAGE)) else { return Vec::new() };
+        let word = (address / WORD) as usize % LINE;
+        match self.lines[*page as usize][(address % PAGE / LINE_BYTES) as usize] {
+            Line::One(span) => Spans::of(span).records(word as u32),
+            Line::Spans(place) => self.spans.all[place as usize].records(word as u32),
+            Line::Words(place) => {
+                let Cell([first, second]) = self.wide.all[place as usize][word];
+                let more: &[Record] = match second.who == SPILLED {
+                    true => &self.lists[second.time as usize],
+                    false => &[second],
+                };
+                std::iter::once(&first).chain(more).filter(|r| r.is_some()).copied().collect()
+            }
+        }
+    }
+
     /// Gives a line with one span a list of them.
     pub fn spans(&mut self, address: u64) -> Option<&mut Spans> {
         let (page, index) = self.line(address);

@@ -16,6 +16,8 @@ use std::{
 const HEADER: u64 = 64;
 /// `cudaStreamTailLaunch`
 const TAIL: u64 = 3;
+/// `cudaStreamFireAndForget`
+pub const FIRE_AND_FORGET: u64 = 4;
 
 /// The streams to which graphs are launched.
 mod graph_stream {
@@ -48,7 +50,7 @@ pub enum Work {
         /// Size in bytes.
         bytes: u64,
     },
-    /// Sets bytes.
+    /// Sets bytes; if none, it stands for a wait of its stream for an event.
     Fill {
         /// Destination.
         to: u64,
@@ -78,6 +80,33 @@ pub struct Launch {
     pub params: Vec<u8>,
 }
 
+/// Work, and who has queued it where.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// The work.
+    pub work: Work,
+    /// Who has queued it.
+    pub origin: Origin,
+}
+
+/// Who has queued a piece of work, and where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The thread.
+    pub thread: Freer,
+    /// How much it had tried to queue before.
+    pub number: u32,
+    /// The stream.
+    pub stream: u64,
+}
+
+impl Origin {
+    /// Whether it is queued to the tail stream.
+    pub fn is_tail(&self) -> bool {
+        self.stream == TAIL
+    }
+}
+
 /// What a grid has queued.
 #[derive(Default, Debug)]
 pub struct Queued {
@@ -86,10 +115,12 @@ pub struct Queued {
 
 #[derive(Default, Debug)]
 struct Lists {
-    work: Vec<Work>,
-    tail: Vec<Work>,
+    work: Vec<Piece>,
+    tail: Vec<Piece>,
     /// By thread.
     errors: HashMap<Freer, u64>,
+    /// By thread, how much it has tried to queue.
+    attempts: HashMap<Freer, u32>,
 }
 
 impl Queued {
@@ -97,10 +128,18 @@ impl Queued {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues work to a stream; returns `cudaSuccess`.
-    pub(crate) fn push(&self, work: Work, stream: u64) -> u64 {
+    /// A thread tries to queue something to a stream.
+    pub(crate) fn origin(&self, thread: Freer, stream: u64) -> Origin {
         let mut lists = self.lists();
-        if stream == TAIL { &mut lists.tail } else { &mut lists.work }.push(work);
+        let attempts = lists.attempts.entry(thread).or_default();
+        *attempts += 1;
+        Origin { thread, number: *attempts - 1, stream }
+    }
+
+    /// Queues work; returns `cudaSuccess`.
+    pub(crate) fn push(&self, work: Work, origin: Origin) -> u64 {
+        let mut lists = self.lists();
+        if origin.is_tail() { &mut lists.tail } else { &mut lists.work }.push(Piece { work, origin });
         0
     }
 
@@ -112,7 +151,7 @@ impl Queued {
     }
 
     /// Takes what is queued: all but the tail stream's work, and that.
-    pub fn take(&self) -> (Vec<Work>, Vec<Work>) {
+    pub fn take(&self) -> (Vec<Piece>, Vec<Piece>) {
         let mut lists = self.lists();
         (std::mem::take(&mut lists.work), std::mem::take(&mut lists.tail))
     }
@@ -135,13 +174,14 @@ pub(crate) fn parameter_bytes(image: &Image, address: u64) -> u64 {
 /// Queues the launch that is described in front of `params`, and frees the block. Returns the error code, which also becomes the
 /// thread's last error.
 pub(crate) fn launch(grid: &Grid<'_>, params: u64, stream: u64, thread: Freer) -> u64 {
+    let origin = grid.queued.origin(thread, stream);
     let queued = read(grid, params).and_then(|launch| {
         let LaunchShape { grid: ctas, block, .. } = launch.shape;
         let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
         let fits = |n: [u32; 3], most: [u32; 3]| (0..3).all(|i| (1..=most[i]).contains(&n[i]));
         let grid_fits = fits(ctas, [0x7fff_ffff, 65535, 65535]);
         match grid_fits && fits(block, [1024, 1024, 64]) && threads <= 1024 {
-            true => Ok(grid.queued.push(Work::Launch(launch), stream)),
+            true => Ok(grid.queued.push(Work::Launch(launch), origin)),
             false => Err(error::INVALID_CONFIGURATION),
         }
     });
@@ -160,13 +200,14 @@ pub(crate) fn launch(grid: &Grid<'_>, params: u64, stream: u64, thread: Freer) -
 /// Queues the launch of a graph, which only grids of a graph may do (CUDA C++ Programming Guide, "Device Graph Launch"). Returns the error
 /// code, which also becomes the thread's last error.
 pub(crate) fn launch_graph(grid: &Grid<'_>, graph: u64, stream: u64, thread: Freer) -> u64 {
+    let origin = grid.queued.origin(thread, stream);
     let tail = match stream {
         graph_stream::TAIL => Some(true),
         graph_stream::INDEPENDENT | graph_stream::SIBLING => Some(false),
         _ => None,
     };
     match tail.filter(|_| grid.launch.graph != 0) {
-        Some(tail) => grid.queued.push(Work::Graph { graph, tail }, stream),
+        Some(tail) => grid.queued.push(Work::Graph { graph, tail }, origin),
         None => {
             grid.queued.lists().errors.insert(thread, error::INVALID_VALUE);
             error::INVALID_VALUE

@@ -317,6 +317,8 @@ pub enum SyncKind {
         /// `.read`: only until the copies have read their sources.
         read: bool,
     },
+    /// Each lane tries to queue a piece of work ([`crate::device::Origin`]), in the order of the lanes.
+    Queue,
     /// Threads exit.
     Exit,
 }

@@ -92,6 +92,11 @@ impl Builtin {
         Builtin::LastError,
     ];
 
+    /// Whether it queues work.
+    pub fn queues(self) -> bool {
+        matches!(self, Builtin::Launch | Builtin::Copy | Builtin::Fill | Builtin::LaunchGraph)
+    }
+
     /// The function of that name.
     pub fn from_name(name: &str) -> Option<Builtin> {
         Some(match name {

@@ -5,7 +5,7 @@ use crate::{
     kernel::Prepared,
     schedule::{self, Ended, Progress, Schedule, Spans},
 };
-use margay_exec::{Counts, Fault, Grid, Launch, LaunchShape, Observer, Stop, device::Work};
+use margay_exec::{Counts, Fault, Grid, Launch, LaunchShape, Observer, Stop, device::Piece};
 use std::time::{Duration, Instant};
 
 /// The configuration of a launch.
@@ -70,7 +70,7 @@ pub struct LaunchStats {
     /// The first use that PTX leaves undefined and that the launch tolerated, as GPUs do. Not an error.
     pub undefined: Option<Box<StopReport>>,
     /// What the grid has queued: work, and work that comes after all of it. [`crate::Module::perform`] performs it.
-    pub queued: (Vec<Work>, Vec<Work>),
+    pub queued: (Vec<Piece>, Vec<Piece>),
 }
 
 pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<LaunchStats, Error> {

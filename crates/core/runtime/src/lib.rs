@@ -40,7 +40,7 @@ pub use launch::{LaunchConfig, LaunchStats};
 pub use margay_exec::LaunchShape;
 pub use module::{LoadOptions, Module, SourceText, Variable, check, check_shared, find_abi};
 pub use params::{Params, ParamsError};
-pub use queued::Launcher;
+pub use queued::{By, Launcher};
 pub use schedule::{Cancel, Progress, Span, Spans};
 pub use stream::{Event, Mark, Stream, milliseconds};
 pub use texture::{Array, SurfaceObject, TextureObject, TextureOptions};

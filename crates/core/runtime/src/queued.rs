@@ -1,7 +1,7 @@
 //! Performs what grids have queued (dynamic parallelism).
 
 use crate::{Cancel, Error, Kernel, LaunchConfig, LaunchStats, Module};
-use margay_exec::device::Work;
+use margay_exec::device::{Origin, Piece, Work};
 
 /// How deep launches may nest; the tail stream's do not count (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism", "Limits").
 const DEPTH: u32 = 24;
@@ -9,10 +9,31 @@ const DEPTH: u32 = 24;
 /// Launches what grids have queued.
 pub trait Launcher {
     /// Launches a kernel with a configuration and a parameter block.
-    fn launch(&mut self, kernel: &Kernel, config: LaunchConfig<'static>, params: &[u8]) -> Result<LaunchStats, Error>;
+    fn launch(
+        &mut self,
+        by: By,
+        kernel: &Kernel,
+        config: LaunchConfig<'static>,
+        params: &[u8],
+    ) -> Result<LaunchStats, Error>;
+
+    /// A copy or fill was performed that has read and written ranges: addresses and sizes.
+    fn moved(&mut self, by: By, read: Option<(u64, u64)>, written: (u64, u64)) {
+        let _ = (by, read, written);
+    }
 
     /// Launches an executable graph by its handle, if `tail` when the graph that launches it has ended.
     fn launch_graph(&mut self, graph: u64, tail: bool) -> Result<(), Error>;
+}
+
+/// Who has queued a piece of work. The pieces are numbered in the order in which they are performed, and the grid that was launched by
+/// the host has number 0.
+#[derive(Clone, Copy, Debug)]
+pub struct By {
+    /// The number of the grid.
+    pub grid: usize,
+    /// Its thread, and the stream.
+    pub origin: Origin,
 }
 
 impl Module {
@@ -21,31 +42,40 @@ impl Module {
     pub fn perform(
         &self,
         parent: &Kernel,
-        queued: (Vec<Work>, Vec<Work>),
+        queued: (Vec<Piece>, Vec<Piece>),
         cancel: Option<&Cancel>,
         launcher: &mut dyn Launcher,
     ) -> Result<(), Error> {
-        let mut next: Vec<(Kernel, u32, Work)> = Vec::new();
-        let add = |next: &mut Vec<_>, parent: &Kernel, depth: u32, (work, tail): (Vec<Work>, Vec<Work>)| {
-            next.extend(tail.into_iter().rev().map(|w| (parent.clone(), depth, w)));
-            next.extend(work.into_iter().rev().map(|w| (parent.clone(), depth + 1, w)));
-        };
-        add(&mut next, parent, 0, queued);
+        let mut next: Vec<(Kernel, usize, u32, Piece)> = Vec::new();
+        let add =
+            |next: &mut Vec<_>, parent: &Kernel, (grid, depth): (usize, u32), (work, tail): (Vec<Piece>, Vec<_>)| {
+                next.extend(tail.into_iter().rev().map(|w| (parent.clone(), grid, depth, w)));
+                next.extend(work.into_iter().rev().map(|w| (parent.clone(), grid, depth + 1, w)));
+            };
+        add(&mut next, parent, (0, 0), queued);
         let memory = parent.inner.context.device().memory();
-        while let Some((parent, depth, work)) = next.pop() {
+        for number in 1.. {
+            let Some((parent, grid, depth, Piece { work, origin })) = next.pop() else { break };
+            let by = By { grid, origin };
             let grid = match work {
                 Work::Copy { to, from, bytes } => {
                     let outside = |_| Error::BadAddress { address: to, size: bytes };
                     memory.copy(to, from, bytes).map_err(outside)?;
+                    launcher.moved(by, Some((from, bytes)), (to, bytes));
                     continue;
                 }
                 Work::Fill { to, byte, bytes } => {
                     let outside = |_| Error::BadAddress { address: to, size: bytes };
-                    memory.fill(to, &[byte], bytes).map_err(outside)?;
+                    if bytes > 0 {
+                        memory.fill(to, &[byte], bytes).map_err(outside)?;
+                    }
+                    launcher.moved(by, None, (to, bytes));
                     continue;
                 }
                 Work::Graph { graph, tail } => {
                     launcher.launch_graph(graph, tail)?;
+                    // A graph is no part of the grid that launches it.
+                    launcher.moved(by, None, (0, 0));
                     continue;
                 }
                 Work::Launch(grid) => grid,
@@ -58,9 +88,9 @@ impl Module {
                 )));
             }
             let config = LaunchConfig { cancel: cancel.cloned(), ..LaunchConfig::of(grid.shape) };
-            let mut stats = launcher.launch(&kernel, config, &grid.params)?;
+            let mut stats = launcher.launch(by, &kernel, config, &grid.params)?;
             let queued = std::mem::take(&mut stats.queued);
-            add(&mut next, &kernel, depth, queued);
+            add(&mut next, &kernel, (number, depth), queued);
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::LaunchShape;
-use margay_runtime::{Error, Kernel, LaunchConfig, LaunchStats, Launcher};
+use margay_runtime::{By, Error, Kernel, LaunchConfig, LaunchStats, Launcher};
 use std::sync::Arc;
 
 /// A launch with its arguments.
@@ -112,9 +112,10 @@ impl Launch {
         let (cancel, graph) = (Some(context.cancel.clone()), graph::current());
         let config = LaunchConfig { cancel, graph, ..LaunchConfig::of(self.shape) };
         crate::capture::launch(&self.function, kernel, context, &config, &self.params);
-        let ended = watched(context, kernel, config, &self.params).and_then(|mut stats| {
+        let mut family = watch::Relatives::default();
+        let ended = watched(context, kernel, config, &self.params, (&mut family, None)).and_then(|mut stats| {
             let (queued, cancel) = (std::mem::take(&mut stats.queued), Some(&context.cancel));
-            self.function.module.loaded.perform(kernel, queued, cancel, &mut Children { context })?;
+            self.function.module.loaded.perform(kernel, queued, cancel, &mut Children { context, family })?;
             Ok(stats)
         });
         match ended {
@@ -135,11 +136,22 @@ impl Launch {
 /// Launches what device code launches.
 struct Children<'c> {
     context: &'c Context,
+    family: watch::Relatives,
 }
 
 impl Launcher for Children<'_> {
-    fn launch(&mut self, kernel: &Kernel, config: LaunchConfig<'static>, params: &[u8]) -> Result<LaunchStats, Error> {
-        watched(self.context, kernel, config, params)
+    fn launch(
+        &mut self,
+        by: By,
+        kernel: &Kernel,
+        config: LaunchConfig<'static>,
+        params: &[u8],
+    ) -> Result<LaunchStats, Error> {
+        watched(self.context, kernel, config, params, (&mut self.family, Some(by)))
+    }
+
+    fn moved(&mut self, by: By, read: Option<(u64, u64)>, written: (u64, u64)) {
+        self.family.moved(by, (read, written), self.context.device_memory());
     }
 
     fn launch_graph(&mut self, graph: u64, tail: bool) -> Result<(), Error> {
@@ -153,9 +165,11 @@ fn watched(
     kernel: &Kernel,
     config: LaunchConfig<'static>,
     params: &[u8],
+    (family, by): (&mut watch::Relatives, Option<By>),
 ) -> Result<LaunchStats, Error> {
     let Some(checker) = watch::checker(kernel, config.shape, params) else {
         let stats = kernel.launch(&config, params)?;
+        family.launched(by, kernel, None, context.device_memory());
         account::launched(kernel, &stats);
         return Ok(stats);
     };
@@ -163,11 +177,16 @@ fn watched(
     let progress = |done, total| clock.tell(done, total);
     let config = LaunchConfig { seed: watch::seed(), observer: Some(&checker), progress: Some(&progress), ..config };
     let ended = kernel.launch(&config, params);
-    order::launched(&checker.footprint());
+    let touched = checker.footprint();
+    order::launched(&touched);
     if watch::report_findings(kernel, &checker) {
         context.give_up(Code::LAUNCH_FAILED);
     }
     let mut stats = ended?;
+    let queued = stats.queued.0.len() + stats.queued.1.len() > 0;
+    if by.is_some() || queued {
+        family.launched(by, kernel, Some((checker, touched)), context.device_memory());
+    }
     account::launched(kernel, &stats);
     if watch::wanted().is_some_and(|what| what.sync) {
         stats.undefined = None; // the checker has reported it

@@ -7,10 +7,10 @@ use margay::{
     findings::{Files, Format, Item, Settings, Suppressions, Writer, heap_leak, human},
     render::short_name,
 };
-use margay_checker::{Checker, Finding, FindingKind, What};
-use margay_exec::{Image, LaunchShape};
+use margay_checker::{Checker, Family, Finding, FindingKind, Footprint, What};
+use margay_exec::{Image, LaunchShape, Memory};
 use margay_ir::FrameRole;
-use margay_runtime::Kernel;
+use margay_runtime::{By, Kernel};
 use std::{
     collections::HashMap,
     io::Write,
@@ -191,6 +191,38 @@ pub fn report_findings(kernel: &Kernel, checker: &Checker) -> bool {
     let Some(mut watch) = watch() else { return false };
     let told = checker.findings().iter().filter(|f| watch.tell(Some(kernel.image()), kernel.name(), f)).count();
     told > 0 && watch.settings.stop
+}
+
+/// The checked work that a launch of the program has brought about.
+#[derive(Default)]
+pub struct Relatives(Family);
+
+impl Relatives {
+    /// A grid has ended: its checker, and what it has touched.
+    pub fn launched(
+        &mut self,
+        by: Option<By>,
+        kernel: &Kernel,
+        checked: Option<(Checker, Footprint)>,
+        memory: &Memory,
+    ) {
+        if wanted().is_none_or(|what| !what.races) {
+            return;
+        }
+        let (checker, touched) = checked.map_or((None, Footprint::default()), |(c, t)| (Some(c), t));
+        let by = by.map(|by| (by.grid, by.origin));
+        let found = self.0.add_grid(by, &short_name(kernel.name()), (checker, touched), memory);
+        if let Some(mut watch) = watch() {
+            found.iter().for_each(|f| _ = watch.tell(Some(kernel.image()), kernel.name(), f));
+        }
+    }
+
+    /// A copy or fill was performed, which reads and writes ranges.
+    pub fn moved(&mut self, by: By, ranges: (Option<(u64, u64)>, (u64, u64)), memory: &Memory) {
+        if wanted().is_some_and(|what| what.races) {
+            self.0.add_move((by.grid, by.origin), ranges, memory).iter().for_each(report);
+        }
+    }
 }
 
 /// Reports a finding that is of no single launch.

@@ -134,6 +134,18 @@ fn kernels_launch_kernels() {
         assert!(run.status.success() && out == "right\n", "{engine}:\n{out}{err}");
         assert!(err.contains("launches from device code are nested more than 24 deep: `deeper`"), "{err}");
     }
+    // They are compared with the grids that launch them.
+    for (argument, races) in [("waits", 0), ("hasty", 1), ("looks", 1), ("tails", 0)] {
+        let mut command = Command::new(&client);
+        let command = command.arg(argument).env("LD_LIBRARY_PATH", &folder).env("MARGAY_CHECK", "races");
+        let err = String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned();
+        let told = format!("by `append` and a {} by `{argument}`", if argument == "hasty" { "write" } else { "read" });
+        assert_eq!(
+            (err.matches("error: ").count() > 0, err.contains(&told)),
+            (races > 0, races > 0),
+            "{argument}: {err}"
+        );
+    }
     // Grids that kernels launch are checked as others are.
     for (argument, races) in [("right", 0), ("careless", 1)] {
         let mut command = Command::new(&client);

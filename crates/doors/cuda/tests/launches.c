@@ -57,6 +57,30 @@ static const char ptx[] =
     "mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; @%p ret;\n"
     "ld.param.u64 %d, [to]; mov.u64 %f, clash; st.param.b64 [k], %f; st.param.b64 [w], %d; st.param.b32 [c], 1;\n"
     "st.param.b64 [s], 0; st.param.b32 [v], 0; call (code), launch, (k, c, s, w, v); ret; }\n"
+    ".visible .entry waits(.param .u64 to) {\n" /* right: written, a barrier, and then the launch */
+    ".reg .pred %p; .reg .b32 %t; .reg .b64 %d, %f;\n"
+    ".param .b64 k; .param .b32 c; .param .b64 s; .param .b64 w; .param .b32 v; .param .b32 code;\n"
+    "ld.param.u64 %d, [to]; mov.u64 %f, append; st.param.b64 [k], %f; st.param.b64 [w], %d; st.param.b32 [c], 1;\n"
+    "st.param.b64 [s], 0; st.param.b32 [v], 0; mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; mov.u32 %t, 5;\n"
+    "@!%p bra on; st.global.u32 [%d], %t; on: bar.sync 0; @%p ret; call (code), launch, (k, c, s, w, v); ret; }\n"
+    ".visible .entry hasty(.param .u64 to) {\n" /* wrong: other threads write without a barrier before the launch */
+    ".reg .pred %p; .reg .b32 %t; .reg .b64 %d, %f;\n"
+    ".param .b64 k; .param .b32 c; .param .b64 s; .param .b64 w; .param .b32 v; .param .b32 code;\n"
+    "ld.param.u64 %d, [to]; mov.u64 %f, append; st.param.b64 [k], %f; st.param.b64 [w], %d; st.param.b32 [c], 1;\n"
+    "st.param.b64 [s], 0; st.param.b32 [v], 0; mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; mov.u32 %t, 5;\n"
+    "@%p st.global.u32 [%d], %t; @%p ret; call (code), launch, (k, c, s, w, v); ret; }\n"
+    ".visible .entry looks(.param .u64 to) {\n" /* wrong: reads what the launched grid writes */
+    ".reg .pred %p; .reg .b32 %t; .reg .b64 %d, %f;\n"
+    ".param .b64 k; .param .b32 c; .param .b64 s; .param .b64 w; .param .b32 v; .param .b32 code;\n"
+    "ld.param.u64 %d, [to]; mov.u64 %f, append; st.param.b64 [k], %f; st.param.b64 [w], %d; st.param.b32 [c], 1;\n"
+    "st.param.b64 [s], 0; st.param.b32 [v], 0; mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; mov.u32 %t, 5;\n"
+    "@%p ret; call (code), launch, (k, c, s, w, v); ld.global.u32 %t, [%d]; ret; }\n"
+    ".visible .entry tails(.param .u64 to) {\n" /* right: the tail stream begins when the grid has ended */
+    ".reg .pred %p; .reg .b32 %t; .reg .b64 %d, %f;\n"
+    ".param .b64 k; .param .b32 c; .param .b64 s; .param .b64 w; .param .b32 v; .param .b32 code;\n"
+    "ld.param.u64 %d, [to]; mov.u64 %f, append; st.param.b64 [k], %f; st.param.b64 [w], %d; st.param.b32 [c], 1;\n"
+    "st.param.b64 [s], 0; st.param.b32 [v], 0; mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; mov.u32 %t, 5;\n"
+    "st.param.b64 [s], 3; @%p ret; call (code), launch, (k, c, s, w, v); ld.global.u32 %t, [%d]; ret; }\n"
     ".visible .entry deeper(.param .u64 to, .param .u8 value) {\n"
     ".reg .pred %p; .reg .b32 %t, %n, %v; .reg .b64 %d, %f;\n"
     ".param .b64 k; .param .b32 c; .param .b64 s; .param .b64 w; .param .b32 v; .param .b32 code;\n"
@@ -175,8 +199,8 @@ int main(int argc, char **argv)
     OK(cuMemcpyDtoH_v2(got, to, sizeof got));
     CHECK(got[0] == 21);
     kernels_launch_graphs(to);
-    if (argc > 1 && !strcmp(argv[1], "careless")) {
-        OK(cuModuleGetFunction(&kernel, module, "careless"));
+    if (argc > 1 && strcmp(argv[1], "deep") && strcmp(argv[1], "right")) {
+        OK(cuModuleGetFunction(&kernel, module, argv[1]));
         OK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
     }
     if (argc > 1 && !strcmp(argv[1], "deep")) {

@@ -142,6 +142,13 @@ impl Threads {
         }
     }
 
+    /// What precedes what a lane does next.
+    pub fn knowledge(&self, cta: &CtaThreads, (warp, lane): (u32, u32)) -> Clock {
+        let mut clock = Clock::default();
+        cta.gather(Who { warp, lanes: 1 << lane }, self.now, &mut clock);
+        clock
+    }
+
     /// Applies a synchronization.
     pub fn sync(&mut self, cta: &mut CtaThreads, who: Who, kind: SyncKind) {
         if !matches!(kind, SyncKind::Exchange) {
@@ -234,7 +241,7 @@ impl Threads {
                     }
                 }
             }
-            SyncKind::Exit => {}
+            SyncKind::Queue | SyncKind::Exit => {}
         }
     }
 

@@ -80,13 +80,13 @@ pub fn call(
         Builtin::Copy => {
             for i in lanes() {
                 let work = device::Work::Copy { to: arg(0, i), from: arg(1, i), bytes: arg(2, i) };
-                results[i] = grid.queued.push(work, arg(3, i));
+                results[i] = grid.queued.push(work, grid.queued.origin(thread(i), arg(3, i)));
             }
         }
         Builtin::Fill => {
             for i in lanes() {
                 let work = device::Work::Fill { to: arg(0, i), byte: arg(1, i) as u8, bytes: arg(2, i) };
-                results[i] = grid.queued.push(work, arg(3, i));
+                results[i] = grid.queued.push(work, grid.queued.origin(thread(i), arg(3, i)));
             }
         }
         Builtin::LaunchGraph => {

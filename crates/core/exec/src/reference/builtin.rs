@@ -6,11 +6,11 @@ use super::{
     step::{
         address::{Region, find_allocation},
         call::{argument, result},
-        watch::report_free,
+        watch::{notify, report_free},
     },
 };
 use crate::{
-    Freer,
+    Freer, SyncKind,
     builtin::{self, Failure},
     mem,
 };
@@ -22,6 +22,9 @@ pub fn call(ctx: &mut Ctx<'_>, site: &CallOp, builtin: Builtin) -> Flow {
     let (grid, active) = (ctx.grid, ctx.active);
     if builtin == Builtin::Free && grid.observer.is_some() {
         report_free(ctx, &args[0]);
+    }
+    if builtin.queues() && grid.observer.is_some() {
+        notify(ctx, active, SyncKind::Queue);
     }
     let (tid, cta) = (ctx.warp.tid, ctx.cta.id);
     let thread = |lane: usize| Freer::Thread(std::array::from_fn(|d| tid[d].0[lane]), cta);

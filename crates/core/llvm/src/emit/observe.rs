@@ -35,6 +35,7 @@ impl Emitter<'_> {
         match builtin {
             _ if self.options.observe.is_none() => Ok(()),
             Some(Builtin::Free) => self.refuse("checks of a kernel that frees memory"),
+            Some(builtin) if builtin.queues() => self.refuse("checks of a kernel that launches others"),
             Some(_) => Ok(()),
             None => self.refuse("checks of a kernel that calls functions"),
         }

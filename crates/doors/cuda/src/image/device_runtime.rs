@@ -39,6 +39,7 @@ fn text() -> &'static str {
             record[48..48 + words.len()].copy_from_slice(words.as_bytes());
             bytes.extend(record.map(|b: u8| b.to_string()));
         }
+        text += ".global .u64 margay_streams;\n";
         let _ = writeln!(text, ".global .align 4 .b8 margay_errors[{}] = {{{}}};\n", bytes.len(), bytes.join(", "));
         text + LAUNCH + &LAUNCH.replace(") cuda", ") __cudaCDP2")
     })

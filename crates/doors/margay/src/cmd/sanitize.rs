@@ -131,6 +131,9 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
             "--kernel-name" | "--kernel-regex" | "-k" | "--filter" => {
                 options.extend(["--kernel-name".into(), kernel(&value()?)?.into()]);
             }
+            "--exclude" | "--kernel-name-exclude" | "--kernel-regex-exclude" => {
+                options.extend(["--kernel-name".into(), format!("!{}", kernel(&value()?)?).into()]);
+            }
             "--launch-skip" | "-s" => skip = Some(value()?),
             "--launch-count" | "-c" => count = Some(value()?),
             "--error-exitcode" => code = value()?,
@@ -145,7 +148,7 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
             "--xml" => xml = true,
             "--save" | "--log-file" => output = Some(value()?),
             "--suppressions" => options.extend(["--suppress".into(), value()?.into()]),
-            "--language" | "--read" | "--exclude" | "--kernel-name-exclude" | "--kernel-regex-exclude" => {
+            "--language" | "--read" => {
                 return Err(Failure::unsupported(format!("`{name}` of compute-sanitizer")));
             }
             "--help" | "-h" => return Ok(vec!["exec".into(), "--help".into()]),
@@ -210,6 +213,10 @@ mod tests {
         for (from, to) in [
             ("./a.out -x 3", "exec --check memory,api --error-exitcode 0 -- ./a.out -x 3"),
             (
+                "--kernel-name-exclude kns=x --tool initcheck a",
+                "exec --check init --error-exitcode 0 --kernel-name !*x* -- a",
+            ),
+            (
                 "--tool racecheck --error-exitcode 9 --kernel-name kns=sum a --tool",
                 "exec --check races --error-exitcode 9 --kernel-name *sum* -- a --tool",
             ),
@@ -230,7 +237,7 @@ mod tests {
             assert_eq!(of(from).as_deref(), Ok(to), "{from}");
         }
         assert!(of("--mode attach a").unwrap_err().contains("--mode attach"));
-        assert!(of("--kernel-name-exclude kns=x a").unwrap_err().contains("--kernel-name-exclude"));
+        assert!(of("--read x a").unwrap_err().contains("--read"));
         assert!(of("--tool leakcheck a").unwrap_err().contains("unknown tool"));
         assert!(of("--no-such-thing a").unwrap_err().contains("--no-such-thing"));
         assert!(of("--tool").unwrap_err().contains("requires a value"));

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub struct Settings {
     /// What is looked for.
     pub what: What,
-    /// Kernels that are watched, by patterns; all if there are none.
+    /// Kernels that are watched, by patterns; all if there are none. A pattern after `!` names kernels that are not.
     pub kernels: Vec<String>,
     /// Launches (of those kernels) that are not watched at first.
     pub skip: u64,
@@ -90,7 +90,10 @@ impl Settings {
     pub fn watches(&self, kernel: &str) -> bool {
         let demangled = crate::render::demangled(kernel);
         let plain = demangled.split(['(', '<']).next().unwrap_or("").rsplit([' ', ':']).next().unwrap_or("");
-        self.kernels.is_empty() || self.kernels.iter().any(|p| fits(p, kernel) || fits(p, &demangled) || fits(p, plain))
+        let names = |p: &str| fits(p, kernel) || fits(p, &demangled) || fits(p, plain);
+        let (without, with): (Vec<&str>, Vec<&str>) =
+            self.kernels.iter().map(|p| &**p).partition(|p| p.starts_with('!'));
+        (with.is_empty() || with.into_iter().any(names)) && !without.into_iter().any(|p| names(&p[1..]))
     }
 
     /// What the file of suppressions says.
@@ -129,6 +132,7 @@ mod tests {
         for pattern in ["_Z3sumPii", "sum", "sum(int*, int)", "*sum*"] {
             assert!(chosen(pattern).watches("_Z3sumPii"), "{pattern}");
         }
+        assert!(!chosen("!sum").watches("_Z3sumPii") && chosen("!su").watches("_Z3sumPii"));
         assert!(!chosen("su").watches("_Z3sumPii") && Settings::default().watches("k"));
     }
 }
