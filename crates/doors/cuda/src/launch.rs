@@ -5,7 +5,7 @@ use crate::{
     api::api,
     code::{Code, Outcome},
     context::Context,
-    device::{multiprocessors, profile},
+    device::profile,
     driver::{current, current_handle, driver},
     function::Function,
     graph,
@@ -86,21 +86,21 @@ impl Launch {
         if self.shape.cooperative { self.check_resident() } else { Ok(()) }
     }
 
-    /// Refuses a cooperative launch whose CTAs the device cannot hold at once (`cuLaunchCooperativeKernel`).
+    /// Refuses a cooperative launch whose CTAs the device cannot hold at once (`cuLaunchCooperativeKernel`). margay's own device has few
+    /// multiprocessors, but holds what some GPU would.
     fn check_resident(&self) -> Outcome {
+        /// Of the largest GPU, an RTX PRO 6000.
+        const MOST_MULTIPROCESSORS: u64 = 188;
         let count = |dims: [u32; 3]| dims.iter().map(|n| u64::from(*n)).product::<u64>();
         let (ctas, threads) = (count(self.shape.grid), count(self.shape.block));
-        let each = self.function.active(threads as i32, self.shape.shared as usize)?;
-        let (device, each) = (multiprocessors(), each.max(0) as u64);
-        if ctas <= each * device as u64 {
+        let each = self.function.active(threads as i32, self.shape.shared as usize)?.max(0) as u64;
+        let device = profile().multiprocessors.map_or(MOST_MULTIPROCESSORS, u64::from);
+        if ctas <= each * device {
             return Ok(());
         }
-        let own = match profile().multiprocessors {
-            Some(_) => "",
-            None => "; MARGAY_DEVICE describes a larger device (for example MARGAY_DEVICE=h100)",
-        };
+        let whose = if profile().multiprocessors.is_some() { "" } else { " of the largest GPU" };
         crate::api::report_error(&format!(
-            "margay: a cooperative launch of {ctas} CTAs of `{}` is too large: {device} multiprocessors hold {each} of them each{own}",
+            "margay: a cooperative launch of {ctas} CTAs of `{}` is too large: {device} multiprocessors{whose} hold {each} of them each",
             margay::render::demangled(self.function.name()),
         ));
         Err(Code::COOPERATIVE_LAUNCH_TOO_LARGE)
