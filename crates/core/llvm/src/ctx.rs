@@ -19,6 +19,8 @@ pub struct WarpCtx {
     pub shared: u64,
     /// Size of the shared window in bytes.
     pub shared_size: u64,
+    /// Bytes at the start of the shared window that a CTA finds zeroed: all, or none if it brings its window along.
+    pub zeroed: u64,
     /// Host address of the local window of the warp's lane 0.
     pub local: Cell<u64>,
     /// Distance from one lane's local window to the next, in bytes.
@@ -99,6 +101,7 @@ pub mod at {
     pub const HELPERS: u64 = offset_of!(WarpCtx, helpers) as u64;
     pub const SHARED: u64 = offset_of!(WarpCtx, shared) as u64;
     pub const SHARED_SIZE: u64 = offset_of!(WarpCtx, shared_size) as u64;
+    pub const ZEROED: u64 = offset_of!(WarpCtx, zeroed) as u64;
     pub const LOCAL: u64 = offset_of!(WarpCtx, local) as u64;
     pub const LOCAL_STRIDE: u64 = offset_of!(WarpCtx, local_stride) as u64;
     pub const LOCALS: u64 = offset_of!(WarpCtx, locals) as u64;
@@ -138,6 +141,7 @@ pub mod at {
             offset,
             SHARED
                 | SHARED_SIZE
+                | ZEROED
                 | LOCAL_STRIDE
                 | LOCALS
                 | PARAMS

@@ -35,7 +35,7 @@ fn stopped(e: &Error) -> End {
             Stop::Fault(fault) => End::Stopped(format!("{e} {}", fault.notes.join("; "))),
             _ => End::Stopped(e.to_string()),
         },
-        e => End::Stopped(e.to_string()),
+        e => End::Stopped(format!("{e} {e:?}")),
     }
 }
 

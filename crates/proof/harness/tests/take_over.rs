@@ -407,3 +407,43 @@ fn random_loops() {
     }
     assert!(moved > count / 2, "{moved} of {count} loops were taken over");
 }
+
+#[test]
+fn shared_memory_from_before_the_loop() {
+    // What the threads stored before the loop, one of them reads behind it.
+    let body = "
+    .shared .align 16 .b8 words[4096];
+    mov.u32 %r6, words;
+    mad.lo.u32 %r7, %ty, %z, %tx;
+    mad.lo.u32 %r8, %r7, 16, %r6;
+    st.shared.v4.u32 [%r8], {%r7, 1, 2, 3};
+    bar.sync 0;
+    mov.u32 %i, 0;
+loop:
+    setp.lt.u32 %p0, %i, %n;
+    @!%p0 bra behind;
+    add.u32 %i, %i, 1;
+    bra loop;
+behind:
+    ld.shared.v4.u32 {%r0, %r1, %r2, %r3}, [%r8];
+    mad.lo.u32 %r0, %r2, 31, %r0;
+    st.global.u32 [%own], %r0;
+    bar.sync 0;
+    setp.ne.u32 %p0, %r7, 0;
+    @%p0 bra end;
+    mov.u32 %r9, 0;
+sum:
+    mov.u64 %d0, words;
+    mad.wide.u32 %d0, %r9, 4, %d0;
+    ld.shared.u32 %r1, [%d0];
+    mad.lo.u32 %r2, %r2, 31, %r1;
+    add.u32 %r9, %r9, 1;
+    setp.lt.u32 %p0, %r9, 100;
+    @%p0 bra sum;
+    st.global.u32 [%own], %r2;
+end:
+    ret;";
+    agrees(body, 1, [32, 1, 1], 3000);
+    agrees(body, 1, [8, 4, 1], 300);
+    agrees(body, 2, [64, 1, 1], 3000);
+}

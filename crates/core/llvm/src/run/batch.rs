@@ -34,7 +34,7 @@ impl<'a> Worker<'a> {
         meter: &'a dyn Meter,
         shared: Arc<Allocation>,
     ) -> Result<Worker<'a>, Stop> {
-        let windows = Windows::with_shared(&code.compiled, grid, shared)?;
+        let windows = Windows::with_shared(&code.compiled, grid, shared, true)?;
         Ok(Worker::with_windows(code, grid, meter, windows))
     }
 

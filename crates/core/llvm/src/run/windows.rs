@@ -14,6 +14,8 @@ use std::{
 pub struct Windows {
     /// The shared window.
     pub shared: Arc<Allocation>,
+    /// Its contents are those of a CTA that is taken over.
+    pub brought: bool,
     /// The local windows of all threads.
     pub local: Arc<Allocation>,
     stride: u64,
@@ -54,7 +56,7 @@ impl Pool {
             None => {
                 let (reach, shared) = (grid.reach(), sizes(compiled, grid).0);
                 let shared = Allocation::new(reach, shared, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?;
-                Windows::with_shared(compiled, grid, shared)
+                Windows::with_shared(compiled, grid, shared, false)
             }
         }
     }
@@ -62,7 +64,7 @@ impl Pool {
     /// Returns windows to the pool.
     pub fn put(&self, windows: Windows) {
         let mut pool = self.lock();
-        if pool.len() < 64 {
+        if pool.len() < 64 && !windows.brought {
             pool.push(windows);
         }
     }
@@ -85,8 +87,13 @@ fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64) {
 }
 
 impl Windows {
-    /// Allocates everything but the shared window.
-    pub fn with_shared(compiled: &Compiled, grid: &Grid<'_>, shared: Arc<Allocation>) -> Result<Windows, Stop> {
+    /// Allocates everything but the shared window, which a CTA may have `brought` along.
+    pub fn with_shared(
+        compiled: &Compiled,
+        grid: &Grid<'_>,
+        shared: Arc<Allocation>,
+        brought: bool,
+    ) -> Result<Windows, Stop> {
         let stride = sizes(compiled, grid).1;
         let block = grid.launch.shape.block;
         let warps = block.iter().product::<u32>().div_ceil(32);
@@ -101,6 +108,7 @@ impl Windows {
         }
         let mut windows = Windows {
             shared,
+            brought,
             local,
             stride,
             ranges: Arc::new(Ranges::new(compiled.sites.len())),
@@ -145,6 +153,7 @@ impl Windows {
             helpers: 0,
             shared: self.shared.block.base(),
             shared_size: self.shared.block.len() as u64,
+            zeroed: if self.brought { 0 } else { self.shared.block.len() as u64 },
             local: Cell::new(locals + u64::from(warp) * 32 * self.stride),
             local_stride: self.stride,
             locals,

@@ -6,10 +6,12 @@
 //! by locks, commute and discard their results; and warp operations name the active lanes, which each branch and loop
 //! determines by a vote on entry. Any node can be left out, which is how [`Module::smaller`] shrinks a failing module.
 
+mod graph;
 mod straight;
 mod text;
 mod tree;
 
+pub use graph::{Block, Edge, Graph};
 pub use tree::{Function, Module, Node};
 
 /// Size of the input buffer in 32-bit words, a power of two.

@@ -143,8 +143,8 @@ pub(super) fn lines(r: &mut Random, at: At) -> Vec<String> {
     }
     let one = |r: &mut Random, out: &mut Vec<String>| match r.below(20) {
         0..2 if at.warp => warp(r, at, out),
-        2..5 => load(r, out),
-        5..8 => store(r, out),
+        2..5 => load(r, at, out),
+        5..8 => store(r, at, out),
         8 => atomic(r, out),
         9 if at.cta => {
             // Uniform over the CTA.
@@ -152,8 +152,8 @@ pub(super) fn lines(r: &mut Random, at: At) -> Vec<String> {
             out.push(format!("mov.u32 %x0, {a};"));
             out.push(format!("mad.lo.u32 %u{}, %x0, {}, %u{b};", r.below(4), r.below(99)));
         }
-        10 if r.chance(30) => allocate(r, at, out),
-        11 if r.chance(20) => locked(r, out),
+        10 if !at.movable && r.chance(30) => allocate(r, at, out),
+        11 if !at.movable && r.chance(20) => locked(r, out),
         _ => arithmetic(r, out),
     };
     (0..1 + r.below(4)).map(|_| piece(r, &one)).collect()
@@ -234,8 +234,9 @@ fn arithmetic(r: &mut Random, out: &mut Vec<String>) {
 }
 
 /// Loads the address of a location that the thread owns into `%a`, for accesses of `bytes` bytes. Returns the space.
-fn place(r: &mut Random, bytes: u32, out: &mut Vec<String>) -> &'static str {
-    let space = r.pick(&["global", "global", "rows", "shared", "shared", "local", "generic", "generic"]);
+fn place(r: &mut Random, at: At, bytes: u32, out: &mut Vec<String>) -> &'static str {
+    let spaces = ["global", "global", "rows", "shared", "shared", "local", "generic", "generic"];
+    let space = r.pick(if at.movable { &spaces[..5] } else { &spaces });
     let slots = if space == "shared" { 16 / bytes } else { 64 / bytes };
     if r.chance(50) {
         out.push(format!("mov.u32 %x1, {};", r.below(slots as usize)));
@@ -299,7 +300,7 @@ fn spaced(space: &str) -> String {
     if space.is_empty() { String::new() } else { format!(".{space}") }
 }
 
-fn load(r: &mut Random, out: &mut Vec<String>) {
+fn load(r: &mut Random, at: At, out: &mut Vec<String>) {
     let (bytes, ty, to) = access(r, true);
     if r.chance(40) {
         // From read-only memory.
@@ -317,11 +318,11 @@ fn load(r: &mut Random, out: &mut Vec<String>) {
     }
     // A row holds 8 bytes.
     let (bytes, ty, to) = if bytes == 16 { (4, ".u32".into(), own(r, "v")) } else { (bytes, ty, to) };
-    let space = place(r, bytes, out);
+    let space = place(r, at, bytes, out);
     out.push(format!("{}ld{}{ty} {to}, [%a];", guard(r), spaced(space)));
 }
 
-fn store(r: &mut Random, out: &mut Vec<String>) {
+fn store(r: &mut Random, at: At, out: &mut Vec<String>) {
     let (bytes, ty, from) = access(r, false);
     let (bytes, ty, from) =
         if bytes == 16 && r.chance(70) { (4, ".u32".into(), own(r, "v")) } else { (bytes, ty, from) };
@@ -330,7 +331,7 @@ fn store(r: &mut Random, out: &mut Vec<String>) {
         out.push("mad.wide.u32 %a, %x1, 16, %own;".into());
         return out.push(format!("{}st.global{ty} [%a], {from};", guard(r)));
     }
-    let space = place(r, bytes, out);
+    let space = place(r, at, bytes, out);
     out.push(format!("{}st{}{ty} [%a], {from};", guard(r), spaced(space)));
 }
 
@@ -415,7 +416,8 @@ fn atomic(r: &mut Random, out: &mut Vec<String>) {
 fn warp(r: &mut Random, at: At, out: &mut Vec<String>) {
     let m = format!("%m{}", at.depth);
     let (v, a, p) = (own(r, "v"), own(r, "v"), own(r, "p"));
-    match r.below(9) {
+    match r.below(10) {
+        9 => meet(r, &m, out),
         0 => out.push(format!("vote.sync.ballot.b32 {v}, {p}, {m};")),
         1 => out.push(format!("vote.sync.{}.pred {p}, {}, {m};", r.pick(&["any", "all", "uni"]), own(r, "p"))),
         2 => out.push(format!("redux.sync.{} {v}, {a}, {m};", r.pick(&["add.s32", "min.u32", "max.s32", "xor.b32"]))),
@@ -456,6 +458,22 @@ fn warp(r: &mut Random, at: At, out: &mut Vec<String>) {
             out.push(format!("selp.b32 {v}, %x3, {a}, %q8;"));
         }
     }
+}
+
+/// An exchange through shared memory of the lanes of a mask, between two barriers of theirs.
+fn meet(r: &mut Random, m: &str, out: &mut Vec<String>) {
+    let (v, word) = (own(r, "v"), 4 * r.below(4));
+    out.push(format!("st.shared.u32 [%mine+{word}], {};", own(r, "v")));
+    out.push(format!("bar.warp.sync {m};"));
+    // Of another lane, if it takes part.
+    out.push(format!("xor.b32 %x4, %lane, {};", 1 + r.below(31)));
+    out.push(format!("shr.u32 %x2, {m}, %x4;"));
+    out.push("and.b32 %x2, %x2, 1;".into());
+    out.push("setp.ne.u32 %q8, %x2, 0;".into());
+    out.push("sub.u32 %x4, %x4, %lane;".into());
+    out.push("mad.lo.u32 %x4, %x4, 16, %mine;".into());
+    out.push(format!("@%q8 ld.shared.u32 {v}, [%x4+{word}];"));
+    out.push(format!("bar.warp.sync {m};"));
 }
 
 /// A phase in which each thread writes one word, and one in which all may read any of them.

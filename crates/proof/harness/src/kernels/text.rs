@@ -10,8 +10,7 @@ use std::fmt::Write;
 impl Module {
     /// The text of the module.
     pub fn text(&self) -> String {
-        let mut w =
-            Writer { out: String::new(), labels: 0, needs: Vec::new(), leave: Vec::new(), out_of: String::new() };
+        let mut w = Writer { movable: self.movable, ..Writer::default() };
         w.out.push_str(".version 8.0\n.target sm_80\n.address_size 64\n");
         let table: Vec<String> = (0..16u32).map(|i| i.wrapping_mul(0x9e37_79b9).to_string()).collect();
         let _ = writeln!(w.out, ".const .align 16 .b32 table[16] = {{{}}};", table.join(", "));
@@ -74,7 +73,9 @@ fn signature(head: &str, name: &str, named: bool) -> String {
     format!("{head} (.param .align 8 .b8 {}[24]) {name} ({})", n("r"), formals.join(", "))
 }
 
-struct Writer {
+/// Writes a module.
+#[derive(Default)]
+pub(super) struct Writer {
     out: String,
     labels: usize,
     /// Per function: whether it needs the mask of active lanes.
@@ -83,23 +84,25 @@ struct Writer {
     leave: Vec<(String, String)>,
     /// Label of the function's return.
     out_of: String,
+    /// See [`Module::movable`].
+    movable: bool,
 }
 
 impl Writer {
-    fn line(&mut self, text: &str) {
+    pub(super) fn line(&mut self, text: &str) {
         let _ = writeln!(self.out, "    {text}");
     }
 
-    fn all(&mut self, lines: &[String]) {
+    pub(super) fn all(&mut self, lines: &[String]) {
         lines.iter().for_each(|l| self.line(l));
     }
 
-    fn label(&mut self) -> String {
+    pub(super) fn label(&mut self) -> String {
         self.labels += 1;
         format!("L{}", self.labels)
     }
 
-    fn set(&mut self, label: &str) {
+    pub(super) fn set(&mut self, label: &str) {
         let _ = writeln!(self.out, "{label}:");
     }
 
@@ -107,10 +110,13 @@ impl Writer {
         for (name, ty, n) in KINDS {
             self.line(&format!(".reg .{ty} %{name}<{n}>;"));
         }
-        self.line(".reg .b32 %u<4>, %m<10>, %n<10>, %l<10>, %x<8>, %lin, %gid, %lane, %threads, %mine, %depth;");
+        self.line(".reg .b32 %u<4>, %m<10>, %n<10>, %l<10>, %k<10>, %x<8>, %lin, %gid, %lane, %threads, %mine, %depth;");
         self.line(".reg .b64 %y<4>, %a, %input, %own, %rows, %counters; .reg .pred %q<10>;");
-        self.line(".local .align 16 .b8 stack[64];");
         self.line("mov.u32 %lane, %laneid; mov.u32 %l0, 0;");
+        if self.movable {
+            return;
+        }
+        self.line(".local .align 16 .b8 stack[64];");
         for i in 0..4 {
             self.line(&format!("st.local.v4.u32 [stack+{}], {{{i}, %lane, 7, 0}};", 16 * i));
         }
@@ -274,7 +280,7 @@ impl Writer {
             }
             self.line(&format!("@!%q0 bra {over};"));
             self.line("sub.u32 %depth, %depth, 1;");
-            self.call(index, None, 1);
+            self.call(index, None, None, 1);
             self.set(&over);
         }
         self.out_of = self.label();
@@ -290,7 +296,7 @@ impl Writer {
         self.out.push_str("}\n");
     }
 
-    fn nodes(&mut self, list: &[Node], depth: usize) {
+    pub(super) fn nodes(&mut self, list: &[Node], depth: usize) {
         list.iter().for_each(|n| self.node(n, depth));
     }
 
@@ -317,11 +323,16 @@ impl Writer {
                 self.set(&end);
             }
             Node::Loop { bound, tail, body } => self.repeat(bound, *tail, body, depth),
-            Node::Leave { test, next } => {
-                if let Some((again, out)) = self.leave.last().cloned() {
+            Node::Leave { test, next, out } => {
+                let outer = self.leave.len().saturating_sub(1 + out);
+                if let Some((again, behind)) = self.leave.get(outer).cloned() {
                     self.all(test);
-                    self.line(&format!("@%q9 bra {};", if *next { again } else { out }));
+                    self.line(&format!("@%q9 bra {};", if *next { again } else { behind }));
                 }
+            }
+            Node::Graph(graph) => {
+                let counted = graph.counted(|n| counted(n, &self.needs));
+                self.graph(graph, counted, depth);
             }
             Node::Switch { select, cases } => {
                 self.all(select);
@@ -364,7 +375,7 @@ impl Writer {
                 self.all(test);
                 self.line(&format!("@%q9 bra {};", self.out_of));
             }
-            Node::Call { callee, other } => self.call(*callee, other.as_ref(), depth),
+            Node::Call { callee, other, when } => self.call(*callee, other.as_ref(), when.as_deref(), depth),
         }
     }
 
@@ -398,7 +409,13 @@ impl Writer {
         self.leave.pop();
     }
 
-    fn call(&mut self, callee: usize, other: Option<&(usize, Vec<String>)>, depth: usize) {
+    fn call(
+        &mut self,
+        callee: usize,
+        other: Option<&(usize, Vec<String>)>,
+        when: Option<&[String]>,
+        depth: usize,
+    ) {
         if callee >= self.needs.len() {
             return;
         }
@@ -419,6 +436,14 @@ impl Writer {
             }
             _ => format!("f{callee}"),
         };
+        let guard = if when.is_some() { "@%q9 " } else { "" };
+        if let Some(when) = when {
+            self.all(when);
+            if self.needs[callee] {
+                self.line(&format!("vote.sync.ballot.b32 %m{}, %q9, %m{depth};", depth + 1));
+                members = depth + 1;
+            }
+        }
         self.line("{");
         for text in [
             ".param .b32 to_a; .param .b64 to_b; .param .b32 to_m; .param .align 4 .b8 to_s[12]; .param .b32 to_d;",
@@ -443,13 +468,16 @@ impl Writer {
             self.line(&format!("{label}: {prototype};"));
             self.line(&format!("call (to_r), {target}, (to_a, to_b, to_m, to_s, to_d, to_frame), {label};"));
         } else {
-            self.line(&format!("call (to_r), {target}, (to_a, to_b, to_m, to_s, to_d, to_frame);"));
+            self.line(&format!("{guard}call (to_r), {target}, (to_a, to_b, to_m, to_s, to_d, to_frame);"));
         }
-        self.line("ld.param.u32 %x0, [to_r];");
-        self.line("xor.b32 %v1, %v1, %x0;");
-        self.line("ld.param.u32 %v4, [to_r+4];");
-        self.line("ld.param.u64 %w3, [to_r+8];");
-        self.line("ld.param.f64 %g1, [to_r+16];");
+        // What a function returns that was not called is undefined.
+        for text in ["ld.param.u32 %x0, [to_r];", "ld.param.u32 %x1, [to_r+4];", "ld.param.u64 %y0, [to_r+8];"] {
+            self.line(text);
+        }
+        self.line("ld.param.b64 %y1, [to_r+16];");
+        for text in ["xor.b32 %v1, %v1, %x0;", "mov.b32 %v4, %x1;", "mov.b64 %w3, %y0;", "mov.b64 %g1, %y1;"] {
+            self.line(&format!("{guard}{text}"));
+        }
         for text in [
             ".param .b32 to_p; .param .b32 to_q; .param .b32 to_o;",
             "st.param.u32 [to_p], %u0; st.param.u32 [to_q], %u1;",
@@ -474,7 +502,8 @@ fn counted(list: &[Node], needs: &[bool]) -> bool {
         Node::Straight(lines) => lines.iter().any(|l| l.contains(".sync.") && l.contains("%m")),
         Node::If { then, other, .. } => counted(then, needs) || counted(other, needs),
         Node::Loop { body, .. } => counted(body, needs),
-        Node::Call { callee, other } => {
+        Node::Graph(graph) => graph.counted(|n| counted(n, needs)),
+        Node::Call { callee, other, .. } => {
             let of = |f: usize| needs.get(f).copied().unwrap_or(false);
             of(*callee) || other.as_ref().is_some_and(|(f, _)| of(*f))
         }

@@ -1,6 +1,6 @@
 //! The trees of random kernels, and how they are drawn.
 
-use super::{BLOCKS, GRIDS, straight};
+use super::{BLOCKS, GRIDS, graph::Graph, straight};
 use crate::random::Random;
 
 /// A node of a function's body.
@@ -13,19 +13,22 @@ pub enum Node {
     If { test: Vec<String>, then: Vec<Node>, other: Vec<Node> },
     /// A loop. `bound` sets `%n` of its depth, the trip count.
     Loop { bound: Vec<String>, tail: bool, body: Vec<Node> },
-    /// Leaves the innermost loop, or continues with its next iteration, if `test` sets `%q9`.
-    Leave { test: Vec<String>, next: bool },
+    /// Leaves a loop, or continues with its next iteration, if `test` sets `%q9`: the innermost one, or one that many further out.
+    Leave { test: Vec<String>, next: bool, out: usize },
     /// A `brx.idx`; `select` sets `%n` of its depth to the number of a case. A case falls through to the next one if
     /// its flag is set.
     Switch { select: Vec<String>, cases: Vec<(Vec<Node>, bool)> },
     /// Irreducible control flow: blocks that branch to each other depending on their values, until a budget is spent.
     Tangle { blocks: Vec<(Vec<Node>, Vec<String>, usize)> },
+    /// Control flow of any shape.
+    Graph(Graph),
     /// Exits some threads, if `test` sets `%q9`; the others vote anew.
     Exit { test: Vec<String> },
     /// Returns from a device function, if `test` sets `%q9`.
     Return { test: Vec<String> },
-    /// A call of a device function, or of one of two by address, depending on the predicate `%q9` that `choose` sets.
-    Call { callee: usize, other: Option<(usize, Vec<String>)> },
+    /// A call of a device function, or of one of two by address, depending on the predicate `%q9` that the code in `other` sets. Threads
+    /// call only if `when` sets `%q9`.
+    Call { callee: usize, other: Option<(usize, Vec<String>)>, when: Option<Vec<String>> },
 }
 
 /// A device function; all have the same signature.
@@ -50,6 +53,8 @@ pub struct Module {
     pub block: [u32; 3],
     /// Scalar arguments of the kernel.
     pub scalars: [u32; 2],
+    /// All state of the kernel is in registers and shared memory, and it has a long loop, so that compiled code can take its CTAs over.
+    pub movable: bool,
 }
 
 /// What is known at a node.
@@ -61,14 +66,16 @@ pub(super) struct At {
     pub cta: bool,
     /// `%m` of the depth names the active lanes.
     pub warp: bool,
-    /// In a loop that may be left early.
-    pub leave: bool,
+    /// Enclosing loops that may be left early.
+    pub leave: usize,
     /// At the outermost level of the kernel.
     pub top: bool,
     /// Threads may return individually.
     pub returns: bool,
     /// Number of functions that may be called.
     pub callees: usize,
+    /// All state is in registers and shared memory, so that compiled code can take the CTA over.
+    pub movable: bool,
 }
 
 /// Which threads call a function together, which limits what it may do.
@@ -97,21 +104,30 @@ impl Module {
     pub fn new(seed: u64) -> Module {
         let mut random = Random::new(seed);
         let r = &mut random;
-        let count = r.below(5);
+        let movable = r.chance(25);
+        let count = if movable { 0 } else { r.below(5) };
         let functions = (0..count)
             .map(|i| {
                 let callers = Callers::of(i);
                 let (cta, warp) = (callers == Callers::Ctas, callers >= Callers::Warps);
-                let at = At { depth: 0, cta, warp, leave: false, top: false, returns: !warp, callees: i };
+                let at = At { depth: 0, cta, warp, leave: 0, top: false, returns: !warp, callees: i, movable };
                 let size = 1 + r.below(2);
                 Function { body: nodes(r, at, size), recursive: r.chance(25) }
             })
             .collect();
-        let at = At { depth: 0, cta: true, warp: true, leave: false, top: true, returns: false, callees: count };
-        let size = 2 + r.below(4);
-        let kernel = nodes(r, at, size);
+        let at = At { depth: 0, cta: true, warp: true, leave: 0, top: true, returns: false, callees: count, movable };
+        let kernel = if movable {
+            let mut kernel = nodes(r, at, 1);
+            kernel.push(long_loop(r, at));
+            kernel.extend(nodes(r, at, 1));
+            kernel
+        } else {
+            let size = 2 + r.below(4);
+            nodes(r, at, size)
+        };
         let grid = r.pick(GRIDS);
-        Module { functions, kernel, grid, block: r.pick(BLOCKS), scalars: [r.bits() as u32, r.below(9) as u32] }
+        let scalars = [r.bits() as u32, r.below(9) as u32];
+        Module { functions, kernel, grid, block: r.pick(BLOCKS), scalars, movable }
     }
 
     /// Smaller variants of the module.
@@ -133,7 +149,7 @@ impl Module {
 }
 
 /// Bodies with one node left out, replaced by its children, or made smaller; the largest reductions first.
-fn less(body: &[Node]) -> Vec<Vec<Node>> {
+pub(super) fn less(body: &[Node]) -> Vec<Vec<Node>> {
     let mut out = Vec::new();
     let replaced = |i: usize, with: Vec<Node>| [&body[..i], &with, &body[i + 1..]].concat();
     if body.len() > 3 {
@@ -183,8 +199,11 @@ fn less(body: &[Node]) -> Vec<Vec<Node>> {
                     }
                 }
             }
-            Node::Call { callee, other: Some(_) } => {
-                out.push(replaced(i, vec![Node::Call { callee: *callee, other: None }]));
+            Node::Graph(graph) => {
+                out.extend(graph.smaller().into_iter().map(|g| replaced(i, vec![Node::Graph(g)])));
+            }
+            Node::Call { callee, other: Some(_), .. } | Node::Call { callee, when: Some(_), .. } => {
+                out.push(replaced(i, vec![Node::Call { callee: *callee, other: None, when: None }]));
             }
             _ => {}
         }
@@ -192,7 +211,7 @@ fn less(body: &[Node]) -> Vec<Vec<Node>> {
     out
 }
 
-fn nodes(r: &mut Random, at: At, size: usize) -> Vec<Node> {
+pub(super) fn nodes(r: &mut Random, at: At, size: usize) -> Vec<Node> {
     (0..size.max(1)).map(|_| node(r, at, size)).collect()
 }
 
@@ -215,8 +234,11 @@ fn node(r: &mut Random, at: At, size: usize) -> Node {
             let cta = at.cta && r.chance(60);
             let tail = cta && r.chance(50);
             // The loop header cannot count lanes that leave early.
-            let leave = !cta && r.chance(40);
-            let within = At { cta, leave, warp: at.warp && !leave, ..within };
+            let leave = match at.leave {
+                0 => usize::from(!cta && r.chance(40)),
+                n => n + 1,
+            };
+            let within = At { cta, leave, warp: at.warp && leave == 0, ..within };
             Node::Loop { bound: straight::bound(r, at.depth, cta), tail, body: nodes(r, within, smaller) }
         }
         7 => {
@@ -227,13 +249,15 @@ fn node(r: &mut Random, at: At, size: usize) -> Node {
         }
         8 => {
             let count = 2 + r.below(4);
-            let within = At { cta: false, warp: false, leave: false, ..within };
+            let within = At { cta: false, warp: false, leave: 0, ..within };
             let blocks = (0..count)
                 .map(|_| (nodes(r, within, smaller.min(2)), straight::test(r, at.depth, false), r.below(count)))
                 .collect();
             Node::Tangle { blocks }
         }
-        9..11 if at.leave => Node::Leave { test: straight::test(r, 9, false), next: r.chance(50) },
+        9..11 if at.leave > 0 => {
+            Node::Leave { test: straight::test(r, 9, false), next: r.chance(50), out: r.below(at.leave) }
+        }
         11 if at.top => Node::Exit { test: straight::rare(r) },
         12..15 if at.callees > 0 => {
             let here = match (at.cta, at.warp) {
@@ -246,9 +270,25 @@ fn node(r: &mut Random, at: At, size: usize) -> Node {
             // The choice between two functions may vary.
             let other = (Callers::of(callee) < Callers::Ctas && r.chance(30))
                 .then(|| (r.pick(&known(here.min(Callers::Warps))), straight::test(r, 9, false)));
-            Node::Call { callee, other }
+            let parts = Callers::of(callee) < Callers::Ctas && other.is_none() && r.chance(30);
+            Node::Call { callee, other, when: parts.then(|| straight::test(r, 9, false)) }
         }
         15 if at.returns => Node::Return { test: straight::rare(r) },
+        16..19 => Node::Graph(Graph::draw(r, at, smaller)),
         _ => Node::Straight(straight::lines(r, at)),
     }
+}
+
+/// A loop that takes so long on the reference engine that compiled code can take it over.
+fn long_loop(r: &mut Random, at: At) -> Node {
+    let cta = r.chance(60);
+    let leave = usize::from(!cta && r.chance(40));
+    let within = At { depth: at.depth + 1, top: false, cta, leave, warp: at.warp && leave == 0, ..at };
+    let turns = 200 + r.below(300);
+    let bound = match cta {
+        true => vec![format!("and.b32 %x0, %u1, 63;"), format!("add.u32 %n{}, %x0, {turns};", at.depth)],
+        false => vec![format!("and.b32 %x0, %v{}, 63;", r.below(8)), format!("add.u32 %n{}, %x0, {turns};", at.depth)],
+    };
+    let body = (0..1 + r.below(3)).map(|_| node(r, within, 2)).collect();
+    Node::Loop { bound, tail: cta && r.chance(50), body }
 }

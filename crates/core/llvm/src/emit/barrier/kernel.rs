@@ -160,11 +160,11 @@ impl Emitter<'_> {
         !func.calls.is_empty() || func.insts.iter().any(mentions)
     }
 
-    /// Zeroes the shared window, which is padded to a multiple of 64 bytes.
+    /// Zeroes the shared window, which is padded to a multiple of 64 bytes, unless the CTA brings it along.
     fn clear_shared(&mut self) {
         let wide = Ty::scalar(Elem::I64);
         let at = self.w.alloca("i64", 8);
-        let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
+        let size = self.ctx_value(Elem::I64, at::ZEROED);
         let shared = self.ctx_value(Elem::Ptr, at::SHARED);
         let [head, clear, on] = ["clearing", "clear", "cleared"].map(|l| self.w.label(l));
         self.w.store(&int(Elem::I64, 0), &at, 8);
