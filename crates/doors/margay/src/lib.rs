@@ -105,26 +105,20 @@ pub fn ends_process() {
 /// For tests: CTAs run alternately on the reference engine and as compiled code. `None` in builds without the compiler.
 #[doc(hidden)]
 pub fn alternating() -> Option<Engine> {
-    #[cfg(feature = "simd")]
-    return Some(Engine::alternating(
-        "alternating",
-        Arc::new(margay_exec::Reference),
-        Arc::new(margay_llvm::SimdEngine),
-    ));
-    #[cfg(not(feature = "simd"))]
-    None
+    both().map(|(reference, simd)| Engine::alternating("alternating", reference, simd))
 }
 
 /// For tests: CTAs start on the reference engine, and compiled code takes them over as early as possible. `None` in builds without the
 /// compiler.
 #[doc(hidden)]
 pub fn taking_over() -> Option<Engine> {
+    both().map(|(reference, simd)| Engine::taking_over("taking-over", reference, simd))
+}
+
+/// The reference engine and the SIMD engine; `None` in builds without the latter.
+fn both() -> Option<(Arc<dyn margay_exec::Engine>, Arc<dyn margay_exec::Compiler>)> {
     #[cfg(feature = "simd")]
-    return Some(Engine::taking_over(
-        "taking-over",
-        Arc::new(margay_exec::Reference),
-        Arc::new(margay_llvm::SimdEngine),
-    ));
+    return Some((Arc::new(margay_exec::Reference), Arc::new(margay_llvm::SimdEngine)));
     #[cfg(not(feature = "simd"))]
     None
 }

@@ -77,7 +77,10 @@ impl Graph {
                 3 => Edge::Jump(to(r)),
                 4..7 => {
                     let cases = 2 + r.below(4);
-                    Edge::Table { select: straight::select(r, at.depth, cases), to: (0..cases).map(|_| to(r)).collect() }
+                    Edge::Table {
+                        select: straight::select(r, at.depth, cases),
+                        to: (0..cases).map(|_| to(r)).collect(),
+                    }
                 }
                 7 if at.top => Edge::End { test: straight::rare(r), how: r.pick(&["exit", "ret"]) },
                 _ => Edge::Branch { test: parting(r, at.depth), unless: r.chance(20), to: to(r) },

@@ -110,7 +110,9 @@ impl Writer {
         for (name, ty, n) in KINDS {
             self.line(&format!(".reg .{ty} %{name}<{n}>;"));
         }
-        self.line(".reg .b32 %u<4>, %m<10>, %n<10>, %l<10>, %k<10>, %x<8>, %lin, %gid, %lane, %threads, %mine, %depth;");
+        self.line(
+            ".reg .b32 %u<4>, %m<10>, %n<10>, %l<10>, %k<10>, %x<8>, %lin, %gid, %lane, %threads, %mine, %depth;",
+        );
         self.line(".reg .b64 %y<4>, %a, %input, %own, %rows, %counters; .reg .pred %q<10>;");
         self.line("mov.u32 %lane, %laneid; mov.u32 %l0, 0;");
         if self.movable {
@@ -409,13 +411,7 @@ impl Writer {
         self.leave.pop();
     }
 
-    fn call(
-        &mut self,
-        callee: usize,
-        other: Option<&(usize, Vec<String>)>,
-        when: Option<&[String]>,
-        depth: usize,
-    ) {
+    fn call(&mut self, callee: usize, other: Option<&(usize, Vec<String>)>, when: Option<&[String]>, depth: usize) {
         if callee >= self.needs.len() {
             return;
         }
@@ -499,7 +495,7 @@ impl Writer {
 /// Whether nodes need the mask of active lanes.
 fn counted(list: &[Node], needs: &[bool]) -> bool {
     list.iter().any(|n| match n {
-        Node::Straight(lines) => lines.iter().any(|l| l.contains(".sync.") && l.contains("%m")),
+        Node::Straight(lines) => lines.iter().any(|l| l.contains(".sync") && l.contains("%m")),
         Node::If { then, other, .. } => counted(then, needs) || counted(other, needs),
         Node::Loop { body, .. } => counted(body, needs),
         Node::Graph(graph) => graph.counted(|n| counted(n, needs)),

@@ -96,6 +96,8 @@ impl Callers {
     }
 }
 
+/// Lines of a module, if leaving out nodes of the kernel and functions suffices. An empty one takes 180.
+const LINES: usize = 800;
 /// Maximum nesting.
 pub(super) const DEPTH: usize = 5;
 
@@ -127,7 +129,16 @@ impl Module {
         };
         let grid = r.pick(GRIDS);
         let scalars = [r.bits() as u32, r.below(9) as u32];
-        Module { functions, kernel, grid, block: r.pick(BLOCKS), scalars, movable }
+        let mut module = Module { functions, kernel, grid, block: r.pick(BLOCKS), scalars, movable };
+        // Large modules take as long as many small ones, and show no more.
+        while module.text().lines().count() > LINES && (module.kernel.len() > 1 || module.functions.len() > 1) {
+            if module.kernel.len() < 2 || module.functions.len() > 1 && module.kernel.len() < 3 {
+                module.functions.pop();
+            } else {
+                module.kernel.pop();
+            }
+        }
+        module
     }
 
     /// Smaller variants of the module.
