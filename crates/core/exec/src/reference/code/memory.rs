@@ -79,6 +79,13 @@ pub struct CopyOp {
     pub kind: CopyKind,
 }
 
+impl CopyOp {
+    /// Whether it is a `cp.async` of 4 to 16 bytes.
+    pub fn is_small(&self) -> bool {
+        matches!(self.kind, CopyKind::Small | CopyKind::SmallIgnored)
+    }
+}
+
 /// The kind of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CopyKind {

@@ -83,144 +83,191 @@ fn verify(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, (size, align): (u32, u32
     Err(bad_access(ctx, lane, end.address, end.region, end.host, (size, align), write))
 }
 
-/// The bytes that a copy reads in order to write `size` bytes.
-fn wanted(kind: CopyKind, size: u64, extra: Option<u64>) -> u64 {
-    match (kind, extra) {
-        // A predicate: whether the source is ignored.
-        (CopyKind::SmallIgnored, Some(0)) => 0,
-        (CopyKind::Small, Some(bytes)) => bytes.min(size),
-        _ => size,
-    }
+/// The operands of a copy, by lane.
+struct Operands<'o> {
+    copy: &'o CopyOp,
+    /// Bytes to write.
+    sizes: [u64; LANES],
+    /// The last operand, if there is one: a source size (zero for sources that are ignored), a byte mask, a CTA mask, or the
+    /// bytes to ignore on the left.
+    extra: Option<[u64; LANES]>,
+    /// Bytes to ignore on the right.
+    right: [u64; LANES],
+    to: Addresses,
+    from: Addresses,
+    mbarrier: Addresses,
 }
 
-fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
-    let sizes = ctx.doubles(c.size);
-    let extra = c.extra.map(|s| match c.kind {
-        CopyKind::SmallIgnored => {
-            let truth = ctx.pred(s);
-            std::array::from_fn(|i| if truth >> i & 1 == 1 { 0 } else { u64::MAX })
-        }
-        _ => ctx.doubles(s),
-    });
-    let small = matches!(c.kind, CopyKind::Small | CopyKind::SmallIgnored);
-    // A small copy is two accesses of constant size, of which the write is checked first; sizes of bulk copies are checked per lane below.
-    let least = if small { sizes[ctx.first()] as u32 } else { 1 };
-    let (mut to, mut from, mut signal) = ([0; LANES], [0; LANES], [0; LANES]);
-    let to_region = addresses(ctx, &c.to, (least, true), &mut to)?;
-    let from_region = match &c.from {
-        Some(a) => addresses(ctx, a, (1, false), &mut from)?,
-        None => Region::Generic,
-    };
-    let signal_region = match &c.mbarrier {
-        Some(a) => addresses(ctx, a, (8, true), &mut signal)?,
-        None => Region::Generic,
-    };
-    if small {
-        for i in lanes(ctx.active) {
-            let end = End { address: &c.to, region: to_region, host: to[i] };
-            verify(ctx, i, end, (sizes[i] as u32, sizes[i] as u32), true)?;
-        }
-        for (i, a) in lanes(ctx.active).zip(c.from.iter().cycle()) {
-            let wanted = wanted(c.kind, sizes[i], extra.map(|e: [u64; LANES]| e[i]));
-            let end = End { address: a, region: from_region, host: from[i] };
-            if wanted > 0 {
-                verify(ctx, i, end, (wanted as u32, sizes[i] as u32), false)?;
+/// Where the lanes' addresses may point into, and their host addresses.
+type Addresses = (Region, [u64; LANES]);
+
+impl<'o> Operands<'o> {
+    fn read(ctx: &mut Ctx<'_>, copy: &'o CopyOp) -> Result<Operands<'o>, Flow> {
+        let sizes = ctx.doubles(copy.size);
+        let extra = copy.extra.map(|s| match copy.kind {
+            CopyKind::SmallIgnored => {
+                let ignored = ctx.pred(s);
+                std::array::from_fn(|i| if ignored >> i & 1 == 1 { 0 } else { u64::MAX })
             }
+            _ => ctx.doubles(s),
+        });
+        let right = match copy.kind {
+            CopyKind::Trimmed { right } => ctx.doubles(right),
+            _ => [0; LANES],
+        };
+        // A small copy is two accesses of constant size, of which the write is checked first. The sizes of bulk copies are
+        // checked by lane.
+        let least = if copy.is_small() { sizes[ctx.first()] as u32 } else { 1 };
+        let mut all = |address: Option<&Address>, access| {
+            let mut hosts = [0; LANES];
+            let region = address.map_or(Ok(Region::Generic), |a| addresses(ctx, a, access, &mut hosts))?;
+            Ok((region, hosts))
+        };
+        let to = all(Some(&copy.to), (least, true))?;
+        let from = all(copy.from.as_ref(), (1, false))?;
+        let mbarrier = all(copy.mbarrier.as_ref(), (8, true))?;
+        Ok(Operands { copy, sizes, extra, right, to, from, mbarrier })
+    }
+
+    fn to(&self, lane: usize) -> End<'o> {
+        End { address: &self.copy.to, region: self.to.0, host: self.to.1[lane] }
+    }
+
+    fn from(&self, lane: usize) -> Option<End<'o>> {
+        let address = self.copy.from.as_ref()?;
+        Some(End { address, region: self.from.0, host: self.from.1[lane] })
+    }
+
+    /// The bytes that a lane reads.
+    fn source_size(&self, lane: usize) -> u64 {
+        match (self.copy.kind, self.extra) {
+            (CopyKind::Small | CopyKind::SmallIgnored, Some(bytes)) => bytes[lane].min(self.sizes[lane]),
+            _ => self.sizes[lane],
         }
     }
-    ctx.cta.note_effect();
-    let right = match c.kind {
-        CopyKind::Trimmed { right } => ctx.doubles(right),
-        _ => [0; LANES],
-    };
-    let mut buffer = Vec::new();
-    for i in lanes(ctx.active) {
-        let size = sizes[i];
-        // A bulk copy of zero bytes does nothing, wherever it points; CUB's device-wide merge issues such copies.
-        if size == 0 && !small {
-            continue;
+
+    /// Checks both ends of small copies before one of them writes.
+    fn verify_small(&self, ctx: &mut Ctx<'_>) -> Result<(), Flow> {
+        for lane in lanes(ctx.active) {
+            let size = self.sizes[lane] as u32;
+            verify(ctx, lane, self.to(lane), (size, size), true)?;
         }
-        let unit = match c.kind {
+        for lane in lanes(ctx.active) {
+            let (size, source) = (self.sizes[lane] as u32, self.source_size(lane) as u32);
+            if let Some(from) = self.from(lane).filter(|_| source > 0) {
+                verify(ctx, lane, from, (source, size), false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the size of a lane's copy, and the alignment of the ends of bulk copies.
+    fn verify(&self, ctx: &mut Ctx<'_>, lane: usize) -> Result<(), Flow> {
+        let size = self.sizes[lane];
+        let unit = match self.copy.kind {
             CopyKind::Zero => 8,
-            _ if small => size,
+            _ if self.copy.is_small() => size.max(1),
             _ => 16,
         };
-        if size > MOST || !size.is_multiple_of(unit.max(1)) {
+        if size > MOST || !size.is_multiple_of(unit) {
             let what = format!("an asynchronous copy of {size} bytes, which must be a multiple of {unit} up to {MOST}");
-            return Err(ctx.fault(i, FaultKind::Barrier(what), Vec::new()));
+            return Err(ctx.fault(lane, FaultKind::Barrier(what), Vec::new()));
         }
-        let align = unit as u32;
-        let end = End { address: &c.to, region: to_region, host: to[i] };
-        if !to[i].is_multiple_of(unit.max(1)) {
-            return Err(bad_access(ctx, i, &c.to, to_region, to[i], (size as u32, align), true));
+        let from = self.from(lane).filter(|_| !self.copy.is_small());
+        for (end, write) in [(Some(self.to(lane)), true), (from, false)] {
+            let Some(end) = end.filter(|end| !end.host.is_multiple_of(unit)) else { continue };
+            let access = (size as u32, unit as u32);
+            return Err(bad_access(ctx, lane, end.address, end.region, end.host, access, write));
         }
+        Ok(())
+    }
+
+    /// Copies for one lane, through `buffer`.
+    fn copy(&self, ctx: &mut Ctx<'_>, lane: usize, buffer: &mut Vec<u8>) -> Result<(), Flow> {
+        self.verify(ctx, lane)?;
+        let to = self.to(lane);
         buffer.clear();
-        buffer.resize(size as usize, 0);
-        if let Some(a) = &c.from {
-            if !small && !from[i].is_multiple_of(unit.max(1)) {
-                return Err(bad_access(ctx, i, a, from_region, from[i], (size as u32, align), false));
-            }
-            let wanted = wanted(c.kind, size, extra.map(|e| e[i]));
-            if matches!(c.kind, CopyKind::Trimmed { .. }) {
-                trimmed(ctx, c, i, (end, from_region, from[i]), (extra.map_or(0, |e| e[i]), right[i]), &mut buffer)?;
-                if let Some(a) = c.mbarrier {
-                    mbarrier::complete(ctx, i, (signal_region, signal[i]), &transactions(a), size)?;
-                }
-                continue;
-            }
-            let source = End { address: a, region: from_region, host: from[i] };
-            if wanted > 0 {
-                read(ctx, i, source, &mut buffer[..wanted as usize])?;
-            }
+        buffer.resize(self.sizes[lane] as usize, 0);
+        if let CopyKind::Trimmed { .. } = self.copy.kind {
+            self.copy_trimmed(ctx, lane, buffer)?;
+            return self.complete(ctx, lane);
+        }
+        let source = self.source_size(lane) as usize;
+        if let Some(from) = self.from(lane).filter(|_| source > 0) {
+            read(ctx, lane, from, &mut buffer[..source])?;
         }
         // Without a mask, to all CTAs.
         let all = (1 << ctx.windows.shared.len()) - 1;
-        let masks = extra.map_or(all, |e| e[i]);
-        let place = (signal_region, signal[i]);
-        match c.kind {
-            CopyKind::Multicast => multicast(ctx, i, c, end, place, masks as u32, &buffer)?,
+        let mask = self.extra.map_or(all, |e| e[lane]);
+        match self.copy.kind {
+            CopyKind::Multicast => return self.multicast(ctx, lane, mask as u32, buffer),
             CopyKind::Masked => {
                 let mut old = vec![0; buffer.len()];
-                read(ctx, i, end, &mut old)?;
-                let keep = |k: usize| masks >> (k % 16) & 1 == 0;
+                read(ctx, lane, to, &mut old)?;
+                let keep = |k: usize| mask >> (k % 16) & 1 == 0;
                 (0..buffer.len()).filter(|k| keep(*k)).for_each(|k| buffer[k] = old[k]);
-                write(ctx, i, end, &buffer)?;
+                write(ctx, lane, to, buffer)?;
             }
-            CopyKind::Reduce(rmw) => reduce(ctx, i, end, rmw, &buffer)?,
+            CopyKind::Reduce(rmw) => reduce(ctx, lane, to, rmw, buffer)?,
             CopyKind::Small | CopyKind::SmallIgnored | CopyKind::Bulk | CopyKind::Trimmed { .. } | CopyKind::Zero => {
-                write(ctx, i, end, &buffer)?;
+                write(ctx, lane, to, buffer)?;
             }
         }
-        if let Some(a) = c.mbarrier
-            && c.kind != CopyKind::Multicast
-        {
-            mbarrier::complete(ctx, i, place, &transactions(a), size)?;
-        }
+        self.complete(ctx, lane)
     }
-    Ok(())
+
+    /// A bulk copy whose first and last bytes may be outside the source. The destination bytes for them are
+    /// indeterminate in PTX, and left unchanged here.
+    fn copy_trimmed(&self, ctx: &mut Ctx<'_>, lane: usize, buffer: &mut [u8]) -> Result<(), Flow> {
+        let Some(from) = self.from(lane) else { return Err(ctx.bug("a copy from nowhere")) };
+        let (left, right) = (self.extra.map_or(0, |e| e[lane]), self.right[lane]);
+        if left > 15 || right > 15 {
+            let what = format!("a bulk copy that ignores {left} and {right} bytes; each must be 0 to 15");
+            return Err(ctx.fault(lane, FaultKind::Barrier(what), Vec::new()));
+        }
+        let inner = left as usize..buffer.len().saturating_sub(right as usize);
+        if inner.is_empty() {
+            return Ok(());
+        }
+        let after = |end: End<'o>| End { region: Region::Generic, host: end.host.wrapping_add(left), ..end };
+        read(ctx, lane, End { region: from.region, ..after(from) }, &mut buffer[inner.clone()])?;
+        write(ctx, lane, after(self.to(lane)), &buffer[inner])
+    }
+
+    /// Copies to the same offsets in every CTA of the mask, and signals their barrier objects.
+    fn multicast(&self, ctx: &mut Ctx<'_>, lane: usize, ctas: u32, bytes: &[u8]) -> Result<(), Flow> {
+        let (end, (signal_region, signal)) = (self.to(lane), (self.mbarrier.0, self.mbarrier.1[lane]));
+        for rank in lanes(ctas) {
+            let [data, flag] = peers(ctx, lane, rank, [end.host, signal])?;
+            write(ctx, lane, End { region: Region::Generic, host: data, ..end }, bytes)?;
+            if let Some(a) = self.copy.mbarrier {
+                debug_assert!(a.space == MemSpace::SharedCluster || signal_region == Region::Shared);
+                let place = (Region::Generic, flag);
+                mbarrier::complete(ctx, lane, place, &transactions(a), bytes.len() as u64)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Signals the bytes written to the barrier object, if there is one.
+    fn complete(&self, ctx: &mut Ctx<'_>, lane: usize) -> Result<(), Flow> {
+        let Some(a) = self.copy.mbarrier else { return Ok(()) };
+        mbarrier::complete(ctx, lane, (self.mbarrier.0, self.mbarrier.1[lane]), &transactions(a), self.sizes[lane])
+    }
 }
 
-/// A bulk copy whose first and last bytes may be outside the source. The destination bytes for them are
-/// indeterminate in PTX, and left unchanged here.
-fn trimmed(
-    ctx: &mut Ctx<'_>,
-    c: &CopyOp,
-    lane: usize,
-    (to, region, host): (End<'_>, Region, u64),
-    (left, right): (u64, u64),
-    buffer: &mut [u8],
-) -> Result<(), Flow> {
-    let Some(address) = &c.from else { return Err(ctx.bug("a copy from nowhere")) };
-    if left > 15 || right > 15 {
-        let what = format!("a bulk copy that ignores {left} and {right} bytes; each must be 0 to 15");
-        return Err(ctx.fault(lane, FaultKind::Barrier(what), Vec::new()));
+fn run(ctx: &mut Ctx<'_>, copy: &CopyOp) -> Result<(), Flow> {
+    let operands = Operands::read(ctx, copy)?;
+    if copy.is_small() {
+        operands.verify_small(ctx)?;
     }
-    let (left, right) = (left as usize, right as usize);
-    if left + right < buffer.len() {
-        let inner = left..buffer.len() - right;
-        let (to, from) = (to.host + left as u64, host.wrapping_add(left as u64));
-        read(ctx, lane, End { address, region, host: from }, &mut buffer[inner.clone()])?;
-        write(ctx, lane, End { address: &c.to, region: Region::Generic, host: to }, &buffer[inner])?;
+    ctx.cta.note_effect();
+    let mut buffer = Vec::new();
+    for lane in lanes(ctx.active) {
+        // A bulk copy of zero bytes does nothing, wherever it points; CUB's device-wide merge issues such copies.
+        if operands.sizes[lane] > 0 || copy.is_small() {
+            operands.copy(ctx, lane, &mut buffer)?;
+        }
     }
     Ok(())
 }
@@ -228,28 +275,6 @@ fn trimmed(
 /// The operation that completes transactions of the object at an address.
 pub fn transactions(address: Address) -> ObjectOp {
     ObjectOp { address, operand: None, ctas: None, dst: None, kind: ObjectKind::Complete }
-}
-
-/// Copies to the same offsets in every CTA of the mask.
-fn multicast(
-    ctx: &mut Ctx<'_>,
-    lane: usize,
-    c: &CopyOp,
-    end: End<'_>,
-    (signal_region, signal): (Region, u64),
-    ctas: u32,
-    bytes: &[u8],
-) -> Result<(), Flow> {
-    for rank in lanes(ctas) {
-        let [data, flag] = peers(ctx, lane, rank, [end.host, signal])?;
-        write(ctx, lane, End { region: Region::Generic, host: data, ..end }, bytes)?;
-        if let Some(a) = c.mbarrier {
-            debug_assert!(a.space == MemSpace::SharedCluster || signal_region == Region::Shared);
-            let place = (Region::Generic, flag);
-            mbarrier::complete(ctx, lane, place, &transactions(a), bytes.len() as u64)?;
-        }
-    }
-    Ok(())
 }
 
 /// Maps host addresses in shared windows to the same offsets in the window of CTA `rank`.
