@@ -20,7 +20,7 @@ def install() -> None:
     if _installed or torch.version.cuda is None or not driver.is_margay():
         return
     _installed = True
-    from margay.torch import account, capture, distributed, ending, extension, operators, parallel, profiling
+    from margay.torch import account, capture, distributed, ending, extension, operators, parallel, profiling, shims
 
     operators.register()
     capture.install()
@@ -30,6 +30,7 @@ def install() -> None:
     parallel.install()
     account.install()
     ending.install()
+    shims.install()
     torch.cuda._sleep = driver.sleep
 
 

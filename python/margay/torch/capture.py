@@ -75,6 +75,10 @@ def record(name, kernel, schema, args, kwargs):
         raise CaptureError(
             f"CUDA error: operation not permitted when stream is capturing: {name} needs the values of its operands at capture"
         )
+    if _waits(name, args, kwargs):
+        raise CaptureError(
+            "CUDA error: operation not permitted when stream is capturing: a copy between the host and the device waits for the stream"
+        )
     written = _written(schema, args, kwargs)
     saved = [(memory.alias(t), memory.alias(t).clone()) for t in written if t.is_cuda]
     STATE.inside.now = True
@@ -94,6 +98,13 @@ def record(name, kernel, schema, args, kwargs):
     if status != 0:
         raise CaptureError(f"{name} cannot be captured: cuLaunchHostFunc returned {status}")
     return result
+
+
+def _waits(name, args, kwargs) -> bool:
+    """Whether an operator is a copy between the host and the device that returns when it is done."""
+    if name != "aten::copy_" or args[0].is_cuda == args[1].is_cuda:
+        return False
+    return not (args[2] if len(args) > 2 else kwargs.get("non_blocking", False))
 
 
 def _node(name, kernel, args, kwargs, results):

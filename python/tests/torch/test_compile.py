@@ -1,6 +1,8 @@
 """`torch.compile` with kernels that Triton makes and margay runs."""
 
 import copy
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -39,3 +41,30 @@ def test_training_compiled(make):
             losses.append(loss.item())
         found.append(losses)
     assert found[1] == pytest.approx(found[0], rel=1e-4)
+
+
+def test_compiled_calls_of_c_functions(tmp_path):
+    """AOTInductor and `cpp_wrapper` call operators by C functions of torch's, not through its dispatcher."""
+    if shutil.which("g++") is None or not Path(torch.__file__).with_name("include").is_dir():
+        pytest.skip("needs g++ and torch's headers")
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.convolution = torch.nn.Conv2d(3, 4, 3)
+            self.linear = torch.nn.Linear(64, 5)
+
+        def forward(self, x):
+            y = F.pad(self.linear(self.convolution(x).relu().flatten(1)), (1, 2), "reflect")
+            return y, y.topk(2)[0], y.sort(1)[0], y.cumsum(1)
+
+    torch.manual_seed(0)
+    net, x = Net().cuda(), torch.randn(2, 3, 6, 6, device="cuda")
+    with torch.no_grad():
+        program = torch.export.export(net, (x,))
+        package = torch._inductor.aoti_compile_and_package(program, package_path=str(tmp_path / "net.pt2"))
+        results = {"AOTInductor": torch._inductor.aoti_load_package(package)(x)}
+        with torch._inductor.config.patch(cpp_wrapper=True):
+            results["cpp_wrapper"] = torch.compile(net)(x)
+        for name, actual in results.items():
+            torch.testing.assert_close(tuple(actual), net(x), rtol=1e-4, atol=1e-5, msg=lambda m, name=name: f"{name}: {m}")

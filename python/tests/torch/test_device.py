@@ -156,6 +156,15 @@ def test_a_graph_refuses_what_needs_values():
     assert (x + 1).tolist() == [2] * 4
 
 
+@pytest.mark.parametrize("copy", [lambda x: x.cpu(), lambda x: x.copy_(torch.ones(3))], ids=["to the host", "from the host"])
+def test_a_graph_refuses_copies_that_wait(copy):
+    x = torch.ones(3, device="cuda")
+    with pytest.raises(RuntimeError, match="capturing"):
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            copy(x)
+    assert (x + 1).tolist() == [2, 2, 2]
+
+
 def test_graphed_layers_train():
     net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).cuda()
     x = torch.randn(3, 6, device="cuda")
