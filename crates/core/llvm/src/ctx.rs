@@ -168,6 +168,9 @@ pub mod at {
 pub enum Helper {
     /// `(ctx, site, mask, 64-bit addresses by lane, size, write) -> status`: slow path of a bounds check.
     Check,
+    /// `(ctx, site, mask, 64-bit addresses by lane)`: a check has failed; if that of this access fails too, which comes before the other
+    /// one, its fault takes the other's place.
+    CheckEarlier,
     /// `(ctx, site, mask, sources, destination)`: evaluates a pure row by its semantic function.
     Pure,
     /// `(ctx, site, mask) -> status`: generated code detected a trap or another fault, or an undefined use that is only

@@ -304,6 +304,22 @@ impl Host<'_> {
         Ok(())
     }
 
+    /// Checks an access that comes before one whose check has failed: its fault takes the place of the other's.
+    pub fn check_earlier(
+        &self,
+        ctx: &WarpCtx,
+        site: usize,
+        mask: u32,
+        addresses: &[u64; LANES],
+    ) -> Result<(), Box<Stop>> {
+        let later = self.stopped.take();
+        let found = self.check(ctx, site, mask, addresses);
+        if found.is_ok() {
+            self.stopped.replace(later);
+        }
+        found
+    }
+
     /// Checks the access of every active lane; returns start and length of the range around the first lane's address.
     fn find_range(
         &self,

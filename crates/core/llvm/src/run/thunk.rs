@@ -20,6 +20,7 @@ pub fn table() -> &'static [usize; HELPERS] {
     static TABLE: LazyLock<[usize; HELPERS]> = LazyLock::new(|| {
         let mut table = [0; HELPERS];
         table[Helper::Check as usize] = check as *const () as usize;
+        table[Helper::CheckEarlier as usize] = check_earlier as *const () as usize;
         table[Helper::Pure as usize] = pure as *const () as usize;
         table[Helper::Fault as usize] = fault as *const () as usize;
         table[Helper::Tick as usize] = tick as *const () as usize;
@@ -77,6 +78,11 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
 extern "C" fn check(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [u64; LANES]) -> u32 {
     // SAFETY: generated code passes its own context and a buffer of 32 addresses on its stack.
     unsafe { help(ctx, |ctx, host| host.check(ctx, site as usize, mask, &*addresses)) }
+}
+
+extern "C" fn check_earlier(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [u64; LANES]) {
+    // SAFETY: generated code passes its own context and a buffer of 32 addresses on its stack.
+    unsafe { help(ctx, |ctx, host| host.check_earlier(ctx, site as usize, mask, &*addresses)) };
 }
 
 extern "C" fn pure(ctx: *mut WarpCtx, site: u32, mask: u32, input: *const Row, output: *mut Row) {

@@ -126,7 +126,7 @@ pub struct Attack {
     pub before: Vec<String>,
     /// See `before`.
     pub after: Vec<String>,
-    /// The random kernel into which it is inserted, and the index of the following node; `None` for a lean kernel.
+    /// The random kernel into which it is inserted, and the place ([`kernels::Module::plant`]); `None` for a lean kernel.
     pub host: Option<(kernels::Module, usize)>,
     /// The launch.
     pub shape: Shape,
@@ -139,7 +139,7 @@ impl Attack {
         let r = &mut random;
         let class = r.pick(classes);
         // Random kernels have arrays for blocks of their own.
-        let planted = r.chance(8) && class != Class::Launch;
+        let planted = r.chance(12) && class != Class::Launch;
         let (grid, block, threads) = (r.pick(GRIDS), r.pick(BLOCKS), 1 + r.below(2));
         let shape = Shape { grid, block, cluster: 1, shared: 0, stack: 64 << 10, threads };
         let mut payload = Payload::new(shape);
@@ -170,12 +170,23 @@ impl Attack {
             }
             shape.grid = if payload.fixed { shape.grid } else { module.grid };
             shape.block = if payload.fixed { shape.block } else { module.block };
-            let at = r.below(module.kernel.len() + 1);
+            // Threads that must exist may have ended behind a node.
+            let at = if payload.fixed { 0 } else { r.below(module.kernel.len() + 1) };
             (module, at)
         });
         let count = |v: [u32; 3]| v.iter().product::<u32>();
-        let who =
+        let mut who =
             payload.who.clone().unwrap_or_else(|| Who::draw(r, count(shape.grid).max(1), count(shape.block).max(1)));
+        let host = host.map(|(module, at)| {
+            let nested = payload.is_alone() && class != Class::Spins && payload.who.is_none() && r.chance(70);
+            if !nested {
+                return (module, at);
+            }
+            // Lanes that loops have parted come in any order, so only one thread executes it.
+            who = Who::One { gid: r.below((count(shape.grid) * count(shape.block)).max(1) as usize) as u32 };
+            let at = r.below(module.places());
+            (module, at)
+        });
         // These have arrays for small blocks too.
         let most = if class == Class::Launch { 1 } else { 3 };
         let pieces = |r: &mut Random| (0..r.below(most)).map(|_| text::harmless(r)).collect();
@@ -188,7 +199,8 @@ impl Attack {
         if let Some((module, at)) = &self.host {
             out.push(Attack { host: None, ..self.clone() });
             for smaller in module.smaller() {
-                let at = (*at).min(smaller.kernel.len());
+                // Within the kernel's nodes, or not.
+                let at = if *at > module.kernel.len() { *at } else { (*at).min(smaller.kernel.len()) };
                 out.push(Attack { host: Some((smaller, at)), ..self.clone() });
             }
         }

@@ -181,6 +181,12 @@ impl Payload {
         (self.shape.grid, self.shape.block, self.fixed) = (grid, block, true);
     }
 
+    /// Whether threads execute it without regard to others, so that it may lie in divergent code and in loops.
+    pub fn is_alone(&self) -> bool {
+        let code = || self.setup.iter().chain(&self.body).chain(&self.rest);
+        !self.fixed && !code().any(|l| ["bar", ".sync", ".aligned", "cluster", "alloca"].iter().any(|w| l.contains(w)))
+    }
+
     /// Threads per CTA.
     pub fn threads(&self) -> u32 {
         self.shape.block.iter().product()

@@ -20,7 +20,7 @@ impl Attack {
             None => self.lean(&head),
             Some((module, at)) => {
                 let mut module = module.clone();
-                module.kernel.insert((*at).min(module.kernel.len()), Node::Straight(vec![self.scope()]));
+                module.plant(*at, Node::Straight(vec![self.scope()]));
                 let text = module.text();
                 let body = text.split_once(".address_size 64\n").map_or("", |(_, body)| body);
                 format!("{head}{}\n{body}", self.payload.module.join("\n"))

@@ -415,9 +415,10 @@ impl Writer {
         if callee >= self.needs.len() {
             return;
         }
+        let other = other.filter(|(second, _)| *second < self.needs.len());
         let mut members = depth;
         let target = match other {
-            Some((second, choose)) if *second < self.needs.len() => {
+            Some((second, choose)) => {
                 self.all(choose);
                 self.line(&format!("mov.u64 %y1, f{callee};"));
                 self.line(&format!("mov.u64 %y2, f{second};"));
@@ -430,7 +431,7 @@ impl Writer {
                 }
                 "%y1".to_owned()
             }
-            _ => format!("f{callee}"),
+            None => format!("f{callee}"),
         };
         let guard = if when.is_some() { "@%q9 " } else { "" };
         if let Some(when) = when {

@@ -141,6 +141,32 @@ impl Module {
         module
     }
 
+    /// Places where code can be planted: those at the outermost level of the kernel, and then those within its nodes and functions.
+    pub fn places(&self) -> usize {
+        let mut all = 0;
+        self.clone().visit(&mut |body| all += body.len() + 1);
+        all
+    }
+
+    /// Plants a node at one of these places.
+    pub fn plant(&mut self, place: usize, node: Node) {
+        let (mut left, mut node) = (place.min(self.places() - 1), Some(node));
+        self.visit(&mut |body| match left.checked_sub(body.len() + 1) {
+            Some(less) => left = less,
+            None => body.splice(left..left, node.take()).for_each(drop),
+        });
+    }
+
+    /// Visits the lists of nodes, the kernel's first.
+    fn visit(&mut self, f: &mut impl FnMut(&mut Vec<Node>)) {
+        f(&mut self.kernel);
+        self.kernel.iter_mut().for_each(|node| within(node, f));
+        for function in &mut self.functions {
+            f(&mut function.body);
+            function.body.iter_mut().for_each(|node| within(node, f));
+        }
+    }
+
     /// Smaller variants of the module.
     pub fn smaller(&self) -> Vec<Module> {
         let mut out: Vec<Module> =
@@ -156,6 +182,24 @@ impl Module {
             out.push(Module { grid: [1; 3], ..self.clone() });
         }
         out
+    }
+}
+
+/// Visits the lists of nodes within a node.
+fn within(node: &mut Node, f: &mut impl FnMut(&mut Vec<Node>)) {
+    let lists: Vec<&mut Vec<Node>> = match node {
+        Node::If { then, other, .. } => vec![then, other],
+        Node::Loop { body, .. } => vec![body],
+        Node::Switch { cases, .. } => cases.iter_mut().map(|(body, _)| body).collect(),
+        Node::Tangle { blocks } => blocks.iter_mut().map(|(body, _, _)| body).collect(),
+        Node::Graph(graph) => graph.blocks.iter_mut().map(|b| &mut b.body).collect(),
+        Node::Straight(_) | Node::Leave { .. } | Node::Exit { .. } | Node::Return { .. } | Node::Call { .. } => {
+            Vec::new()
+        }
+    };
+    for list in lists {
+        f(list);
+        list.iter_mut().for_each(|node| within(node, f));
     }
 }
 

@@ -174,22 +174,34 @@ impl Emitter<'_> {
 
     /// Calls a helper with the context and `args`; if it `returns` a status, a nonzero one leaves the function.
     pub fn helper(&mut self, helper: Helper, args: &[&Val], returns: bool) {
-        let p = self.ctx_pointer(at::HELPERS);
-        let table = self.w.fixed_load(Ty::scalar(Elem::Ptr), &p, 8);
-        let entry = self.w.offset_const(&table, helper as u64 * 8);
-        let f = self.w.fixed_load(Ty::scalar(Elem::Ptr), &entry, 8);
-        let list: String = args.iter().fold(String::new(), |mut s, a| {
-            let _ = write!(s, ", {} {a}", a.ty);
-            s
-        });
         if !returns {
+            let (f, list) = self.helper_call(helper, args);
             self.w.line(format_args!("call void {f}(ptr %ctx{list})"));
             return;
         }
-        let result = self.w.value(Ty::scalar(Elem::I32), format_args!("call i32 {f}(ptr %ctx{list})"));
+        let result = self.helper_status(helper, args);
         let bad = self.w.cmp("icmp ne", &result, &int(Elem::I32, 0));
         let go_on = self.w.label("ok");
         self.w.branch_unlikely(&bad, "stop", &go_on);
         self.w.follow(&go_on);
+    }
+
+    /// Calls a helper; returns its status.
+    pub fn helper_status(&mut self, helper: Helper, args: &[&Val]) -> Val {
+        let (f, list) = self.helper_call(helper, args);
+        self.w.value(Ty::scalar(Elem::I32), format_args!("call i32 {f}(ptr %ctx{list})"))
+    }
+
+    /// A helper's address, and its arguments after the context.
+    fn helper_call(&mut self, helper: Helper, args: &[&Val]) -> (Val, String) {
+        let p = self.ctx_pointer(at::HELPERS);
+        let table = self.w.fixed_load(Ty::scalar(Elem::Ptr), &p, 8);
+        let entry = self.w.offset_const(&table, helper as u64 * 8);
+        let f = self.w.fixed_load(Ty::scalar(Elem::Ptr), &entry, 8);
+        let list = args.iter().fold(String::new(), |mut s, a| {
+            let _ = write!(s, ", {} {a}", a.ty);
+            s
+        });
+        (f, list)
     }
 }

@@ -5,7 +5,7 @@ use crate::emit::{
     function::affine::{affine_form, rows},
     function::{Emitter, Mode, Result},
     memory::bounds::Check,
-    memory::group::{Grouped, Member},
+    memory::group::{Group, Grouped, Member},
     text::{Elem, Ty, Val, int, per_lane},
 };
 use margay_ir::{
@@ -84,15 +84,7 @@ impl Emitter<'_> {
         let space = inst.space.unwrap_or(MemSpace::Generic);
         let narrow = matches!(space, MemSpace::Shared | MemSpace::Local);
         let elem = if narrow { Elem::I32 } else { Elem::I64 };
-        let name = match space {
-            MemSpace::Shared => ".shared",
-            MemSpace::Local => ".local",
-            MemSpace::KernelParam => ".param",
-            MemSpace::Global => ".global",
-            MemSpace::Const => ".const",
-            MemSpace::Generic => "generic",
-            MemSpace::SharedCluster => return self.refuse(".shared::cluster"),
-        };
+        let Some(name) = name(space) else { return self.refuse(".shared::cluster") };
         let mut f = |e: &mut Self, address: &Address| {
             e.count_access(space, bytes, address, mask);
             e.settle(space, bytes, address, mask);
@@ -101,6 +93,7 @@ impl Emitter<'_> {
         let here = self.inst;
         let single_step = |offset: i64| Check {
             members: vec![Member { inst: here, offset, bytes }],
+            others: Vec::new(),
             write,
             space: name,
             origin: offset,
@@ -156,8 +149,8 @@ impl Emitter<'_> {
         };
         let own = proven(self, single_step(*offset));
         let grouped = match self.groups.get(&self.inst).cloned() {
-            Some(Grouped::First(members)) => {
-                proven(self, Check { members, write, space: name, origin: *offset, end: None })
+            Some(Grouped::First(Group { members, others })) => {
+                proven(self, Check { members, others, write, space: name, origin: *offset, end: None })
             }
             Some(Grouped::Later) => None,
             None => proven(self, single_step(*offset)),
@@ -255,14 +248,7 @@ impl Emitter<'_> {
                 address
             }
             (_, Address::Lanes(v)) => {
-                let v = match space {
-                    MemSpace::KernelParam => {
-                        let base = self.ctx_fixed(Elem::I64, at::PARAMS);
-                        self.w.op("add", &base, &v)
-                    }
-                    _ => v,
-                };
-                let address = Address::Lanes(v);
+                let address = Address::Lanes(self.host_lanes(space, &v));
                 if let Some(check) = check {
                     self.check(&address, check, space, mask);
                 }
@@ -271,10 +257,20 @@ impl Emitter<'_> {
         }
     }
 
-    fn checked_shared_lanes(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {
-        let base = self.ctx_fixed(Elem::I64, at::SHARED);
+    /// The host addresses of the lanes' offsets in a space other than `.local`.
+    pub(super) fn host_lanes(&mut self, space: MemSpace, offsets: &Val) -> Val {
+        let field = match space {
+            MemSpace::Shared => at::SHARED,
+            MemSpace::KernelParam => at::PARAMS,
+            _ => return offsets.clone(),
+        };
+        let base = self.ctx_fixed(Elem::I64, field);
         let wide = self.w.resize(offsets, Elem::I64, false);
-        let lanes = self.w.op("add", &base, &wide);
+        self.w.op("add", &base, &wide)
+    }
+
+    fn checked_shared_lanes(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {
+        let lanes = self.host_lanes(MemSpace::Shared, offsets);
         if let Some(check) = check {
             let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
             self.unless_within(check, |e| e.check_offsets(offsets, &size, &lanes, check, mask));
@@ -296,4 +292,17 @@ impl Emitter<'_> {
     pub fn pointer(&mut self, address: &Val) -> Val {
         self.w.cast("inttoptr", address, Elem::Ptr)
     }
+}
+
+/// How faults name a space; `None` for those of which each access is a helper's.
+pub(super) fn name(space: MemSpace) -> Option<&'static str> {
+    Some(match space {
+        MemSpace::Shared => ".shared",
+        MemSpace::Local => ".local",
+        MemSpace::KernelParam => ".param",
+        MemSpace::Global => ".global",
+        MemSpace::Const => ".const",
+        MemSpace::Generic => "generic",
+        MemSpace::SharedCluster => return None,
+    })
 }

@@ -9,7 +9,8 @@ use crate::emit::{
     function::Emitter,
     known::Mark,
     memory::address::Address,
-    memory::group::Member,
+    memory::address::name,
+    memory::group::{Member, Other},
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int, named, per_lane},
 };
@@ -27,6 +28,8 @@ enum Window {
 /// What a check must prove.
 pub(super) struct Check {
     pub members: Vec<Member>,
+    /// Accesses between them, which fault first.
+    pub others: Vec<Other>,
     pub write: bool,
     pub space: &'static str,
     /// The offset from the register at which the checked address lies.
@@ -280,7 +283,7 @@ impl Emitter<'_> {
             .replace("LANES", &per_lane(Elem::I64, i128::from).to_string())
             .replace("CHECK", &(Helper::Check as u64 * 8).to_string());
         self.w.declared.insert(text);
-        for (member, site) in check.members.iter().zip(&sites) {
+        for (i, (member, site)) in check.members.iter().zip(&sites).enumerate() {
             let (low, limit) = match &window {
                 Window::Fixed { low, size } => (low.clone(), self.places(size, u64::from(member.bytes))),
                 Window::Cached => self.cached(site + 1),
@@ -293,13 +296,53 @@ impl Emitter<'_> {
                     "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {plus}, i64 {low}, i64 {limit}, i64 {odd}, i64 {own})"
                 ),
             );
-            let stopped = self.w.cmp("icmp ne", &status, &int(Elem::I32, 0));
-            let good = self.w.label("good");
-            self.w.branch_unlikely(&stopped, "stop", &good);
-            self.w.follow(&good);
+            self.stop_at_first(&status, i, check, &bits);
         }
         self.w.jump(&fast);
         self.w.join(&fast, mark);
+    }
+
+    /// Stops if the check of a member has failed, with the fault of the first access that fails.
+    fn stop_at_first(&mut self, status: &Val, member: usize, check: &Check, bits: &Val) {
+        let stopped = self.w.cmp("icmp ne", status, &int(Elem::I32, 0));
+        let good = self.w.label("good");
+        let earlier = || check.others.iter().rev().filter(|o| o.after <= member);
+        if earlier().next().is_none() {
+            self.w.branch_unlikely(&stopped, "stop", &good);
+            return self.w.follow(&good);
+        }
+        let bad = self.w.label("bad");
+        self.w.branch_unlikely(&stopped, &bad, &good);
+        let mark = self.w.mark();
+        self.w.follow(&bad);
+        let buffer = self.w.alloca("[32 x i64]", 64);
+        // The last one is left, and the first access is checked last.
+        for other in earlier() {
+            self.check_earlier(other, bits, &buffer);
+        }
+        self.w.jump("stop");
+        self.w.join(&good, mark);
+    }
+
+    /// Replaces the fault that was found by that of an access before it, if this one fails too.
+    fn check_earlier(&mut self, other: &Other, bits: &Val, buffer: &Val) {
+        let inst = &self.func.insts[other.inst as usize];
+        let (space, line) = (inst.space.unwrap_or(MemSpace::Generic), inst.at);
+        let Some(name) = name(space) else { return };
+        let v = self.read(other.base);
+        let elem = if space == MemSpace::Shared { Elem::I32 } else { Elem::I64 };
+        let v = self.w.resize(&v, elem, false);
+        let v = self.w.op_const("add", &v, i128::from(other.offset));
+        let lanes = self.host_lanes(space, &v);
+        self.w.store(&lanes, buffer, 64);
+        let write = self.stores(other.inst);
+        let here = (self.inst, self.at);
+        (self.inst, self.at) = (other.inst, line);
+        let kind = SiteKind::Access { size: other.bytes, write, space: name, span: other.bytes.into(), shift: 0 };
+        let site = self.site(kind);
+        self.site(SiteKind::Lanes);
+        (self.inst, self.at) = here;
+        self.helper(Helper::CheckEarlier, &[&int(Elem::I32, site as i128), bits, buffer], false);
     }
 
     pub(in crate::emit) fn either(&mut self, a: Option<Val>, b: Val) -> Val {
@@ -341,11 +384,12 @@ impl Emitter<'_> {
         let (fast, mark) = self.unlikely(&bad, mask);
         let bits = self.lane_bits(mask);
         let buffer = self.w.alloca("[32 x i64]", 64);
-        for member in &check.members {
+        for (i, member) in check.members.iter().enumerate() {
             let site = self.access_site(*member, check, (u64::from(member.bytes), 0));
             let here = self.w.op_const("add", lanes, i128::from(member.offset - check.origin));
             self.w.store(&here, &buffer, 64);
-            self.helper(Helper::Check, &[&int(Elem::I32, site as i128), &bits, &buffer], true);
+            let status = self.helper_status(Helper::Check, &[&int(Elem::I32, site as i128), &bits, &buffer]);
+            self.stop_at_first(&status, i, check, &bits);
         }
         self.w.jump(&fast);
         self.w.join(&fast, mark);
