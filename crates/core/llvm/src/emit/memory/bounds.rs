@@ -283,6 +283,7 @@ impl Emitter<'_> {
             .replace("LANES", &per_lane(Elem::I64, i128::from).to_string())
             .replace("CHECK", &(Helper::Check as u64 * 8).to_string());
         self.w.declared.insert(text);
+        let earlier = self.earlier(check);
         for (i, (member, site)) in check.members.iter().zip(&sites).enumerate() {
             let (low, limit) = match &window {
                 Window::Fixed { low, size } => (low.clone(), self.places(size, u64::from(member.bytes))),
@@ -296,36 +297,48 @@ impl Emitter<'_> {
                     "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {plus}, i64 {low}, i64 {limit}, i64 {odd}, i64 {own})"
                 ),
             );
-            self.stop_at_first(&status, i, check, &bits);
+            self.stop_unless_good(&status, &Self::first_fault(check, i, &earlier));
         }
         self.w.jump(&fast);
+        self.check_earlier(check, &earlier, &bits, mark);
         self.w.join(&fast, mark);
     }
 
-    /// Stops if the check of a member has failed, with the fault of the first access that fails.
-    fn stop_at_first(&mut self, status: &Val, member: usize, check: &Check, bits: &Val) {
+    fn stop_unless_good(&mut self, status: &Val, stop: &str) {
         let stopped = self.w.cmp("icmp ne", status, &int(Elem::I32, 0));
         let good = self.w.label("good");
-        let earlier = || check.others.iter().rev().filter(|o| o.after <= member);
-        if earlier().next().is_none() {
-            self.w.branch_unlikely(&stopped, "stop", &good);
-            return self.w.follow(&good);
+        self.w.branch_unlikely(&stopped, stop, &good);
+        self.w.follow(&good);
+    }
+
+    /// Where the check of a member leads that has failed: to the accesses before it, the last of which is `earlier[0]`.
+    fn first_fault(check: &Check, member: usize, earlier: &[String]) -> String {
+        let before = check.others.iter().filter(|o| o.after <= member).count();
+        earlier[check.others.len() - before].clone()
+    }
+
+    /// Labels for [`Emitter::check_earlier`]: one for each other access of the group, the last one first, and where to go then.
+    fn earlier(&mut self, check: &Check) -> Vec<String> {
+        let labels = check.others.iter().map(|_| self.w.label("earlier"));
+        labels.chain(["stop".into()]).collect()
+    }
+
+    /// Emits what follows a check that has failed: those of the accesses before it, from the last to the first, the last to fail being
+    /// the one that is reported.
+    fn check_earlier(&mut self, check: &Check, earlier: &[String], bits: &Val, mark: Mark) {
+        if check.others.is_empty() {
+            return;
         }
-        let bad = self.w.label("bad");
-        self.w.branch_unlikely(&stopped, &bad, &good);
-        let mark = self.w.mark();
-        self.w.follow(&bad);
         let buffer = self.w.alloca("[32 x i64]", 64);
-        // The last one is left, and the first access is checked last.
-        for other in earlier() {
-            self.check_earlier(other, bits, &buffer);
+        for (other, label) in check.others.iter().rev().zip(earlier.windows(2)) {
+            self.w.join(&label[0], mark);
+            self.check_before(other, bits, &buffer);
+            self.w.jump(&label[1]);
         }
-        self.w.jump("stop");
-        self.w.join(&good, mark);
     }
 
     /// Replaces the fault that was found by that of an access before it, if this one fails too.
-    fn check_earlier(&mut self, other: &Other, bits: &Val, buffer: &Val) {
+    fn check_before(&mut self, other: &Other, bits: &Val, buffer: &Val) {
         let inst = &self.func.insts[other.inst as usize];
         let (space, line) = (inst.space.unwrap_or(MemSpace::Generic), inst.at);
         let Some(name) = name(space) else { return };
@@ -334,6 +347,7 @@ impl Emitter<'_> {
         let v = self.w.resize(&v, elem, false);
         let v = self.w.op_const("add", &v, i128::from(other.offset));
         let lanes = self.host_lanes(space, &v);
+        let lanes = self.w.splat(&lanes);
         self.w.store(&lanes, buffer, 64);
         let write = self.stores(other.inst);
         let here = (self.inst, self.at);
@@ -384,14 +398,16 @@ impl Emitter<'_> {
         let (fast, mark) = self.unlikely(&bad, mask);
         let bits = self.lane_bits(mask);
         let buffer = self.w.alloca("[32 x i64]", 64);
+        let earlier = self.earlier(check);
         for (i, member) in check.members.iter().enumerate() {
             let site = self.access_site(*member, check, (u64::from(member.bytes), 0));
             let here = self.w.op_const("add", lanes, i128::from(member.offset - check.origin));
             self.w.store(&here, &buffer, 64);
             let status = self.helper_status(Helper::Check, &[&int(Elem::I32, site as i128), &bits, &buffer]);
-            self.stop_at_first(&status, i, check, &bits);
+            self.stop_unless_good(&status, &Self::first_fault(check, i, &earlier));
         }
         self.w.jump(&fast);
+        self.check_earlier(check, &earlier, &bits, mark);
         self.w.join(&fast, mark);
     }
 }
