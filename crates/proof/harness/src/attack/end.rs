@@ -145,7 +145,8 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
         End::Fault(f) => f.kind == "Barrier" || f.kind == "Deadlock",
         _ => false,
     };
-    let by_order = attack.payload.crowded || attack.payload.unordered && !attack.who.in_a_warp();
+    let one_by_one = !attack.who.in_a_warp() || attack.host.is_some() && !matches!(attack.who, Who::One { .. });
+    let by_order = attack.payload.crowded || attack.payload.unordered && one_by_one;
     if by_order && held(reference) && held(other) {
         return None;
     }
