@@ -25,6 +25,7 @@ mod hash;
 mod init;
 mod marks;
 mod name;
+mod phase;
 mod provenance;
 mod race;
 mod row;
@@ -69,6 +70,8 @@ pub struct Checker {
     warps: u32,
     /// One in this many CTAs is checked.
     sample: u32,
+    /// Whether anybody asks what the launch has touched.
+    footprints: bool,
     /// The parameter block; empty if unknown.
     params: Vec<u8>,
     state: Mutex<State>,
@@ -84,6 +87,7 @@ struct Cta {
     live: u32,
     /// What those knew that have.
     end: ended::End,
+    phase: phase::Phase,
 }
 
 /// The CTAs in flight, by linear index.
@@ -211,6 +215,7 @@ impl Checker {
             cluster: shape.cluster_size(),
             warps,
             sample: 1,
+            footprints: false,
             params: Vec::new(),
             state,
         }
@@ -219,6 +224,11 @@ impl Checker {
     /// Sets the parameter block, from which the targets of pointer arguments are known.
     pub fn with_params(self, params: &[u8]) -> Checker {
         Checker { params: params.to_vec(), ..self }
+    }
+
+    /// Notes what the launch touches in device memory: [`Checker::footprint`].
+    pub fn with_footprint(self) -> Checker {
+        Checker { footprints: true, ..self }
     }
 
     /// Restricts the checks to one in so many CTAs.
@@ -238,7 +248,7 @@ impl Checker {
         all
     }
 
-    /// What the launch has accessed in device memory, if races or unused memory are looked for.
+    /// What the launch has accessed in device memory, if races or unused memory are looked for and [`Checker::with_footprint`] asks for it.
     pub fn footprint(&self) -> Footprint {
         std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).footprint)
     }
@@ -362,7 +372,7 @@ impl Checker {
             return;
         }
         let own = matches!(e.space, MemSpace::Shared | MemSpace::SharedCluster | MemSpace::Local);
-        if (self.what.races || self.what.unused) && !own {
+        if self.footprints && (self.what.races || self.what.unused) && !own {
             state.footprint.note(e);
         }
         if self.what.sync
@@ -388,6 +398,10 @@ impl Checker {
         }
         if let SyncKind::Object { at, done, order, .. } = e.kind {
             self.access_object(state, e, at, done, order);
+        }
+        // What is noted came before all that changes what a warp has seen, except for what ends the phase.
+        if self.what.races && !matches!(e.kind, SyncKind::Barrier { counted: false, .. } | SyncKind::Exit) {
+            self.settle(state, self.index(e.actor.cta));
         }
         let Some(cta) = state.ctas.get_mut(self.index(e.actor.cta)) else { return };
         let apart = match e.kind {
@@ -493,8 +507,14 @@ impl Observer for Checker {
     fn barrier(&self, e: &BarrierEvent<'_>) {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;
+        if self.what.races && !(e.all && e.arrived == e.waited) {
+            self.settle(state, self.index(e.cta));
+        }
         let Some(cta) = state.ctas.get_mut(self.index(e.cta)) else { return };
         if self.what.races {
+            if e.all && e.arrived == e.waited {
+                cta.phase.end();
+            }
             state.threads.complete(&mut cta.threads, e.id, e.all, (e.arrived, e.waited));
         }
         if self.what.sync {
@@ -529,7 +549,8 @@ impl Observer for Checker {
         state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
         let threads = CtaThreads::new(index, cluster, self.warps);
         let (arrivals, live) = (Arrivals::new(self.warps), self.block.iter().product());
-        state.ctas.insert(index, Cta { threads, arrivals, shared: e.shared, live, end: ended::End::default() });
+        let phase = phase::Phase::new(e.shared, self.what.races && self.cluster == [1; 3]);
+        state.ctas.insert(index, Cta { threads, arrivals, shared: e.shared, live, end: ended::End::default(), phase });
         if self.cluster != [1; 3] {
             state.windows.insert(e.shared.0, index);
             state.remotes.remove(&index);

@@ -12,6 +12,7 @@ use crate::{
     clock::Time,
     form::{Form, RowForm},
     lanes, name,
+    phase::{By, Even, Fate},
     row::{Hit, Row},
     shadow::{AGENT, Crew, WORD},
     site::{Kind, Site},
@@ -124,6 +125,7 @@ impl Checker {
             state.advance();
         }
         let strong = !weak && !e.order.asynchronous;
+        let put_off = self.put_off(state, e, form, site);
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
         let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };
         let who = (e.actor.warp, e.actor.lanes, e.order.asynchronous);
@@ -142,6 +144,7 @@ impl Checker {
             && (e.access == AccessKind::Store || threads.any_hints())
             && in_global(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]);
         match form {
+            _ if put_off => {}
             Form::Row(address, shift) if plain => {
                 if !is_local(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]) {
                     row.access_row((shadow, buffer), context, (e.actor.lanes, shift), address, hits);
@@ -210,7 +213,7 @@ impl Checker {
             return true;
         }
         let index = self.index(e.actor.cta);
-        let State { shadow, ctas, sites, threads, footprint, .. } = state;
+        let State { ctas, sites, threads, footprint, .. } = state;
         let Some(cta) = ctas.get_mut(index) else { return false };
         if sync {
             cta.arrivals.touch(&e.actor);
@@ -227,8 +230,12 @@ impl Checker {
             return true;
         }
         if line.first.wrapping_sub(cta.shared.0) >= cta.shared.1 {
-            let Some(bytes) = line.bytes else { return false };
-            footprint.add(line.first, bytes, kind.writes);
+            if self.footprints {
+                let Some(bytes) = line.bytes else { return false };
+                footprint.add(line.first, bytes, kind.writes);
+            }
+        } else if !kind.writes {
+            return false;
         }
         if !index.is_multiple_of(self.sample) {
             return true;
@@ -236,6 +243,16 @@ impl Checker {
         if kind.writes && !threads.advance() {
             return false;
         }
+        if line.first.wrapping_sub(cta.shared.0) < cta.shared.1 {
+            let access = Even { base: e.row.0, stride: e.row.1, size: e.size, lanes: e.actor.lanes };
+            match cta.phase.row(access, true, By { warp: e.actor.warp, site, now: threads.now }) {
+                Fate::Noted => return true,
+                Fate::Due => {}
+                Fate::Last => self.settle(state, index),
+            }
+        }
+        let State { shadow, ctas, sites, threads, .. } = state;
+        let Some(cta) = ctas.get_mut(index) else { return false };
         let row = self.row(&mut cta.threads, (site, kind), (e.actor.warp, e.actor.lanes, false), threads.now);
         row.try_form(shadow, &sites.kinds, &line)
     }
@@ -252,6 +269,7 @@ impl Checker {
         let Some(cta) = ctas.get_mut(index).filter(|_| !init && clashes.is_empty()) else { return 0 };
         let mut row: Option<Row> = None;
         let mut group = (0, 0);
+        let notes = races && sampled;
         for (i, load) in e.list.iter().enumerate() {
             let RowLoad { first, place, lanes, warp } = load.get();
             if lanes == 0 {
@@ -261,17 +279,28 @@ impl Checker {
             if sync {
                 cta.arrivals.pass((warp, lanes), place.at);
             }
+            let known = place.memo.get();
+            // Most of what lies in shared memory is put off.
+            let start = first.wrapping_add(place.stride.wrapping_mul(lanes.trailing_zeros().into()));
+            if known != 0 && notes && start.wrapping_sub(cta.shared.0) < cta.shared.1 {
+                let access = Even { base: first, stride: place.stride, size: place.size, lanes };
+                match cta.phase.row(access, false, By { warp, site: known - 1, now: threads.now }) {
+                    Fate::Noted => continue,
+                    Fate::Due => {}
+                    Fate::Last => return i,
+                }
+            }
             if !races && !unused {
                 continue;
             }
-            let Some(site) = place.memo.get().checked_sub(1).filter(|_| races) else { return i };
+            let Some(site) = known.checked_sub(1).filter(|_| races) else { return i };
             let kind = sites.kinds[site as usize];
             let Some(line) = RowForm::of((first, place.stride), (place.size, lanes), kind) else { return i };
             let local = e.local.0 + u64::from(warp) * e.local.1;
             if line.first.wrapping_sub(local) < e.local.1 {
                 continue;
             }
-            if line.first.wrapping_sub(cta.shared.0) >= cta.shared.1 {
+            if self.footprints && line.first.wrapping_sub(cta.shared.0) >= cta.shared.1 {
                 let Some(bytes) = line.bytes else { return i };
                 footprint.add(line.first, bytes, false);
             }
@@ -295,7 +324,7 @@ impl Checker {
         e.list.len()
     }
 
-    fn row(
+    pub(crate) fn row(
         &self,
         cta: &mut CtaThreads,
         (site, kind): (u32, Kind),
@@ -541,8 +570,10 @@ impl Checker {
             memo: &Cell::new(0),
         };
         state.advance();
+        let index = self.index(e.actor.cta);
+        self.mix(state, index, (at, at + 7));
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
-        let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };
+        let Some(cta) = ctas.get_mut(index) else { return };
         let who = (e.actor.warp, e.actor.lanes, order.asynchronous);
         let row = self.row(&mut cta.threads, (site, sites.kinds[site as usize]), who, threads.now);
         for lane in lanes(e.actor.lanes) {

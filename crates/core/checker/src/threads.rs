@@ -120,9 +120,11 @@ pub struct CtaThreads {
     warps: Vec<Warp>,
     /// By number: the barriers at which some have arrived.
     barriers: Vec<(u32, Gathered)>,
+    /// An empty list for the next one's arrivals.
+    spare: Vec<(Who, Time)>,
     /// By warp: the time of the last release by its threads.
     published: Vec<Time>,
-    /// By warp: the lanes of the last query and what they have all seen, until it changes.
+    /// By warp: the lanes of the last query (0: any) and what they have all seen, until it changes.
     seen: Vec<Option<(u32, Seen)>>,
 }
 
@@ -221,7 +223,7 @@ impl CtaThreads {
         let alike = |_| Warp::Alike(Thread { clock: clock.clone(), ..Thread::default() });
         let all = (0..warps).map(alike).collect();
         let (published, seen) = (vec![0; warps as usize], vec![None; warps as usize]);
-        CtaThreads { index, cluster, warps: all, barriers: Vec::new(), published, seen }
+        CtaThreads { index, cluster, warps: all, barriers: Vec::new(), spare: Vec::new(), published, seen }
     }
 
     /// The time of the last release by threads of a warp: later accesses cannot be distinguished by other threads.
@@ -232,7 +234,7 @@ impl CtaThreads {
     /// Lower bounds of the times up to which all these lanes have seen the accesses of their CTA and warp.
     pub fn seen(&mut self, who: Who) -> Seen {
         if let Some((lanes, seen)) = self.seen[who.warp as usize]
-            && lanes == who.lanes
+            && (lanes == who.lanes || lanes == 0)
         {
             return seen;
         }
@@ -247,7 +249,8 @@ impl CtaThreads {
                 last = Some(clock);
             }
         }
-        self.seen[who.warp as usize] = Some((who.lanes, all));
+        let any = if self.are_alike(who.warp) { 0 } else { who.lanes };
+        self.seen[who.warp as usize] = Some((any, all));
         all
     }
 
@@ -320,7 +323,8 @@ impl CtaThreads {
     /// Threads arrive at a barrier.
     fn arrive(&mut self, who: Who, id: u32, time: Time) {
         let place = self.barriers.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
-            self.barriers.push((id, Gathered::default()));
+            let arrivals = std::mem::take(&mut self.spare);
+            self.barriers.push((id, Gathered { arrivals, ..Gathered::default() }));
             self.barriers.len() - 1
         });
         let gathered = &mut self.barriers[place].1;

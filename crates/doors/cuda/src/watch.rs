@@ -126,6 +126,7 @@ pub fn checker(kernel: &Kernel, shape: LaunchShape, params: &[u8]) -> Option<Che
     Some(
         Checker::new(what, kernel.image().clone(), short_name, kernel.shape_of(shape))
             .with_params(params)
+            .with_footprint()
             .sampled(sample),
     )
 }

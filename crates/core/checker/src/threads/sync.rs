@@ -1,8 +1,8 @@
 //! How accesses and synchronization change the clocks of threads.
 
 use super::{
-    CLASSES, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Release, Thread, Threads, Who, class,
-    join_shared, lanes,
+    CLASSES, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Release, Seen, Thread, Threads, Who,
+    class, join_shared, lanes,
 };
 use crate::clock::{Clock, Copies, Side, Time};
 use margay_exec::{ObjectStep, Ordering, Scope, Semantics, SyncKind};
@@ -293,7 +293,7 @@ impl Threads {
     /// A CTA barrier completed: the waiting threads have seen what all participants did before they arrived.
     pub fn complete(&mut self, cta: &mut CtaThreads, id: u32, all: bool, (arrived, waited): (&[u32], &[u32])) {
         let Some(place) = cta.barriers.iter().position(|(known, _)| *known == id) else { return };
-        let (_, Gathered { mut clock, fences, seen: _, arrivals, reads }) = cta.barriers.swap_remove(place);
+        let (_, Gathered { mut clock, fences, seen: _, mut arrivals, reads }) = cta.barriers.swap_remove(place);
         let gone = |warp: usize| arrived.get(warp).map_or(0, |a| a & !waited.get(warp).copied().unwrap_or(0));
         let together = all && (0..arrived.len()).all(|warp| gone(warp) == 0);
         if !together {
@@ -310,11 +310,16 @@ impl Threads {
             }
             cta.published.fill(self.now);
         }
+        arrivals.clear();
+        cta.spare = arrivals;
         let clock = Arc::new(clock);
         let fence = |clock: Clock| Fence { clock: Arc::new(clock), copies: Copies::default(), time: 0 };
         let fences = fences.map(|clock| clock.map(fence));
         for (warp, mask) in waited.iter().enumerate().filter(|(_, mask)| **mask != 0) {
             cta.give(Who { warp: warp as u32, lanes: *mask }, &clock, reads.as_ref());
+            if together && cta.are_alike(warp as u32) && *mask == u32::MAX {
+                cta.seen[warp] = Some((0, Seen { cta: self.now, warp: self.now }));
+            }
             if fences.iter().any(Option::is_some) {
                 lanes(*mask).for_each(|lane| cta.thread(warp as u32, lane).fences = fences.clone());
             }

@@ -1,0 +1,341 @@
+//! Accesses to shared memory that need not be compared with others at once.
+//!
+//! A barrier of the whole CTA orders everything before it with everything behind it. In between, a line of shared memory that is only
+//! read, or only updated by relaxed atomics of one size, sees no race. So such accesses are noted, and a barrier forgets them all at once. An
+//! access of another kind lets the notes be looked at first, one after the other, as if nothing had been put off.
+
+use crate::{
+    Checker, State,
+    clock::Time,
+    form::{Form, RowForm},
+    lanes,
+    shadow::LINE_BYTES,
+    site::Kind,
+};
+use margay_exec::{AccessKind, LANES, MemoryEvent, Semantics};
+
+/// The most notes of a phase.
+const MOST: usize = 1 << 14;
+/// How a line is used in a phase: in several ways, read only, by one store, or by atomics of elements of `size` bytes ([`ATOMICS`]` + size`).
+const MIXED: u32 = 0;
+const READ: u32 = 1;
+/// Stored to once.
+const WRITTEN: u32 = 2;
+const ATOMICS: u32 = 3;
+/// The phase of lines that asynchronous copies access, which no barrier ends: they are always mixed.
+const ALWAYS: u32 = u32::MAX;
+
+/// What becomes of an access that may be put off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It is noted.
+    Noted,
+    /// It must be looked at.
+    Due,
+    /// It must be looked at after what was noted before.
+    Last,
+}
+
+/// An access by lanes whose addresses increase evenly.
+#[derive(Clone, Copy)]
+pub struct Even {
+    /// The address of lane 0, active or not, and the bytes from one lane to the next.
+    pub base: u64,
+    pub stride: u64,
+    pub size: u32,
+    pub lanes: u32,
+}
+
+impl Even {
+    /// The first and the last byte.
+    #[inline(always)]
+    fn range(&self) -> (u64, u64) {
+        let Even { base, stride, size, lanes } = *self;
+        if lanes == u32::MAX {
+            return (base, base.wrapping_add(stride.wrapping_mul(31)).wrapping_add(u64::from(size) - 1));
+        }
+        let at = |lane: u32| base.wrapping_add(stride.wrapping_mul(lane.into()));
+        (at(lanes.trailing_zeros()), at(31 - lanes.leading_zeros()).wrapping_add(u64::from(size) - 1))
+    }
+}
+
+/// Lanes that load from, or update, addresses of any kind.
+struct Scattered {
+    addresses: [u64; LANES],
+    size: u32,
+    lanes: u32,
+    who: By,
+}
+
+/// Who, by which instruction, and when.
+#[derive(Clone, Copy)]
+pub struct By {
+    pub warp: u32,
+    pub site: u32,
+    pub now: Time,
+}
+
+/// What a CTA has done since its last barrier.
+pub struct Phase {
+    /// Its number, of which lines tell when they were used.
+    number: u32,
+    /// The first line's number, and by line the phase and the way in which it was used last.
+    first: u64,
+    lines: Vec<(u32, u32)>,
+    rows: Vec<(Even, By)>,
+    scattered: Vec<Scattered>,
+}
+
+impl Phase {
+    /// The first one of a CTA with that shared memory; nothing is put off if it shares the memory with other CTAs.
+    pub fn new((base, size): (u64, u64), alone: bool) -> Phase {
+        let first = base / LINE_BYTES;
+        let count = (base + size).div_ceil(LINE_BYTES) - first;
+        let lines = vec![(0, MIXED); if alone { count as usize } else { 0 }];
+        Phase { number: 1, first, lines, rows: Vec::new(), scattered: Vec::new() }
+    }
+
+    fn has_notes(&self) -> bool {
+        !self.rows.is_empty() || !self.scattered.is_empty()
+    }
+
+    /// All threads of the CTA have met: what is noted concerns nobody any more.
+    pub fn end(&mut self) {
+        self.rows.clear();
+        self.scattered.clear();
+        self.number += 1;
+        if self.number == ALWAYS {
+            self.lines.clear();
+        }
+    }
+
+    /// Whether an access of bytes from `first` to `last` may be put off, if it uses them in this way.
+    #[inline(always)]
+    fn fate(&mut self, (first, last): (u64, u64), way: u32) -> Fate {
+        let number = self.number;
+        let from = (first / LINE_BYTES).wrapping_sub(self.first) as usize;
+        let to = (last / LINE_BYTES).wrapping_sub(self.first).wrapping_add(1) as usize;
+        let Some(lines) = self.lines.get_mut(from..to) else { return Fate::Due };
+        let mut fate = Fate::Noted;
+        for line in lines {
+            match line {
+                (phase, known) if *phase == number && *known == way => {}
+                (phase, known) if *phase == number && *known != MIXED => return Fate::Last,
+                (ALWAYS, _) => fate = Fate::Due,
+                (phase, _) if *phase == number => fate = Fate::Due,
+                _ => *line = (number, way),
+            }
+        }
+        fate
+    }
+
+    /// Notes an access by lanes whose addresses increase evenly, if it can be put off.
+    #[inline(always)]
+    pub fn row(&mut self, access: Even, writes: bool, who: By) -> Fate {
+        let (first, last) = access.range();
+        let fate = match writes {
+            false => self.fate((first, last), READ),
+            true => self.written((first, last)),
+        };
+        match fate {
+            Fate::Noted if self.rows.len() >= MOST => Fate::Due,
+            Fate::Noted => {
+                self.rows.push((access, who));
+                fate
+            }
+            _ => fate,
+        }
+    }
+
+    /// As [`Phase::fate`], for a store: it must be the first access of all lines.
+    #[inline(always)]
+    fn written(&mut self, (first, last): (u64, u64)) -> Fate {
+        let number = self.number;
+        let from = (first / LINE_BYTES).wrapping_sub(self.first) as usize;
+        let to = (last / LINE_BYTES).wrapping_sub(self.first).wrapping_add(1) as usize;
+        let Some(lines) = self.lines.get_mut(from..to) else { return Fate::Due };
+        if lines.iter().all(|(phase, _)| *phase < number) {
+            lines.fill((number, WRITTEN));
+            return Fate::Noted;
+        }
+        // From now on, its lines are looked at as they come.
+        if self.mix((first, last), (false, false)) { Fate::Last } else { Fate::Due }
+    }
+
+    /// Notes an access whose addresses are those of the event, all of them in shared memory, if it can be put off.
+    fn scatter(&mut self, e: &MemoryEvent<'_>, kind: Kind, who: By) -> bool {
+        let way = match e.access {
+            AccessKind::Load if !kind.strong => READ,
+            AccessKind::Atomic if !kind.volatile && kind.element == e.size => ATOMICS + e.size,
+            _ => return false,
+        };
+        let full = self.scattered.len() >= MOST / 4;
+        let put_off = |lane: u32| {
+            let at = e.addresses[lane as usize];
+            let whole = way == READ || at.is_multiple_of(u64::from(e.size));
+            whole && self.fate((at, at + u64::from(e.size) - 1), way) == Fate::Noted
+        };
+        if full || !lanes(e.actor.lanes).all(put_off) {
+            return false;
+        }
+        self.scattered.push(Scattered { addresses: *e.addresses, size: e.size, lanes: e.actor.lanes, who });
+        true
+    }
+
+    /// Bytes are now accessed in other ways, only read, or by asynchronous copies. Whether that concerns what is noted.
+    #[inline(always)]
+    fn mix(&mut self, (first, last): (u64, u64), (reads, asynchronous): (bool, bool)) -> bool {
+        let (from, to) = ((first / LINE_BYTES).wrapping_sub(self.first), (last / LINE_BYTES).wrapping_sub(self.first));
+        let mut concerned = false;
+        for line in self.lines.iter_mut().take((to as usize).saturating_add(1)).skip(from as usize) {
+            let way = if line.0 == self.number { line.1 } else { MIXED };
+            concerned |= way != MIXED && !(reads && way == READ);
+            match line.0 {
+                _ if asynchronous => *line = (ALWAYS, MIXED),
+                ALWAYS => {}
+                phase if reads && phase != self.number => *line = (self.number, READ),
+                // Reads disturb no reads.
+                _ if reads && way == READ => {}
+                _ => *line = (self.number, MIXED),
+            }
+        }
+        concerned
+    }
+}
+
+impl Checker {
+    /// Notes an access to shared memory if it can be put off; else looks at what was noted, if the access concerns it.
+    pub(crate) fn put_off(&self, state: &mut State, e: &MemoryEvent<'_>, form: Form, site: u32) -> bool {
+        let now = state.threads.now;
+        let kind = state.sites.kinds[site as usize];
+        let index = self.index(e.actor.cta);
+        let Some(cta) = state.ctas.get_mut(index) else { return false };
+        let plain = matches!(e.order.semantics, Semantics::Weak | Semantics::Relaxed);
+        // The order of what is noted must not change.
+        let ordering = !plain && cta.phase.has_notes();
+        let (base, size) = cta.shared;
+        let bytes = u64::from(e.size);
+        let own = |lane: u32| {
+            let offset = e.addresses[lane as usize].wrapping_sub(base);
+            offset < size && offset + bytes <= size
+        };
+        let first = e.actor.lanes.trailing_zeros();
+        let concerned = match form {
+            Form::Same(_) | Form::Row(..) if !own(first) => false,
+            _ => {
+                let all = lanes(e.actor.lanes).all(own);
+                let who = By { warp: e.actor.warp, site, now };
+                if all && plain && !e.order.asynchronous && cta.phase.scatter(e, kind, who) {
+                    return true;
+                }
+                let reads = e.access == AccessKind::Load && plain && !kind.strong && !e.order.asynchronous;
+                let mut concerned = false;
+                for lane in lanes(e.actor.lanes).filter(|lane| all || own(*lane)) {
+                    let at = e.addresses[lane as usize];
+                    concerned |= cta.phase.mix((at, at + bytes - 1), (reads, e.order.asynchronous));
+                }
+                concerned
+            }
+        };
+        if concerned || ordering {
+            self.settle(state, index);
+        }
+        false
+    }
+
+    /// Bytes of shared memory are accessed in other ways than by loads: looks at what was noted, if that concerns it.
+    #[inline(always)]
+    pub(crate) fn mix(&self, state: &mut State, index: u32, range: (u64, u64)) {
+        if let Some(cta) = state.ctas.get_mut(index)
+            && cta.phase.mix(range, (false, false))
+        {
+            self.settle(state, index);
+        }
+    }
+
+    /// Looks at everything that was noted of a CTA.
+    pub(crate) fn settle(&self, state: &mut State, index: u32) {
+        let State { shadow, ctas, sites, buffer, hits, .. } = state;
+        let Some(cta) = ctas.get_mut(index).filter(|cta| cta.phase.has_notes()) else { return };
+        let (mut rows, mut scattered) = (std::mem::take(&mut cta.phase.rows), std::mem::take(&mut cta.phase.scattered));
+        for (Even { base, stride, size, lanes: mask }, who) in rows.drain(..) {
+            let kind = sites.kinds[who.site as usize];
+            let row = self.row(&mut cta.threads, (who.site, kind), (who.warp, mask, false), who.now);
+            let context = (&cta.threads, &sites.kinds[..]);
+            match RowForm::of((base, stride), (size, mask), kind) {
+                Some(form) if row.try_form(shadow, &sites.kinds, &form) => {}
+                Some(RowForm { shift: Some(shift), .. }) => {
+                    row.access_row((shadow, buffer), context, (mask, shift), base, hits);
+                }
+                Some(RowForm { first, .. }) => {
+                    row.access_same((shadow, buffer), context, mask, (first, size), hits);
+                }
+                None if stride == 0 => row.access((shadow, buffer), context, mask, (base, size), hits),
+                None => {
+                    let at = |lane: u32| base.wrapping_add(stride.wrapping_mul(lane.into()));
+                    lanes(mask)
+                        .for_each(|lane| row.access((shadow, buffer), context, 1 << lane, (at(lane), size), hits));
+                }
+            }
+        }
+        for Scattered { addresses, size, lanes: mask, who } in scattered.drain(..) {
+            let kind = sites.kinds[who.site as usize];
+            let row = self.row(&mut cta.threads, (who.site, kind), (who.warp, mask, false), who.now);
+            let context = (&cta.threads, &sites.kinds[..]);
+            let mut left = mask;
+            while left != 0 {
+                let at = addresses[left.trailing_zeros() as usize];
+                let same = |lane: &u32| addresses[*lane as usize] == at;
+                let group = lanes(left).take_while(same).fold(0, |group, lane| group | 1 << lane);
+                left &= !group;
+                row.access((shadow, buffer), context, group, (at, size), hits);
+            }
+        }
+        // Nothing that was put off races with what came before it.
+        hits.clear();
+        (cta.phase.rows, cta.phase.scattered) = (rows, scattered);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(line: u64) -> Even {
+        Even { base: 4096 + line * LINE_BYTES, stride: 4, size: 4, lanes: u32::MAX }
+    }
+
+    const WHO: By = By { warp: 0, site: 0, now: 1 };
+
+    #[test]
+    fn lines_used_in_one_way_are_put_off() {
+        let mut phase = Phase::new((4096, 8 * LINE_BYTES), true);
+        assert_eq!([phase.row(row(0), false, WHO), phase.row(row(0), false, WHO)], [Fate::Noted; 2]);
+        assert_eq!(phase.row(row(0), true, WHO), Fate::Last, "stored to after it was read");
+        assert_eq!(phase.row(row(0), false, WHO), Fate::Due, "from then on, nothing is put off");
+        assert_eq!(phase.row(row(1), true, WHO), Fate::Noted);
+        assert_eq!(phase.row(row(1), false, WHO), Fate::Last, "read after it was stored to");
+        assert_eq!(phase.row(row(2), true, WHO), Fate::Noted);
+        assert_eq!(phase.row(Even { base: 4096 + 3 * LINE_BYTES - 4, ..row(0) }, true, WHO), Fate::Last, "in part");
+        assert_eq!(phase.row(row(3), true, WHO), Fate::Due);
+        phase.end();
+        assert!(!phase.has_notes());
+        assert_eq!(phase.row(row(0), true, WHO), Fate::Noted, "a barrier forgets");
+    }
+
+    #[test]
+    fn what_was_looked_at_at_once_counts_too() {
+        let mut phase = Phase::new((4096, 8 * LINE_BYTES), true);
+        assert!(!phase.mix((4096, 4099), (true, false)));
+        assert_eq!(phase.row(row(0), false, WHO), Fate::Noted, "two reads");
+        assert!(!phase.mix((4096, 4099), (true, false)));
+        assert_eq!(phase.row(row(0), true, WHO), Fate::Last);
+        assert!(!phase.mix((4096 + LINE_BYTES, 4099 + LINE_BYTES), (true, false)));
+        assert_eq!(phase.row(row(1), true, WHO), Fate::Last, "a store after a read that was not noted");
+        assert!(!phase.mix((4096 + 2 * LINE_BYTES, 4099 + 2 * LINE_BYTES), (false, true)));
+        phase.end();
+        assert_eq!(phase.row(row(2), false, WHO), Fate::Due, "no barrier ends an asynchronous copy");
+        let mut shared = Phase::new((4096, 8 * LINE_BYTES), false);
+        assert_eq!(shared.row(row(0), false, WHO), Fate::Due, "memory of a cluster");
+    }
+}
