@@ -7,8 +7,9 @@ use margay_harness::{
     kernels::{COUNTERS, INPUT, Module, WORDS},
     random::Random,
 };
-use margay_runtime::{Device, DeviceOptions};
+use margay_runtime::{Device, DeviceOptions, Tier};
 use std::{
+    cell::Cell,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -17,6 +18,11 @@ use std::{
 const FUEL: u64 = 2_000_000;
 /// Launches after which an engine has compiled a kernel with full effort.
 const LAUNCHES: usize = 3;
+
+thread_local! {
+    /// Kernels of which compiled code has taken CTAs over.
+    static MOVED: Cell<usize> = const { Cell::new(0) };
+}
 
 /// The outcome of a launch.
 #[derive(PartialEq, Debug)]
@@ -73,6 +79,8 @@ fn run(device: &Arc<Device>, m: &Module, engine: &str, abi: &str, launches: usiz
                 Err(e) => stopped(&e),
             });
         }
+        let moved = engine == "taking-over" && kernel.tiers().iter().any(|t| t.tier != Tier::Reference);
+        MOVED.set(MOVED.get() + usize::from(moved));
         Ok(ends)
     };
     launch().unwrap_or_else(|e| vec![stopped(&e)])
@@ -139,11 +147,13 @@ fn random_kernels_agree() {
     let device = Device::with(options).expect("a device");
     let all: Vec<&str> = margay_ir::abi::registry().iter().map(|a| a.name()).collect();
     let count = number("MARGAY_KERNELS");
+    let mut movable = 0;
     for seed in from..from + count.unwrap_or(11) {
         if count.is_some() && seed % 50 == 0 {
             eprintln!("module {seed}");
         }
         let mut m = Module::new(seed);
+        movable += usize::from(m.movable);
         let abis = if count.is_some() { all.clone() } else { vec!["ptx", all[seed as usize % all.len()]] };
         let Some(mut why) = wrong(&device, &m, &abis) else { continue };
         eprintln!("module {seed}: {why}");
@@ -158,5 +168,7 @@ fn random_kernels_agree() {
             (why, m) = (w, s);
         }
         panic!("module {seed}, grid {:?}, block {:?}, scalars {:?}: {why}\n{}", m.grid, m.block, m.scalars, m.text());
-    }
+    } // Unless nothing can be compiled.
+    let moved = MOVED.get();
+    assert!(margay::taking_over().is_none() || 3 * moved >= movable, "{moved} of {movable} were taken over");
 }
