@@ -9,7 +9,7 @@ use super::super::{
     state::{Wait, lanes},
     tensor_memory::TensorMemory,
 };
-use super::address::{addresses, offsets, out_of_bounds};
+use super::address::{addresses, offsets, out_of_bounds, rank_of};
 use super::copy::{peers, transactions};
 use super::matrix::{gather, read_unit, scatter_rows};
 use super::{address::Region, mbarrier};
@@ -468,12 +468,23 @@ fn one_product(ctx: &mut Ctx<'_>, f: &FifthOp, v: &Variant, lane: usize) -> Resu
     })
 }
 
+/// The barrier object of a commit. The machine instruction takes an offset into the cluster's windows: ptxas gives it the low 32 bits of a
+/// generic address, so an offset that was widened to one, as in code of Triton 3.5, denotes the same object on every GPU.
+fn barrier_object(ctx: &mut Ctx<'_>, address: &Address, lane: usize) -> Result<(Region, u64), Flow> {
+    let (region, host) = shared(ctx, address, lane)?;
+    let is_offset = address.space == MemSpace::Generic && host >> 32 == 0 && rank_of(ctx, host).is_none();
+    if is_offset {
+        return shared(ctx, &Address { space: MemSpace::SharedCluster, ..*address }, lane);
+    }
+    Ok((region, host))
+}
+
 /// `tcgen05.commit`
 pub fn commit(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let f = table(ctx, op);
     let Some((_, address)) = f.addresses.first() else { return ctx.bug("a commit without a barrier object") };
     for lane in lanes(ctx.active) {
-        let done = shared(ctx, address, lane).and_then(|(region, host)| {
+        let done = barrier_object(ctx, address, lane).and_then(|(region, host)| {
             let object = transactions(*address);
             match value(ctx, f, "ctaMask", lane) {
                 None => mbarrier::arrive(ctx, lane, (region, host), &object),
