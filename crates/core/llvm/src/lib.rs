@@ -66,8 +66,9 @@ pub enum Form {
 /// The emission options of an effort for launches of a shape.
 fn options(shape: &CodeShape, effort: Effort) -> emit::Options {
     let cluster = Some(shape.cluster).filter(|c| *c != [1; 3]);
+    let narrowest = if effort == Effort::Light { 16 } else { 0 };
     emit::Options {
-        warp: WarpShape { block: Some(shape.block), ..WarpShape::default() },
+        warp: WarpShape { block: Some(shape.block), narrowest, ..WarpShape::default() },
         mask_registers: code::target::mask_registers(),
         gathers: code::target::gathers(),
         half_floats: code::target::half_floats(),

@@ -44,6 +44,9 @@ pub struct WarpShape {
     /// what is divergent is reached by a part of them. Threads of different warps are not in step, so only values that no
     /// memory but constants and parameters had a hand in count.
     pub cta: bool,
+    /// Registers whose rows are narrower count as varying, and so do those whose rows are narrower than a warp and not sure: code
+    /// for many rows is long. 0: rows of all widths count.
+    pub narrowest: u32,
 }
 
 /// All that is known of a value.
@@ -186,6 +189,22 @@ impl WarpShape {
             LaneId => Fact::of_rows(32, 1, 64, 5, true),
             LanemaskEq | LanemaskGe | LanemaskGt | LanemaskLe | LanemaskLt => Fact::VARYING,
             _ => Fact::uniform(special.info().ty.bits()),
+        }
+    }
+
+    /// What is left of a fact about a register. Rows by which a division by a mask may become uniform again are kept.
+    pub(super) fn wide_enough(self, fact: Fact) -> Fact {
+        match fact.shape {
+            Shape::Affine { width, .. } if width < self.narrowest && fact.outer.is_none() => Fact::VARYING,
+            _ => fact,
+        }
+    }
+
+    /// The same for what is not sure, for which code checks at run time.
+    pub(super) fn wide_enough_to_hint(self, hint: Shape) -> Shape {
+        match hint {
+            Shape::Affine { width, .. } if width < 32 && self.narrowest > 0 => Shape::Varying,
+            _ => hint,
         }
     }
 

@@ -97,11 +97,12 @@ impl Uniformity {
             let (own, other) = (own.unwrap_or(Fact::UNIFORM), other.unwrap_or(Fact::UNIFORM));
             shapes.push(if own.sure { own.shape } else { Shape::Varying });
             let varies = own.shape == Shape::Varying;
-            hints.push(match own.sure {
+            let hint = match own.sure {
                 _ if varies => other.shape,
                 true => Shape::Varying,
                 false => own.shape,
-            });
+            };
+            hints.push(warp.wide_enough_to_hint(hint));
             whole.push(varies);
         }
         Uniformity { shapes, hints, whole, divergent, branches: a.branches, sides: a.sides, warp }
@@ -165,6 +166,7 @@ impl Analysis<'_> {
                     continue;
                 }
                 let Some(fact) = self.result(inst) else { continue };
+                let fact = self.warp.wide_enough(fact);
                 inst_writes(self.func, inst, &mut |r| changed |= define(&mut self.facts, r, fact));
             }
         }

@@ -194,6 +194,7 @@ impl Emitter<'_> {
         let (tag, warps) = (self.tag.clone(), self.warps());
         let [head, loops, after, end] = ["head", "warp", "next", "end"].map(|s| format!("{tag}{s}"));
         let before = k.checked_sub(1).map(|k| k as u32);
+        self.find_touched(before);
         self.w.block(&head);
         if let Some(i) =
             before.and_then(|b| self.func.blocks[self.barriers[b as usize].block.0 as usize].insts.range().last())

@@ -12,7 +12,10 @@ use crate::emit::{
 };
 use margay_ir::{
     Func, Inst, MemBase, MemSpace, Operand, VReg,
-    pass::{BitSet, Cfg, Cut, Liveness, Shape, Uniformity, constants_at, live_frame, liveness::inst_writes},
+    pass::{
+        BitSet, Cfg, Cut, Liveness, Shape, Uniformity, constants_at, live_frame,
+        liveness::{inst_reads, inst_writes, term_reads},
+    },
 };
 use margay_isa::{Effect, Kind, Mod, Opcode, Special, Type};
 use std::collections::{BTreeMap, HashMap};
@@ -42,6 +45,10 @@ pub struct SpillPlan {
     constants: Vec<BTreeMap<u32, u64>>,
     /// Per register: its shape over the warp.
     shapes: Vec<Shape>,
+    /// The registers that the current region reads or writes: only these must be restored.
+    touched: BitSet,
+    /// The registers that lie in their places in the spill area when the current region begins, and that it does not write.
+    kept: BitSet,
 }
 
 impl SpillPlan {
@@ -82,6 +89,8 @@ impl SpillPlan {
             frame_live,
             constants,
             shapes,
+            touched: BitSet::new(func.regs.len()),
+            kept: BitSet::new(func.regs.len()),
         }
     }
 
@@ -178,6 +187,37 @@ impl Emitter<'_> {
             .collect()
     }
 
+    /// Finds what the current region, which begins after a barrier, reads and writes.
+    pub fn find_touched(&mut self, before: Option<u32>) {
+        let func = self.func;
+        let (mut touched, mut written) = (BitSet::new(func.regs.len()), BitSet::new(func.regs.len()));
+        for b in &self.region {
+            let block = &func.blocks[b.0 as usize];
+            for inst in func.insts(block) {
+                inst_reads(func, inst, &mut |r| touched.insert(r.0));
+                inst_writes(func, inst, &mut |r| written.insert(r.0));
+            }
+            term_reads(func, &block.term, &mut |r| touched.insert(r.0));
+        }
+        // The barrier's reduction is written where the region begins.
+        let barrier = before.map(|b| &func.blocks[self.barriers[b as usize].block.0 as usize]);
+        if let Some(inst) = barrier.and_then(|b| func.insts(b).last()) {
+            inst_writes(func, inst, &mut |r| written.insert(r.0));
+        }
+        touched.union(&written);
+        let mut kept = BitSet::new(func.regs.len());
+        let held = before.map_or(Vec::new(), |b| self.spilled(b));
+        held.into_iter().filter(|r| !written.has(*r)).for_each(|r| kept.insert(r));
+        (self.spills.touched, self.spills.kept) = (touched, kept);
+    }
+
+    /// Spilled registers that the region after a barrier restores.
+    fn restored(&mut self, barrier: u32) -> Vec<u32> {
+        let mut spilled = self.spilled(barrier);
+        spilled.retain(|r| self.spills.touched.has(*r));
+        spilled
+    }
+
     /// The constant that a register holds after a barrier.
     fn constant_after(&self, barrier: u32, r: u32) -> Option<u64> {
         let next = self.barriers[barrier as usize].next;
@@ -194,10 +234,10 @@ impl Emitter<'_> {
         let warps = u64::from(self.warps());
         let offset = self.spills.place(key, bytes, warps);
         let arrays = self.ctx_value(Elem::Ptr, at::SPILLS);
-        let here = self.w.offset_const(&arrays, offset);
         let warp = self.warp_index();
         let step = self.w.op_const("mul", &warp, i128::from(bytes));
-        self.w.offset(&here, &step)
+        let here = self.w.offset(&arrays, &step);
+        self.w.offset_const(&here, offset)
     }
 
     /// The parts of a register's slot: a vector, or scalars. The slot, where in it they are, and bytes of all.
@@ -241,7 +281,9 @@ impl Emitter<'_> {
 
     /// Spills the registers that are live after a barrier.
     pub fn spill_registers(&mut self, barrier: u32) {
-        for r in self.spilled(barrier) {
+        let mut spilled = self.spilled(barrier);
+        spilled.retain(|r| !self.spills.kept.has(*r));
+        for r in spilled {
             if self.spills.once(r) {
                 let once = self.shared_variable(r);
                 let slot = self.slots[r as usize].clone();
@@ -269,7 +311,7 @@ impl Emitter<'_> {
     /// Before the loop over warps: loads the values that are uniform over the CTA.
     pub fn shared_values(&mut self, barrier: u32) -> Vec<(u32, Val)> {
         let mut values = Vec::new();
-        for r in self.spilled(barrier) {
+        for r in self.restored(barrier) {
             if self.spills.once(r) {
                 let (once, elem) = (self.shared_variable(r), self.slots[r as usize].elem);
                 values.push((r, self.w.load(Ty::scalar(elem), &once, 1)));
@@ -284,7 +326,7 @@ impl Emitter<'_> {
             let pointer = self.slots[*r as usize].pointer.clone();
             self.w.set(v, &pointer, 0, 1);
         }
-        for r in self.spilled(barrier) {
+        for r in self.restored(barrier) {
             if !self.spills.once(r) {
                 self.move_slot(r, false);
             }
@@ -296,7 +338,7 @@ impl Emitter<'_> {
         let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
         let mut done = BitSet::new(self.func.regs.len());
         let func = self.func;
-        for r in live {
+        for r in live.into_iter().filter(|r| self.spills.touched.has(*r)).collect::<Vec<_>>() {
             if self.spills.cost(func, VReg(r)).is_some() {
                 self.recompute(VReg(r), &mut done)?;
             } else if let Some(v) = self.constant_after(barrier, r) {

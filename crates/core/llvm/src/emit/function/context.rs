@@ -50,6 +50,9 @@ impl Emitter<'_> {
         if mask == constant(mask.ty, 1) {
             return int(Elem::I32, -1);
         }
+        if mask == constant(mask.ty, 0) {
+            return int(Elem::I32, 0);
+        }
         let bits = self.w.value(Ty::scalar(Elem::I32), format_args!("bitcast {} {mask} to i32", mask.ty));
         self.w.same(format_args!("bitcast i32 {bits} to {}", mask.ty), &mask);
         bits

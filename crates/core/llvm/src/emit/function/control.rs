@@ -39,23 +39,8 @@ impl Emitter<'_> {
     /// Continues the sweep after the block at a layout position: back to the header of a loop that ends here while
     /// lanes are pending there, else to the next block.
     pub fn next(&mut self, position: u32) {
-        let at = self.place_in_region(position);
-        let following = self.region.get(at + 1).copied();
-        let after = following.map_or(u32::MAX, |b| self.cfg.position[b.0 as usize]);
-        // The loop's last block within the region: the next block is outside it.
-        let mut ending: Vec<_> = self
-            .cfg
-            .loops
-            .iter()
-            .filter(|l| l.first <= position && l.last >= position && l.last < after)
-            .copied()
-            .collect();
-        ending.sort_by_key(|l| std::cmp::Reverse(l.first));
-        for l in ending {
+        for l in self.ending_loops(position) {
             let header = self.cfg.order[l.first as usize];
-            if !self.region.contains(&header) {
-                continue;
-            }
             let mut any = self.waits_in(l);
             let (back, on) = (self.masked_label(header), self.w.label("left"));
             let mark = self.w.mark();
@@ -71,11 +56,27 @@ impl Emitter<'_> {
             }
             self.w.join(&on, mark);
         }
-        let label = match following {
-            Some(b) => self.masked_label(b),
-            None => self.swept_label(),
-        };
+        let label = self.following_label(position);
         self.w.jump(&label);
+    }
+
+    /// The loops that end with the block at a layout position, innermost first.
+    fn ending_loops(&self, position: u32) -> Vec<Loop> {
+        let following = self.region.get(self.place_in_region(position) + 1);
+        let after = following.map_or(u32::MAX, |b| self.cfg.position[b.0 as usize]);
+        // The loop's last block within the region: the next block is outside it.
+        let ends = |l: &&Loop| l.first <= position && l.last >= position && l.last < after;
+        let begins_here = |l: &Loop| self.region.contains(&self.cfg.order[l.first as usize]);
+        let mut ending: Vec<Loop> = self.cfg.loops.iter().filter(ends).copied().filter(begins_here).collect();
+        ending.sort_by_key(|l| std::cmp::Reverse(l.first));
+        ending
+    }
+
+    fn following_label(&self, position: u32) -> String {
+        match self.region.get(self.place_in_region(position) + 1) {
+            Some(b) => self.masked_label(*b),
+            None => self.swept_label(),
+        }
     }
 
     /// Whether lanes are pending for another iteration of a loop: at its header, or anywhere in a loop with several
@@ -156,12 +157,19 @@ impl Emitter<'_> {
                 self.w.block(&label);
                 let waiting = self.get_pending(b.0);
                 let any = self.any(&waiting);
-                let (go, skip) = (self.w.label("go"), self.w.label("skip"));
-                self.w.branch(&any, &go, &skip);
-                let mark = self.w.mark();
-                self.w.follow(&skip);
-                self.next(position);
-                self.w.join(&go, mark);
+                let go = self.w.label("go");
+                if self.ending_loops(position).is_empty() {
+                    let skip = self.following_label(position);
+                    self.w.branch(&any, &go, &skip);
+                    self.w.follow(&go);
+                } else {
+                    let skip = self.w.label("skip");
+                    self.w.branch(&any, &go, &skip);
+                    let mark = self.w.mark();
+                    self.w.follow(&skip);
+                    self.next(position);
+                    self.w.join(&go, mark);
+                }
                 if self.holds[b.0 as usize] {
                     self.hold(b, &waiting);
                 }

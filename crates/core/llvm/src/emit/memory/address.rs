@@ -273,7 +273,7 @@ impl Emitter<'_> {
         let lanes = self.host_lanes(MemSpace::Shared, offsets);
         if let Some(check) = check {
             let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
-            self.unless_within(check, |e| e.check_offsets(offsets, &size, &lanes, check, mask));
+            self.unless_within(check, |e| e.check_offsets((offsets, &lanes), (MemSpace::Shared, &size), check, mask));
         }
         Address::Lanes(lanes)
     }
@@ -283,7 +283,7 @@ impl Emitter<'_> {
         if let Some(check) = check {
             let size = self.ctx_fixed(Elem::I64, at::LOCAL_SIZE);
             let lanes = self.spread(&address);
-            self.check_offsets(offsets, &size, &lanes, check, mask);
+            self.check_offsets((offsets, &lanes), (MemSpace::Local, &size), check, mask);
         }
         address
     }

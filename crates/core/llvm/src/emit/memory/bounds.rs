@@ -121,6 +121,56 @@ fine:
   ret i32 0
 }";
 
+/// The same for each of the accesses that a table lists: a site, the size of an access, its distance from the checked address, the bits that
+/// must be zero, and the size in a lane's own window. `size` is that of the window, or -1 for the ranges cached for the sites.
+const CHECKS: &str = "\
+define internal i32 @margay.checks(ptr %ctx, i32 %mask, <32 x i64> %from, i64 %start, i64 %size, ptr %members, i32 %count) #2 {
+  %cached = icmp eq i64 %size, -1
+  %sites.p = getelementptr i8, ptr %ctx, i64 SITES
+  %sites = load ptr, ptr %sites.p, align 8
+  br label %each
+each:
+  %i = phi i32 [ 0, %0 ], [ %next, %good ]
+  %entry = getelementptr MEMBER, ptr %members, i32 %i
+  %site = load i32, ptr %entry, align 8
+  %bytes.p = getelementptr i8, ptr %entry, i64 4
+  %bytes.4 = load i32, ptr %bytes.p, align 4
+  %bytes = zext i32 %bytes.4 to i64
+  %plus.p = getelementptr i8, ptr %entry, i64 8
+  %plus = load i64, ptr %plus.p, align 8
+  %odd.p = getelementptr i8, ptr %entry, i64 16
+  %odd = load i64, ptr %odd.p, align 8
+  %own.p = getelementptr i8, ptr %entry, i64 24
+  %own = load i64, ptr %own.p, align 8
+  br i1 %cached, label %range, label %window
+range:
+  %lanes = add i32 %site, 1
+  %range.p = getelementptr [2 x i64], ptr %sites, i32 %lanes
+  %range.low = load i64, ptr %range.p, align 8
+  %limit.p = getelementptr i8, ptr %range.p, i64 8
+  %range.limit = load i64, ptr %limit.p, align 8
+  br label %check
+window:
+  %last = sub i64 %bytes, 1
+  %places = call i64 @llvm.usub.sat.i64(i64 %size, i64 %last)
+  br label %check
+check:
+  %low = phi i64 [ %range.low, %range ], [ %start, %window ]
+  %limit = phi i64 [ %range.limit, %range ], [ %places, %window ]
+  %status = call i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %own)
+  %stopped = icmp ne i32 %status, 0
+  br i1 %stopped, label %end, label %good
+good:
+  %next = add i32 %i, 1
+  %more = icmp ult i32 %next, %count
+  br i1 %more, label %each, label %end
+end:
+  ret i32 %status
+}";
+
+/// LLVM's type of an entry of a table for [`CHECKS`].
+const MEMBER: &str = "{ i32, i32, i64, i64, i64 }";
+
 impl Emitter<'_> {
     /// The offset in the shared window at which accesses through a register end, if they are known to be aligned.
     pub(super) fn shared_end(&self, r: VReg, members: &[Member]) -> Option<u64> {
@@ -233,6 +283,10 @@ impl Emitter<'_> {
             let range = if i == lead { (span, shift) } else { (u64::from(m.bytes), 0) };
             sites.push(self.access_site(*m, check, range));
         }
+        // Code for single lanes leaves all to the helper where it must be short.
+        if let (Address::Lanes(lanes), true) = (address, self.in_one_call(check)) {
+            return self.check_members(lanes, &window, check, (&sites, space), mask);
+        }
         let (low, limit) = match &window {
             Window::Fixed { low, size } => {
                 let places = self.places(size, span);
@@ -274,15 +328,13 @@ impl Emitter<'_> {
         }
         let (fast, mark) = self.unlikely(&bad, mask);
         let lanes = self.spread(address);
+        if self.in_one_call(check) {
+            self.check_members(&lanes, &window, check, (&sites, space), mask);
+            self.w.jump(&fast);
+            return self.w.join(&fast, mark);
+        }
         let bits = self.lane_bits(mask);
-        let text = CHECK
-            .replace("HELPERS", &at::HELPERS.to_string())
-            .replace("WINDOW", &at::LOCAL.to_string())
-            .replace("STRIDE", &at::LOCAL_STRIDE.to_string())
-            .replace("SIZE", &at::LOCAL_SIZE.to_string())
-            .replace("LANES", &per_lane(Elem::I64, i128::from).to_string())
-            .replace("CHECK", &(Helper::Check as u64 * 8).to_string());
-        self.w.declared.insert(text);
+        self.declare_check();
         let earlier = self.earlier(check);
         for (i, (member, site)) in check.members.iter().zip(&sites).enumerate() {
             let (low, limit) = match &window {
@@ -302,6 +354,62 @@ impl Emitter<'_> {
         self.w.jump(&fast);
         self.check_earlier(check, &earlier, &bits, mark);
         self.w.join(&fast, mark);
+    }
+
+    fn declare_check(&mut self) {
+        let text = CHECK
+            .replace("HELPERS", &at::HELPERS.to_string())
+            .replace("WINDOW", &at::LOCAL.to_string())
+            .replace("STRIDE", &at::LOCAL_STRIDE.to_string())
+            .replace("SIZE", &at::LOCAL_SIZE.to_string())
+            .replace("LANES", &per_lane(Elem::I64, i128::from).to_string())
+            .replace("CHECK", &(Helper::Check as u64 * 8).to_string());
+        self.w.declared.insert(text);
+    }
+
+    /// Whether one call checks all accesses of a group, which it can do only if no others come between them.
+    fn in_one_call(&self, check: &Check) -> bool {
+        self.options.lean && check.others.is_empty()
+    }
+
+    /// Checks the accesses of all lanes one by one, in one call: `lanes` are the addresses, `sites` those of the accesses.
+    fn check_members(
+        &mut self,
+        lanes: &Val,
+        window: &Window,
+        check: &Check,
+        (sites, space): (&[usize], MemSpace),
+        mask: Option<&Val>,
+    ) {
+        self.declare_check();
+        let bits = self.lane_bits(mask);
+        let (count, table) = (check.members.len(), format!("@margay.members.{}", sites[0]));
+        let entries: Vec<String> = check
+            .members
+            .iter()
+            .zip(sites)
+            .map(|(m, site)| {
+                let (plus, own) = (m.offset - check.origin, if space == MemSpace::Generic { m.bytes } else { 0 });
+                format!("{MEMBER} {{ i32 {site}, i32 {}, i64 {plus}, i64 {}, i64 {own} }}", m.bytes, m.odd())
+            })
+            .collect();
+        let entries = entries.join(", ");
+        self.w.declared.extend([
+            CHECKS.replace("SITES", &at::SITES.to_string()).replace("MEMBER", MEMBER),
+            "declare i64 @llvm.usub.sat.i64(i64, i64)".into(),
+            format!("{table} = internal constant [{count} x {MEMBER}] [{entries}], align 8"),
+        ]);
+        let (low, size) = match window {
+            Window::Fixed { low, size } => (low.clone(), size.clone()),
+            Window::Cached => (int(Elem::I64, 0), int(Elem::I64, -1)),
+        };
+        let status = self.w.value(
+            Ty::scalar(Elem::I32),
+            format_args!(
+                "call i32 @margay.checks(ptr %ctx, i32 {bits}, <32 x i64> {lanes}, i64 {low}, i64 {size}, ptr {table}, i32 {count})"
+            ),
+        );
+        self.stop_unless_good(&status, "stop");
     }
 
     fn stop_unless_good(&mut self, status: &Val, stop: &str) {
@@ -382,7 +490,19 @@ impl Emitter<'_> {
 
     /// Checks 32-bit offsets against a window of `size` bytes that begins at a multiple of 32 in every lane; `lanes`
     /// are the host addresses.
-    pub(super) fn check_offsets(&mut self, offsets: &Val, size: &Val, lanes: &Val, check: &Check, mask: Option<&Val>) {
+    pub(super) fn check_offsets(
+        &mut self,
+        (offsets, lanes): (&Val, &Val),
+        (space, size): (MemSpace, &Val),
+        check: &Check,
+        mask: Option<&Val>,
+    ) {
+        let bytes = |m: &Member| u64::from(m.bytes);
+        if space == MemSpace::Shared && self.in_one_call(check) {
+            let sites: Vec<usize> = check.members.iter().map(|m| self.access_site(*m, check, (bytes(m), 0))).collect();
+            let window = Window::Fixed { low: self.ctx_fixed(Elem::I64, at::SHARED), size: size.clone() };
+            return self.check_members(lanes, &window, check, (&sites, space), mask);
+        }
         let (least, end) = check.extent();
         let limit = self.places(size, (end - least) as u64);
         let limit = self.w.resize(&limit, Elem::I32, false);
