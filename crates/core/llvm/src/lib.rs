@@ -14,13 +14,14 @@ pub use code::{cache, ffi::watch_thread, load::look_first};
 use code::{
     callable::Code,
     compile::{Draft, Recipe},
+    key::Content,
 };
 use margay_exec::{CodeShape, Compiler, Effort, Image, Kernel, Log, NoCode, Program, Unsupported};
 use margay_ir::{
     FuncId, Ir, Placed,
     pass::{WarpShape, reachable},
 };
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The SIMD engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,7 +85,7 @@ impl Compiler for SimdEngine {
     fn program(&self, image: Arc<Image>, kernel: FuncId) -> Arc<dyn Program> {
         code::ffi::watch_thread();
         let instructions = reachable(&image.ir, kernel).iter().map(|f| image.ir.func(*f).insts.len()).sum();
-        Arc::new(Source { image, kernel, instructions })
+        Arc::new(Source { image, kernel, instructions, content: OnceLock::new() })
     }
 
     fn takes_over(&self) -> bool {
@@ -97,11 +98,14 @@ struct Source {
     image: Arc<Image>,
     kernel: FuncId,
     instructions: usize,
+    /// For cache keys.
+    content: OnceLock<Content>,
 }
 
 impl Source {
     fn recipe(&self, shape: &CodeShape, effort: Effort) -> Recipe {
-        Recipe::new(self.image.clone(), self.kernel, options(shape, effort))
+        let content = *self.content.get_or_init(|| Content::new(&self.image.ir, self.kernel));
+        Recipe::new(self.image.clone(), self.kernel, content, options(shape, effort))
     }
 }
 

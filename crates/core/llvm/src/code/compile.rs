@@ -4,7 +4,7 @@ use crate::{
     Form,
     code::cache,
     code::ffi::{CompilerScope, Listener},
-    code::key::CacheKey,
+    code::key::{CacheKey, Content},
     code::link::Linked,
     code::serialized::{In, Out},
     code::target,
@@ -123,7 +123,7 @@ pub struct Recipe {
     pub image: Arc<Image>,
     pub kernel: FuncId,
     pub options: Options,
-    content: CacheKey,
+    key: CacheKey,
 }
 
 /// Relocatable object code, and what the host must know of it.
@@ -134,15 +134,15 @@ pub struct Object {
 }
 
 impl Recipe {
-    /// For a kernel under options.
-    pub fn new(image: Arc<Image>, kernel: FuncId, options: Options) -> Recipe {
-        let content = CacheKey::new(&image.ir, kernel, &options);
-        Recipe { image, kernel, options, content }
+    /// For a kernel with this content under options.
+    pub fn new(image: Arc<Image>, kernel: FuncId, content: Content, options: Options) -> Recipe {
+        let key = CacheKey::new(content, &options);
+        Recipe { image, kernel, options, key }
     }
 
     /// Looks up the object of an earlier compilation in the cache.
     pub fn cached(&self, effort: Effort) -> Option<Object> {
-        let entry = cache::find(self.content, effort)?;
+        let entry = cache::find(self.key, effort)?;
         let (facts, frames) = Facts::restore(&entry.facts, &self.image.ir)?;
         Some(Object { facts: Arc::new(facts), frames, bytes: entry.object })
     }
@@ -155,7 +155,7 @@ impl Recipe {
     /// Compiles a draft and stores the object in the cache.
     pub fn compile(&self, draft: &Draft, effort: Effort, log: &Log) -> Result<Object, NoCode> {
         // Who waits for another process does not use the processor, which is what a second compilation would do.
-        let claim = log.time("wait", || cache::claim(self.content, effort));
+        let claim = log.time("wait", || cache::claim(self.key, effort));
         if claim.waited
             && let Some(object) = self.cached(effort)
         {
@@ -165,7 +165,7 @@ impl Recipe {
         log.time("load LLVM", target::initialize).map_err(NoCode::Unavailable)?;
         let (bytes, frames) = draft.compile(effort, log).map_err(NoCode::Bug)?;
         if let Some(facts) = draft.facts.store(frames) {
-            log.time("store", || cache::store(self.content, effort, &facts, &bytes));
+            log.time("store", || cache::store(self.key, effort, &facts, &bytes));
         }
         Ok(Object { facts: draft.facts.clone(), frames, bytes })
     }
