@@ -29,6 +29,9 @@ use std::{
 const QUANTUM: u64 = 1 << 14;
 /// Rounds in which all warps only polled before the caller is told, since they may wait for another cluster.
 const IDLE_ROUNDS: u32 = 16;
+/// Ops without a side effect after which a cluster whose schedule is random takes turns in order, until there is one. Its threads probably only
+/// poll, and repeat their state in rounds that are alike.
+const QUIET: u64 = 1 << 18;
 /// Rows of scratch space for results, enough for any instruction.
 const SCRATCH: usize = 256;
 
@@ -46,8 +49,18 @@ pub struct Cluster<'a> {
     pub(super) members: Vec<Member>,
     pub(super) random: Option<Random>,
     idle: u32,
+    quiet: Quiet,
     watch: Watch,
     pub(super) pauses: Pauses,
+}
+
+/// How long a cluster has had no side effect.
+#[derive(Default)]
+struct Quiet {
+    /// Number of side effects at the last look.
+    effects: u64,
+    /// Ops since the last one.
+    ops: u64,
 }
 
 /// Detects a cluster that only polls and repeats a state, by Brent's cycle detection.
@@ -167,6 +180,7 @@ impl<'a> Cluster<'a> {
             members,
             random: Random::new(launch.seed, stream),
             idle: 0,
+            quiet: Quiet::default(),
             watch: Watch::default(),
             pauses: Pauses::default(),
         })
@@ -322,13 +336,26 @@ impl<'a> Cluster<'a> {
         true
     }
 
+    /// Number of side effects so far.
+    fn effects(&self) -> u64 {
+        self.members.iter().map(|m| m.state.effects.get()).sum()
+    }
+
+    /// A round whose turns are in order, as without a seed.
+    fn round_in_order(&mut self) -> Result<Round, Stop> {
+        let random = self.random.take();
+        let round = self.round(QUANTUM);
+        self.random = random;
+        round
+    }
+
     fn is_done(&self) -> bool {
         self.members.iter().all(|m| m.warps.iter().all(|w| w.live == 0))
     }
 
     /// Evaluates rounds in which all warps only polled: has the cluster's state recurred?
     fn check_progress(&mut self) -> Progress {
-        let effects = self.members.iter().map(|m| m.state.effects.get()).sum();
+        let effects = self.effects();
         if effects != self.watch.effects {
             self.watch = Watch { effects, ..Watch::default() };
             return Progress::More;
@@ -511,8 +538,13 @@ impl Cta for Cluster<'_> {
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
         let mut spent = 0;
         loop {
-            let Round { ran, advanced, executed } = self.round(fuel)?;
+            let in_order = self.random.is_some() && self.quiet.ops >= QUIET;
+            let round = if in_order { self.round_in_order() } else { self.round(fuel) };
+            let Round { ran, advanced, executed } = round?;
             spent += executed;
+            let effects = self.effects();
+            let ops = if effects == self.quiet.effects { self.quiet.ops.saturating_add(executed) } else { 0 };
+            self.quiet = Quiet { effects, ops };
             if self.is_done() {
                 self.recycle();
                 return Ok(Progress::Done);
@@ -530,7 +562,8 @@ impl Cta for Cluster<'_> {
                 self.idle = 0;
                 return Ok(self.check_progress());
             }
-            if spent >= fuel {
+            // Rounds in which all warps only poll are counted to the end.
+            if spent >= fuel && (self.idle == 0 || !in_order) {
                 return Ok(Progress::More);
             }
         }
