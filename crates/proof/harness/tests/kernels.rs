@@ -168,7 +168,10 @@ fn random_kernels_agree() {
             (why, m) = (w, s);
         }
         panic!("module {seed}, grid {:?}, block {:?}, scalars {:?}: {why}\n{}", m.grid, m.block, m.scalars, m.text());
-    } // Unless nothing can be compiled.
-    let moved = MOVED.get();
-    assert!(margay::taking_over().is_none() || 3 * moved >= movable, "{moved} of {movable} were taken over");
+    }
+    // Among the seeds of the ordinary test are enough kernels that can move, unless nothing can be compiled.
+    if count.is_none() && margay::taking_over().is_some() {
+        let moved = MOVED.get();
+        assert!(3 * moved >= movable, "{moved} of {movable} were taken over");
+    }
 }
