@@ -49,6 +49,8 @@ struct Piece {
     /// If it is a grid: what it has done.
     checker: Option<Checker>,
     name: String,
+    /// It stands for a wait of its stream for an event: a fill of no bytes.
+    waits: bool,
     touched: Footprint,
     /// The values of 64 bytes each of what it has written, by address.
     values: Map<u64, [u8; 64]>,
@@ -76,7 +78,7 @@ impl Family {
         (checker, touched): (Option<Checker>, Footprint),
         memory: &Memory,
     ) -> Vec<Finding> {
-        self.add(by, name.to_owned(), (checker, touched), memory)
+        self.add((by, false), name.to_owned(), (checker, touched), memory)
     }
 
     /// Adds a copy or fill.
@@ -92,12 +94,13 @@ impl Family {
         }
         touched.add(written.0, written.1, true);
         let name = if read.is_some() { "a copy" } else { "a fill" };
-        self.add(Some(by), name.into(), (None, touched), memory)
+        let waits = read.is_none() && written.1 == 0;
+        self.add((Some(by), waits), name.into(), (None, touched), memory)
     }
 
     fn add(
         &mut self,
-        by: Option<(usize, Origin)>,
+        (by, waits): (Option<(usize, Origin)>, bool),
         name: String,
         (checker, touched): (Option<Checker>, Footprint),
         memory: &Memory,
@@ -113,7 +116,7 @@ impl Family {
                 self.bytes += 64;
             }
         }
-        self.pieces.push(Piece { by, checker, name, touched, values });
+        self.pieces.push(Piece { by, checker, name, waits, touched, values });
         let new = self.pieces.len() - 1;
         let (mut found, mut places) = (Vec::new(), HashSet::new());
         for earlier in 0..new {
@@ -161,7 +164,7 @@ impl Family {
                 let alike = matches!(by.thread, Freer::Thread(_, c) if c == cta);
                 Some(grid) == self.pieces[first].by.map(|(grid, _)| grid) && alike && by.stream == b.stream
             };
-            piece.checker.is_none() && piece.name == "a fill" && piece.touched.is_empty() && piece.by.is_some_and(same)
+            piece.waits && piece.by.is_some_and(same)
         };
         self.pieces[first..second].iter().any(waits)
     }

@@ -81,13 +81,6 @@ impl Footprint {
             .for_each(|marks| marks.forget(base, bytes));
     }
 
-    /// Whether nothing was accessed.
-    pub(crate) fn is_empty(&self) -> bool {
-        [&self.reads, &self.writes, &self.strong_reads, &self.strong_writes]
-            .iter()
-            .all(|marks| marks.ranges().next().is_none())
-    }
-
     /// Whether some of the bytes of a range are read, and written, by accesses that are not strong.
     pub(crate) fn plain(&self, base: u64, bytes: u64) -> [bool; 2] {
         [&self.reads, &self.writes].map(|marks| Marks::count(&[marks], base, bytes) > 0)

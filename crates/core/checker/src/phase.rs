@@ -109,13 +109,19 @@ impl Phase {
         }
     }
 
-    /// Whether an access of bytes from `first` to `last` may be put off, if it uses them in this way.
+    /// The lines of the bytes from `first` to `last`; none if not all are in the CTA's shared memory.
     #[inline(always)]
-    fn fate(&mut self, (first, last): (u64, u64), way: u32) -> Fate {
-        let number = self.number;
+    fn lines_of(&mut self, (first, last): (u64, u64)) -> Option<&mut [(u32, u32)]> {
         let from = (first / LINE_BYTES).wrapping_sub(self.first) as usize;
         let to = (last / LINE_BYTES).wrapping_sub(self.first).wrapping_add(1) as usize;
-        let Some(lines) = self.lines.get_mut(from..to) else { return Fate::Due };
+        self.lines.get_mut(from..to)
+    }
+
+    /// Whether an access of these bytes, the first and the last, may be put off, if it uses them in this way.
+    #[inline(always)]
+    fn fate(&mut self, bytes: (u64, u64), way: u32) -> Fate {
+        let number = self.number;
+        let Some(lines) = self.lines_of(bytes) else { return Fate::Due };
         let mut fate = Fate::Noted;
         for line in lines {
             match line {
@@ -149,17 +155,15 @@ impl Phase {
 
     /// As [`Phase::fate`], for a store: it must be the first access of all lines.
     #[inline(always)]
-    fn written(&mut self, (first, last): (u64, u64)) -> Fate {
+    fn written(&mut self, bytes: (u64, u64)) -> Fate {
         let number = self.number;
-        let from = (first / LINE_BYTES).wrapping_sub(self.first) as usize;
-        let to = (last / LINE_BYTES).wrapping_sub(self.first).wrapping_add(1) as usize;
-        let Some(lines) = self.lines.get_mut(from..to) else { return Fate::Due };
+        let Some(lines) = self.lines_of(bytes) else { return Fate::Due };
         if lines.iter().all(|(phase, _)| *phase < number) {
             lines.fill((number, WRITTEN));
             return Fate::Noted;
         }
         // From now on, its lines are looked at as they come.
-        if self.mix((first, last), (false, false)) { Fate::Last } else { Fate::Due }
+        if self.mix(bytes, (false, false)) { Fate::Last } else { Fate::Due }
     }
 
     /// Notes an access whose addresses are those of the event, all of them in shared memory, if it can be put off.
