@@ -261,6 +261,15 @@ impl Drop for Grid<'_> {
     }
 }
 
+/// What a call of [`Cta::run`] did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slice {
+    /// Where the cluster stands.
+    pub progress: Progress,
+    /// About how many instructions a warp has executed, at most the fuel of the call.
+    pub executed: u64,
+}
+
 /// The state of a cluster after a call of [`Cta::run`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
@@ -405,7 +414,7 @@ pub trait Meter: Sync {
 /// A CTA (or a cluster of them) in flight.
 pub trait Cta {
     /// Runs until all threads have exited, or for about `fuel` warp instructions.
-    fn run(&mut self, fuel: u64) -> Result<Progress, Stop>;
+    fn run(&mut self, fuel: u64) -> Result<Slice, Stop>;
 
     /// Lets the threads run on, for at most about `fuel` warp instructions, until all have arrived at the header of one loop: this one, or
     /// one that they have passed often. The CTA can continue afterwards in any case. `None` if they have not all arrived, or if no other

@@ -31,7 +31,7 @@ mod work;
 pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
 pub use engine::{
     Batch, CodeShape, Compiler, Cta, Effort, Engine, Grid, Image, Kernel, Launch, LaunchShape, Meter, NoCode, Program,
-    Progress, RESERVED_SHARED, Unsupported,
+    Progress, RESERVED_SHARED, Slice, Unsupported,
 };
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};

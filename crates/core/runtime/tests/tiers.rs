@@ -120,7 +120,7 @@ impl Batch for Worker<'_> {
         for cta in ctas {
             self.0.state.ctas.fetch_add(1, SeqCst);
             let mut cta = self.0.kernel.clone().start(self.1, [cta as u32, 0, 0])?;
-            while cta.run(u64::MAX)? != Progress::Done {}
+            while cta.run(u64::MAX)?.progress != Progress::Done {}
         }
         Ok(())
     }

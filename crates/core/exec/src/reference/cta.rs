@@ -6,13 +6,14 @@ use super::{
     code::{BarrierKind, Code, NOWHERE},
     ctx::{Ctx, Windows, make_fault, write},
     pause::Pauses,
+    polling::Polling,
     schedule::{Random, SPINS, pick},
     state::{CtaState, Group, Lookaside, Wait, Warp},
     step::warp::{Witness, recheck},
     step::watch::callers,
 };
 use crate::{
-    Actor, BarrierEvent, Count, Cta, CtaEvent, FaultKind, Grid, LANES, Progress, Row, Snapshot, Stop, SyncEvent,
+    Actor, BarrierEvent, Count, Cta, CtaEvent, FaultKind, Grid, LANES, Progress, Row, Slice, Snapshot, Stop, SyncEvent,
     SyncKind,
     barrier::{BARRIERS, Barrier},
     deadlock::{Waiter, deadlock},
@@ -29,9 +30,6 @@ use std::{
 const QUANTUM: u64 = 1 << 14;
 /// Rounds in which all warps only polled before the caller is told, since they may wait for another cluster.
 const IDLE_ROUNDS: u32 = 16;
-/// Ops without a side effect after which a cluster whose schedule is random takes turns in order, until there is one. Its threads probably only
-/// poll, and repeat their state in rounds that are alike.
-const QUIET: u64 = 1 << 18;
 /// Rows of scratch space for results, enough for any instruction.
 const SCRATCH: usize = 256;
 
@@ -49,30 +47,8 @@ pub struct Cluster<'a> {
     pub(super) members: Vec<Member>,
     pub(super) random: Option<Random>,
     idle: u32,
-    quiet: Quiet,
-    watch: Watch,
+    polling: Polling,
     pub(super) pauses: Pauses,
-}
-
-/// How long a cluster has had no side effect.
-#[derive(Default)]
-struct Quiet {
-    /// Number of side effects at the last look.
-    effects: u64,
-    /// Ops since the last one.
-    ops: u64,
-}
-
-/// Detects a cluster that only polls and repeats a state, by Brent's cycle detection.
-#[derive(Default)]
-struct Watch {
-    /// Number of side effects at the last look.
-    effects: u64,
-    /// A reference state since then, and the number of samples.
-    anchor: u64,
-    samples: u64,
-    /// Whether the state has recurred.
-    repeats: bool,
 }
 
 /// The outcome of a round.
@@ -180,8 +156,7 @@ impl<'a> Cluster<'a> {
             members,
             random: Random::new(launch.seed, stream),
             idle: 0,
-            quiet: Quiet::default(),
-            watch: Watch::default(),
+            polling: Polling::default(),
             pauses: Pauses::default(),
         })
     }
@@ -353,13 +328,8 @@ impl<'a> Cluster<'a> {
         self.members.iter().all(|m| m.warps.iter().all(|w| w.live == 0))
     }
 
-    /// Evaluates rounds in which all warps only polled: has the cluster's state recurred?
-    fn check_progress(&mut self) -> Progress {
-        let effects = self.effects();
-        if effects != self.watch.effects {
-            self.watch = Watch { effects, ..Watch::default() };
-            return Progress::More;
-        }
+    /// A hash of what decides how the cluster goes on, except for memory.
+    fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for w in self.members.iter().flat_map(|m| &m.warps) {
             w.live.hash(&mut hasher);
@@ -371,13 +341,7 @@ impl<'a> Cluster<'a> {
                 hasher.write(bytemuck::cast_slice(&frame.regs));
             }
         }
-        let state = hasher.finish();
-        self.watch.repeats |= self.watch.samples > 0 && state == self.watch.anchor;
-        if (self.watch.samples + 1).is_power_of_two() {
-            self.watch.anchor = state;
-        }
-        self.watch.samples += 1;
-        Progress::Waiting(self.watch.repeats)
+        hasher.finish()
     }
 
     /// The fault of threads that all wait: a matrix instruction that not all lanes of a warp execute, or a deadlock.
@@ -535,19 +499,17 @@ impl Cta for Cluster<'_> {
         self.stop_at_loop(fuel, header)
     }
 
-    fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
+    fn run(&mut self, fuel: u64) -> Result<Slice, Stop> {
         let mut spent = 0;
-        loop {
-            let in_order = self.random.is_some() && self.quiet.ops >= QUIET;
+        let progress = loop {
+            let in_order = self.random.is_some() && self.polling.is_quiet();
             let round = if in_order { self.round_in_order() } else { self.round(fuel) };
             let Round { ran, advanced, executed } = round?;
             spent += executed;
-            let effects = self.effects();
-            let ops = if effects == self.quiet.effects { self.quiet.ops.saturating_add(executed) } else { 0 };
-            self.quiet = Quiet { effects, ops };
+            self.polling.ran(self.effects(), executed);
             if self.is_done() {
                 self.recycle();
-                return Ok(Progress::Done);
+                break Progress::Done;
             }
             if !ran {
                 for member in 0..self.members.len() {
@@ -560,13 +522,17 @@ impl Cta for Cluster<'_> {
             self.idle = if advanced { 0 } else { self.idle + 1 };
             if self.idle >= IDLE_ROUNDS {
                 self.idle = 0;
-                return Ok(self.check_progress());
+                break match self.polling.only_polls() {
+                    false => Progress::More,
+                    true => Progress::Waiting(self.polling.repeats(self.fingerprint())),
+                };
             }
             // Rounds in which all warps only poll are counted to the end.
             if spent >= fuel && (self.idle == 0 || !in_order) {
-                return Ok(Progress::More);
+                break Progress::More;
             }
-        }
+        };
+        Ok(Slice { progress, executed: spent.min(fuel) })
     }
 }
 

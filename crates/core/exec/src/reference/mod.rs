@@ -14,6 +14,7 @@ mod cta;
 mod ctx;
 mod decode;
 mod pause;
+mod polling;
 pub mod rendezvous;
 mod schedule;
 pub mod single_step;

@@ -6,7 +6,7 @@ use crate::{
     run::cta::{CtaPosition, SimdCta, Waiter},
     run::deadlock::Watch,
 };
-use margay_exec::{Cta, Fault, Grid, Progress, Stop, deadlock};
+use margay_exec::{Cta, Fault, Grid, Progress, Slice, Stop, deadlock};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -110,7 +110,8 @@ impl Cta for SimdCluster<'_> {
         self.deadlock()
     }
 
-    fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
-        self.rounds(fuel, Instant::now())
+    fn run(&mut self, fuel: u64) -> Result<Slice, Stop> {
+        // A slice that its time has ended counts as a whole one.
+        Ok(Slice { progress: self.rounds(fuel, Instant::now())?, executed: fuel })
     }
 }

@@ -1,7 +1,7 @@
 //! The scheduler with CTAs that do what a test tells them.
 
 use super::*;
-use margay_exec::{Batch, Cta, Image, Kernel, Launch, LaunchShape, Memory, Progress as Step};
+use margay_exec::{Batch, Cta, Image, Kernel, Launch, LaunchShape, Memory, Progress as Step, Slice};
 use margay_ir::{Ir, Placed};
 use margay_isa::{Target, Version};
 
@@ -48,13 +48,13 @@ impl Kernel for Fake {
 }
 
 impl Cta for FakeCta {
-    fn run(&mut self, _fuel: u64) -> Result<Step, Stop> {
+    fn run(&mut self, fuel: u64) -> Result<Slice, Stop> {
         let step = (self.fake.behavior)(self.number, self.runs)?;
         self.runs += 1;
         if step == Step::Done {
             self.fake.log.lock().unwrap().push((self.number, true));
         }
-        Ok(step)
+        Ok(Slice { progress: step, executed: fuel })
     }
 }
 

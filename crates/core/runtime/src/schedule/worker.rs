@@ -6,7 +6,7 @@ use super::{
     tool::Tool,
 };
 use crate::tiers::{Attempt, Tier};
-use margay_exec::{Cta, Progress as Step, Stop};
+use margay_exec::{Cta, Progress as Step, Slice, Stop};
 use std::{
     collections::VecDeque,
     sync::atomic::Ordering::{Relaxed, SeqCst},
@@ -193,8 +193,9 @@ impl<'a> Worker<'a> {
         let started = Instant::now();
         let runs = u64::from(!unit.waits);
         shared.running.fetch_add(runs, Relaxed);
-        let step = guarded(|| unit.cta.run(fuel));
+        let slice = guarded(|| unit.cta.run(fuel));
         shared.running.fetch_sub(runs, Relaxed);
+        let step = slice.as_ref().map(|slice| slice.progress);
         unit.waits = matches!(step, Ok(Step::Waiting(_)));
         match unit.waits {
             true => _ = self.waiting_since.get_or_insert(started),
@@ -203,17 +204,17 @@ impl<'a> Worker<'a> {
         let took = started.elapsed();
         shared.ran(unit.tier, u64::from(matches!(step, Ok(Step::Done))), took);
         shared.span(self.index, unit.first, shared.ctas_of_unit(), started);
-        let step = step?;
+        let Slice { progress: step, executed } = slice?;
         if step == Step::Done || step == Step::More && self.take_over(&mut unit, took)? {
             shared.epoch.fetch_add(1, Relaxed);
             shared.units_done(1);
             return Ok(());
         }
         let executed = match step {
-            Step::Waiting(certain) => self.waited(&mut unit, certain, fuel)?,
+            Step::Waiting(certain) => self.waited(&mut unit, certain, executed.min(fuel / 64))?,
             _ => {
                 shared.epoch.fetch_add(1, Relaxed);
-                fuel
+                executed
             }
         };
         unit.slices = unit.slices.saturating_add(1);
@@ -244,7 +245,7 @@ impl<'a> Worker<'a> {
 
     /// A unit has only polled in its slice: ends the launch if all units have for too long, else returns how many
     /// instructions that counts for.
-    fn waited(&mut self, unit: &mut Unit<'_>, certain: bool, fuel: u64) -> Result<u64, Ended> {
+    fn waited(&mut self, unit: &mut Unit<'_>, certain: bool, executed: u64) -> Result<u64, Ended> {
         let shared = self.shared;
         let all_started = shared.left() == 0;
         let epoch = shared.epoch.load(Relaxed);
@@ -252,8 +253,8 @@ impl<'a> Worker<'a> {
         let patience = Patience { stall, limited: instructions.is_some() };
         let idle = self.idle.get_or_insert_with(Idle::default);
         let too_long = idle.waited(epoch, certain, self.live.len() + 1, patience);
-        // A polling unit has executed next to nothing, and nothing that counts if its state repeats.
-        let executed = if idle.certain { 0 } else { fuel / 64 };
+        // What a unit executes whose state repeats does not count.
+        let executed = if idle.certain { 0 } else { executed };
         if too_long && all_started && shared.all_wait(self.index, epoch) {
             return Err(Ended::Stopped(unit.cta.stuck()));
         }
