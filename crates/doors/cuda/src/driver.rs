@@ -11,7 +11,7 @@ use crate::{
     green::{Descriptor, Green},
     handle::{Handle, Table},
     ipc::Ipc,
-    library::Library,
+    library::{Library, LibraryKernel},
     link::Link,
     module::Module,
     pool::{Defaults, Pool, Pooled, Source},
@@ -41,9 +41,11 @@ pub struct Driver {
     pub descriptors: Table<Descriptor>,
     /// Modules.
     pub modules: Table<Module>,
-    /// Libraries: modules without a context.
+    /// Libraries, which belong to no context.
     pub libraries: Table<Library>,
-    /// Functions and kernels, whose handles the API accepts interchangeably.
+    /// Kernels of libraries, whose handles the API accepts in place of functions' ([`crate::function::get`]).
+    pub kernels: Table<LibraryKernel>,
+    /// Functions of modules.
     pub functions: Table<Function>,
     /// Created streams.
     pub streams: Table<Stream>,
@@ -148,6 +150,7 @@ impl Driver {
             descriptors: Table::default(),
             modules: Table::default(),
             libraries: Table::default(),
+            kernels: Table::default(),
             functions: Table::default(),
             streams: Table::default(),
             events: Table::default(),
@@ -242,6 +245,8 @@ impl Driver {
         context.settle();
         context.write_printed();
         context.free_memory();
+        self.kernels.each(|k| k.forget(handle));
+        self.libraries.each(|l| l.forget(handle));
         self.functions.remove_if(|f| f.module.context == handle);
         self.modules.remove_if(|m| m.context == handle);
         self.streams.remove_if(|s| s.context == handle);

@@ -151,7 +151,8 @@ impl Function {
         })
     }
 
-    fn set_attribute(&self, number: u32, value: i32) -> Outcome {
+    /// Sets an attribute (`cuFuncSetAttribute`).
+    pub fn set_attribute(&self, number: u32, value: i32) -> Outcome {
         match number {
             8 if value < 0 || value.saturating_add(self.static_shared()?) > most_shared() => Err(Code::INVALID_VALUE),
             8 => {
@@ -211,8 +212,22 @@ impl Function {
     }
 }
 
-fn get(function: Handle<Function>) -> Result<Arc<Function>, Code> {
-    driver()?.functions.get(function)
+/// The function of a handle; that of the current context for a kernel of a library.
+pub fn get(function: Handle<Function>) -> Result<Arc<Function>, Code> {
+    let driver = driver()?;
+    driver.functions.get(function).or_else(|code| match driver.kernels.get(Handle::of(function.number())) {
+        Ok(kernel) => kernel.here(),
+        Err(_) => Err(code),
+    })
+}
+
+/// The function of a kernel's handle on a device.
+fn get_on(kernel: Handle<Function>, device: i32) -> Result<Arc<Function>, Code> {
+    crate::device::check(device)?;
+    match driver()?.kernels.get(Handle::of(kernel.number())) {
+        Ok(kernel) => kernel.on(device),
+        Err(_) => get(kernel),
+    }
 }
 
 fn potential(
@@ -255,16 +270,17 @@ api! {
     12040 fn cuFuncLoad(function: Handle<Function>) { get(function)?.kernel().map(drop) }
 
     12000 fn cuKernelGetAttribute(value: Out<i32>, number: u32, kernel: Handle<Function>, device: i32) {
-        crate::device::check(device)?;
-        value.set(get(kernel)?.attribute(number)?)
+        value.set(get_on(kernel, device)?.attribute(number)?)
     }
     12000 fn cuKernelSetAttribute(number: u32, value: i32, kernel: Handle<Function>, device: i32) {
         crate::device::check(device)?;
-        get(kernel)?.set_attribute(number, value)
+        match driver()?.kernels.get(Handle::of(kernel.number())) {
+            Ok(kernel) => kernel.set_on(device, number, value),
+            Err(_) => get(kernel)?.set_attribute(number, value),
+        }
     }
     12000 fn cuKernelSetCacheConfig(kernel: Handle<Function>, _config: u32, device: i32) {
-        crate::device::check(device)?;
-        get(kernel).map(drop)
+        get_on(kernel, device).map(drop)
     }
     12030 fn cuKernelGetName(name: Out<usize>, kernel: Handle<Function>) { name.set(get(kernel)?.name_for_c()) }
     12040 fn cuKernelGetParamInfo(kernel: Handle<Function>, index: usize, offset: Out<usize>, size: Out<usize>) {

@@ -54,7 +54,7 @@ impl Launch {
         params: In<u64>,
         extra: In<u64>,
     ) -> Result<Launch, Code> {
-        let function = driver()?.functions.get(function)?;
+        let function = crate::function::get(function)?;
         let shared = i32::try_from(shape.shared).map_err(|_| Code::INVALID_VALUE)?;
         if shared > function.dynamic_shared()? {
             return Err(Code::INVALID_VALUE);

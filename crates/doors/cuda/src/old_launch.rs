@@ -4,7 +4,6 @@
 use crate::{
     api::api,
     code::{Code, Outcome},
-    driver::driver,
     function::Function,
     handle::Handle,
     launch::{self, Launch},
@@ -26,7 +25,7 @@ pub struct Setting {
 const MOST_PARAMS: usize = 32764;
 
 fn set(function: Handle<Function>, change: impl FnOnce(&mut Setting) -> Outcome) -> Outcome {
-    let function = driver()?.functions.get(function)?;
+    let function = crate::function::get(function)?;
     let mut setting = function.setting.lock().unwrap_or_else(PoisonError::into_inner);
     change(&mut setting)
 }
@@ -46,7 +45,7 @@ fn put(function: Handle<Function>, offset: i32, bytes: &[u8]) -> Outcome {
 fn launch(function: Handle<Function>, width: i32, height: i32, stream: StreamHandle) -> Outcome {
     stream.get()?;
     let positive = |n: i32| u32::try_from(n).map_err(|_| Code::INVALID_VALUE);
-    let of = driver()?.functions.get(function)?;
+    let of = crate::function::get(function)?;
     let Setting { block, shared, mut params } = of.setting.lock().unwrap_or_else(PoisonError::into_inner).clone();
     params.resize(of.params_size()?, 0);
     let shape = launch::shape([positive(width)?, positive(height)?, 1], block, shared);

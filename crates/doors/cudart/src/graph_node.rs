@@ -41,7 +41,7 @@ fn kernel_node(params: Ptr) -> Result<KernelNode, Code> {
 impl KernelNode {
     /// Writes the node as `cudaKernelNodeParams`.
     fn describe(&self, params: Ptr) -> Outcome {
-        let function = if self.function == 0 { self.kernel } else { self.function };
+        let function = if self.kernel == 0 { self.function } else { self.kernel };
         params.write(0, host_of(function))?;
         params.write(8, self.shape)?;
         params.write(32, u64::from(self.shared))?;

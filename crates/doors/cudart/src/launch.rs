@@ -6,7 +6,7 @@ use crate::{
     driver,
     error::{Code, Outcome},
     raw::Ptr,
-    register::kernel,
+    register::{function, kernel},
     stream::Stream,
 };
 use bytemuck::AnyBitPattern;
@@ -57,7 +57,7 @@ fn launch(function: usize, grid: Dim3, block: Dim3, params: Ptr, shared: usize, 
         .map_err(|code| shape_error(code, function, shared))
 }
 
-/// The driver's function for a launch. The driver is told of a launch that cannot begin: programs often do not ask.
+/// The driver's kernel for a launch. The driver is told of a launch that cannot begin: programs often do not ask.
 fn kernel_to_launch(host: Ptr) -> Result<usize, Code> {
     kernel(host).inspect_err(|code| {
         if [Code::NO_BINARY_FOR_GPU, Code::INVALID_PTX].contains(code) {
@@ -152,7 +152,7 @@ api! {
     }
     fn __cudaGetKernel(out: Ptr, host: Ptr) { out.write(0, kernel_to_launch(host)?) }
     fn cudaGetKernel(out: Ptr, host: Ptr) { out.write(0, kernel(host)?) }
-    fn cudaGetFuncBySymbol(out: Ptr, host: Ptr) { out.write(0, kernel(host)?) }
+    fn cudaGetFuncBySymbol(out: Ptr, host: Ptr) { out.write(0, function(host)?) }
     + ptsz fn cudaLaunchKernelExC(config: Ptr, host: Ptr, params: Ptr) { ex(config, host, params) }
     + ptsz fn cudaLaunchCooperativeKernel(host: Ptr, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: Stream) {
         let (g, b, shared) = (grid, block, u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?);

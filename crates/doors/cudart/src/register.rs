@@ -15,8 +15,8 @@ use std::{
 /// A fat binary of the program.
 struct Binary {
     image: u64,
-    /// The driver's library per device number, once loaded: each has variables of its own.
-    libraries: HashMap<i32, usize>,
+    /// The driver's library, once loaded.
+    library: Option<usize>,
     /// Names of managed variables, and where the program stores their addresses.
     managed: Vec<(String, u64)>,
 }
@@ -33,8 +33,9 @@ struct Registry {
     binaries: HashMap<u64, Binary>,
     kernels: HashMap<u64, Symbol>,
     variables: HashMap<u64, Symbol>,
-    /// The driver's kernel handles, by host address and device.
-    handles: HashMap<(u64, i32), usize>,
+    /// The driver's kernel handles by host address. Code that nvcc generates keeps them too, so they must stay valid for all devices and
+    /// after a reset.
+    handles: HashMap<u64, usize>,
     next: u64,
 }
 
@@ -43,23 +44,25 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Binary {
+    /// Stores the addresses of managed variables where the program reads them.
+    fn place_managed(&self, library: usize) -> Outcome {
+        self.managed.iter().try_for_each(|(name, place)| Ptr::at(*place).write(0, address(library, name)?.0))
+    }
+}
+
 impl Registry {
-    /// The driver's library of a binary on a device, loaded on first use.
-    fn library(&mut self, handle: u64, device: i32) -> Result<usize, Code> {
+    /// The driver's library of a binary, loaded on first use.
+    fn library(&mut self, handle: u64) -> Result<usize, Code> {
         let binary = self.binaries.get_mut(&handle).ok_or(Code::INVALID_SYMBOL)?;
-        // A managed variable is shared by all devices.
-        let device = if binary.managed.is_empty() { device } else { 0 };
-        if let Some(library) = binary.libraries.get(&device) {
-            return Ok(*library);
+        if let Some(library) = binary.library {
+            return Ok(library);
         }
         let mut library = 0usize;
         let none = Ptr::NULL;
         driver::cuLibraryLoadData(Ptr::to(&mut library), Ptr::at(binary.image), none, none, 0, none, none, 0)?;
-        binary.libraries.insert(device, library);
-        for (name, place) in &binary.managed {
-            let address = address(library, name)?.0;
-            Ptr::at(*place).write(0, address)?;
-        }
+        binary.library = Some(library);
+        binary.place_managed(library)?;
         Ok(library)
     }
 }
@@ -72,61 +75,61 @@ fn address(library: usize, name: &str) -> Result<(u64, usize), Code> {
     Ok((address, size))
 }
 
-/// The driver's function for a host function or for a kernel handle.
+/// The driver's kernel for a host function, or a handle that is one.
 pub fn kernel(host: Ptr) -> Result<usize, Code> {
-    let device = current_device();
     let mut registry = registry();
-    if let Some(handle) = registry.handles.get(&(host.number(), device)) {
+    if let Some(handle) = registry.handles.get(&host.number()) {
         return Ok(*handle);
     }
     let Some(Symbol { binary, name }) = registry.kernels.get(&host.number()).cloned() else {
         // Handles from `cudaGetKernel` and `cudaLibraryGetKernel` may be passed instead of host functions.
-        let mut handle = host.number() as usize;
-        return match driver::cuKernelGetFunction(Ptr::to(&mut handle), handle) {
-            Ok(()) => Ok(handle),
-            Err(_) => Err(Code::INVALID_DEVICE_FUNCTION),
-        };
+        let handle = host.number() as usize;
+        return function_of(handle).map(|_| handle).map_err(|_| Code::INVALID_DEVICE_FUNCTION);
     };
-    let library = registry.library(binary, device)?;
+    let library = registry.library(binary)?;
     let mut handle = 0usize;
     let name = format!("{name}\0");
     driver::cuLibraryGetKernel(Ptr::to(&mut handle), library, Ptr::of(name.as_bytes()))
         .map_err(|_| Code::INVALID_DEVICE_FUNCTION)?;
-    registry.handles.insert((host.number(), device), handle);
+    registry.handles.insert(host.number(), handle);
     Ok(handle)
 }
 
-/// The host function of a driver function, or the driver's handle if there is none.
+/// The driver's function for a host function or a kernel handle on the current device.
+pub fn function(host: Ptr) -> Result<usize, Code> {
+    function_of(kernel(host)?)
+}
+
+fn function_of(kernel: usize) -> Result<usize, Code> {
+    let mut function = 0usize;
+    driver::cuKernelGetFunction(Ptr::to(&mut function), kernel)?;
+    Ok(function)
+}
+
+/// The host function of a driver's kernel, or the handle if there is none.
 pub fn host_of(handle: usize) -> Ptr {
     let registry = registry();
     let found = registry.handles.iter().find(|(_, h)| **h == handle);
-    Ptr::at(found.map_or(handle as u64, |((host, _), _)| *host))
+    Ptr::at(found.map_or(handle as u64, |(host, _)| *host))
 }
 
-/// Address and size of the device variable of a host variable.
+/// Address and size of the device variable of a host variable, on the current device.
 pub fn variable(host: Ptr) -> Result<(u64, usize), Code> {
-    let device = current_device();
     let mut registry = registry();
     let Symbol { binary, name } = registry.variables.get(&host.number()).cloned().ok_or(Code::INVALID_SYMBOL)?;
-    let library = registry.library(binary, device)?;
+    let library = registry.library(binary)?;
     address(library, &name).map_err(|_| Code::INVALID_SYMBOL)
-}
-
-/// Drops what was loaded on a device, so that it is loaded anew after a reset.
-fn unload(device: i32) {
-    let mut registry = registry();
-    registry.handles.retain(|(_, of), _| *of != device);
-    for binary in registry.binaries.values_mut() {
-        binary.libraries.remove(&device);
-    }
 }
 
 /// Resets the primary context of the current device.
 pub fn reset() -> Outcome {
     let device = current_device();
-    unload(device);
     driver::cuDevicePrimaryCtxReset_v2(device)?;
-    primary(device)
+    primary(device)?;
+    // The host reads the addresses of managed variables without a call.
+    let registry = registry();
+    let managed = registry.binaries.values().filter(|b| !b.managed.is_empty());
+    managed.filter_map(|b| Some((b, b.library?))).try_for_each(|(b, library)| b.place_managed(library))
 }
 
 /// Runs a registration, whose error can only be recorded.
@@ -153,7 +156,7 @@ extern "C" fn __cudaRegisterFatBinary(image: Ptr) -> Ptr {
     let mut registry = registry();
     registry.next += 16;
     let handle = registry.next;
-    registry.binaries.insert(handle, Binary { image: image.number(), libraries: HashMap::new(), managed: Vec::new() });
+    registry.binaries.insert(handle, Binary { image: image.number(), library: None, managed: Vec::new() });
     Ptr::at(handle)
 }
 
@@ -164,8 +167,13 @@ extern "C" fn __cudaRegisterFatBinaryEnd(_handle: Ptr) {}
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 extern "C" fn __cudaUnregisterFatBinary(handle: Ptr) {
-    // The process is ending; the driver frees its own resources.
-    registry().binaries.remove(&handle.number());
+    // The process ends, where the driver frees its own resources, or a library is closed, whose addresses may be used again.
+    let mut registry = registry();
+    let Registry { binaries, kernels, variables, handles, .. } = &mut *registry;
+    binaries.remove(&handle.number());
+    handles.retain(|host, _| kernels.get(host).is_none_or(|kernel| kernel.binary != handle.number()));
+    kernels.retain(|_, kernel| kernel.binary != handle.number());
+    variables.retain(|_, variable| variable.binary != handle.number());
 }
 
 #[allow(unsafe_code)]
@@ -173,8 +181,7 @@ extern "C" fn __cudaUnregisterFatBinary(handle: Ptr) {
 extern "C" fn __cudaInitModule(handle: Ptr) -> u8 {
     enter("__cudaInitModule", || {
         ready()?;
-        let device = current_device();
-        registry().library(handle.number(), device).map(drop)
+        registry().library(handle.number()).map(drop)
     });
     1
 }

@@ -34,6 +34,13 @@ fn a_c_program_runs() {
     assert!(!err.contains("no version information"), "symbols have the version that programs ask for:\n{err}");
 }
 
+#[test]
+fn kernels_belong_to_no_device_and_survive_a_reset() {
+    let run = program("devices").env("MARGAY_DEVICE", "count=2").output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success() && out == "right\n", "{out}{err}");
+}
+
 /// Many programs never ask whether a launch succeeded: one that did not begin must not look like success to CI.
 #[test]
 fn a_launch_without_code_fails_the_program() {

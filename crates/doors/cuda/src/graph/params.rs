@@ -109,7 +109,10 @@ impl KernelNode2 {
 
     /// Describes the launch of a node.
     pub fn of(node: &NodeRef) -> Result<KernelNode2, Code> {
-        Ok(KernelNode2 { first: KernelNode::of(node)?, kernel: Handle::NULL, context: Handle::NULL })
+        let first = KernelNode::of(node)?;
+        let function = driver()?.functions.get(first.function)?;
+        let kernel = driver()?.kernels.find(|k| k.has(&function)).map_or(Handle::NULL, |k| Handle::of(k.number()));
+        Ok(KernelNode2 { first, kernel, context: Handle::NULL })
     }
 }
 

@@ -1,0 +1,111 @@
+/* A program as nvcc makes it, on two devices and across a reset: its stubs keep the kernel's handle from the first launch on
+   (`__cudaGetKernel`), and each device has variables of its own (CUDA C++ Programming Guide, "Multi-Device System"). */
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct { unsigned x, y, z; } dim3;
+void **__cudaRegisterFatBinary(void *), __cudaRegisterFatBinaryEnd(void **), __cudaUnregisterFatBinary(void **);
+void __cudaRegisterFunction(void **, const void *, char *, const char *, int, void *, void *, void *, void *, int *);
+void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
+int __cudaGetKernel(void **, const void *), __cudaLaunchKernel(void *, dim3, dim3, void **, size_t, void *);
+int cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *), cudaGetKernel(void **, const void *);
+int cudaGetFuncBySymbol(void **, const void *), cudaFuncSetAttribute(const void *, int, int), cudaFuncGetAttributes(void *, const void *);
+int cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int), cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int);
+int cudaSetDevice(int), cudaDeviceReset(void), cudaDeviceSynchronize(void), cudaGetSymbolAddress(void **, const void *);
+
+static int failures;
+#define CHECK(what) do { if (!(what)) { printf("devices.c:%d: %s\n", __LINE__, #what); failures++; } } while (0)
+#define OK(call) do { int r_ = (call); if (r_) { printf("devices.c:%d: %s = %d\n", __LINE__, #call, r_); exit(1); } } while (0)
+
+#define PTX(step) \
+    ".version 7.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .u32 calls = 100;\n" \
+    ".visible .entry count() { red.global.add.u32 [calls], " step "; ret; }\n"
+#define FATBIN(binary, ptx) \
+    static struct { \
+        unsigned magic; unsigned short version, header; unsigned long long size; \
+        unsigned short kind, entry_version; unsigned entry_header; unsigned long long payload; \
+        unsigned compressed, options; unsigned short minor, major; unsigned architecture, name, name_size; \
+        unsigned long long flags, zero, unpacked; \
+        char text[(sizeof ptx + 7) / 8 * 8]; \
+    } binary = {0xba55ed50, 1, 16, 64 + sizeof binary.text, 1, 0x101, 64, sizeof binary.text, 0, 0, 0, 7, 80, 0, 0, 0x11, 0, 0, ptx}
+FATBIN(fat, PTX("1"));
+FATBIN(other_fat, PTX("7"));
+static struct { int magic, version; void *data, *files; }
+    wrapper = {0x466243b1, 1, &fat, 0}, other = {0x466243b1, 1, &other_fat, 0};
+
+static unsigned calls;
+static int count_stub(void) {
+    static void *kernel; /* as in the code that nvcc generates */
+    dim3 one = {1, 1, 1};
+    if (!kernel) OK(__cudaGetKernel(&kernel, (void *)count_stub));
+    return __cudaLaunchKernel(kernel, one, one, 0, 0, 0);
+}
+
+static void **load(void *binary) {
+    void **handle = __cudaRegisterFatBinary(binary);
+    __cudaRegisterFunction(handle, (void *)count_stub, "count", "count", -1, 0, 0, 0, 0, 0);
+    __cudaRegisterVar(handle, (char *)&calls, "calls", "calls", 0, 4, 0, 0);
+    __cudaRegisterFatBinaryEnd(handle);
+    return handle;
+}
+
+static unsigned counted(void) {
+    unsigned n = 0;
+    OK(cudaMemcpyFromSymbol(&n, &calls, 4, 0, 2));
+    return n;
+}
+
+static int most_shared(void) {
+    struct { size_t sizes[3]; int threads, registers, ptx, binary, cached, most, rest[32]; } found;
+    OK(cudaFuncGetAttributes(&found, (void *)count_stub));
+    return found.most;
+}
+
+int main(void) {
+    dim3 one = {1, 1, 1};
+    void *kernel, *functions[2], *places[2], **handle = load(&wrapper);
+    unsigned five = 5;
+    OK(count_stub());
+    CHECK(counted() == 101);
+    OK(cudaSetDevice(1));
+    CHECK(counted() == 100);
+    OK(count_stub());
+    OK(count_stub());
+    CHECK(counted() == 102);
+    OK(cudaMemcpyToSymbol(&calls, &five, 4, 0, 1));
+    OK(cudaSetDevice(0));
+    CHECK(counted() == 101);
+
+    /* The handles of the API: a kernel is of all devices, a function and a variable's address of one. */
+    OK(cudaGetKernel(&kernel, (void *)count_stub));
+    OK(cudaGetFuncBySymbol(&functions[0], (void *)count_stub));
+    OK(cudaGetSymbolAddress(&places[0], &calls));
+    OK(cudaFuncSetAttribute((void *)count_stub, 8, 60000));
+    OK(cudaSetDevice(1));
+    OK(cudaGetFuncBySymbol(&functions[1], (void *)count_stub));
+    OK(cudaGetSymbolAddress(&places[1], &calls));
+    CHECK(functions[0] != functions[1] && places[0] != places[1]);
+    CHECK(most_shared() == 49152);
+    OK(cudaLaunchKernel(kernel, one, one, 0, 0, 0));
+    CHECK(counted() == 6);
+    OK(cudaSetDevice(0));
+    CHECK(most_shared() == 60000 && counted() == 101);
+
+    /* A reset destroys the variables of its device only, and no kernel. */
+    OK(cudaDeviceReset());
+    OK(count_stub());
+    OK(cudaLaunchKernel(kernel, one, one, 0, 0, 0));
+    CHECK(counted() == 102 && most_shared() == 49152);
+    OK(cudaSetDevice(1));
+    CHECK(counted() == 6);
+
+    /* The addresses of a library that was closed belong to another one. */
+    __cudaUnregisterFatBinary(handle);
+    handle = load(&other);
+    OK(cudaLaunchKernel((void *)count_stub, one, one, 0, 0, 0));
+    CHECK(counted() == 107);
+    __cudaUnregisterFatBinary(handle);
+    CHECK(cudaLaunchKernel((void *)count_stub, one, one, 0, 0, 0) == 98);
+    if (!failures) printf("right\n");
+    return failures != 0;
+}
