@@ -10,7 +10,7 @@ use crate::{
     function::Function,
     graph,
     handle::Handle,
-    order,
+    hints, order,
     raw::{Host, In},
     stream::StreamHandle,
     watch,
@@ -125,7 +125,7 @@ impl Launch {
                 }
                 Ok(())
             }
-            Err(error) => match context.fail(&error) {
+            Err(error) => match context.fail(&hints::explain(error, kernel, &self.params, context.device_memory())) {
                 code if code.is_sticky() => Ok(()),
                 code => Err(code),
             },

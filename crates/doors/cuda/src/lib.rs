@@ -31,6 +31,7 @@ mod function;
 mod graph;
 mod green;
 mod handle;
+mod hints;
 mod image;
 mod ipc;
 mod launch;

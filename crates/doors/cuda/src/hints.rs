@@ -1,0 +1,95 @@
+//! What a driver can add to a kernel's fault: that an argument is an address of the host, or null.
+
+use margay_exec::{FaultKind, Memory, Stop};
+use margay_runtime::{Error, Kernel};
+use std::fs;
+
+/// Addresses below this one come from a null pointer and an offset.
+const NULL_PAGE: u64 = 4096;
+
+/// Adds a note to an access outside of any allocation if an argument explains it.
+pub fn explain(mut error: Error, kernel: &Kernel, params: &[u8], memory: &Memory) -> Error {
+    let Error::Stopped(report) = &mut error else { return error };
+    let Stop::Fault(fault) = &mut report.stop else { return error };
+    let FaultKind::OutOfBounds(access) = &fault.kind else { return error };
+    // A freed allocation explains it already.
+    if fault.notes.iter().any(|note| note.contains("freed")) {
+        return error;
+    }
+    let maps = || fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let starts: Vec<u32> = kernel.params().iter().map(|param| param.offset).collect();
+    fault.notes.extend(hint(access.address, (&starts, params), |a| memory.find(a).is_some(), maps));
+    error
+}
+
+/// The note for an address, given where the arguments begin and their bytes. Pointers, also those in structures, are aligned; the one from which an address was computed is most likely the
+/// nearest one below it.
+fn hint(
+    address: u64,
+    (starts, params): (&[u32], &[u8]),
+    is_device: impl Fn(u64) -> bool,
+    maps: impl Fn() -> String,
+) -> Option<String> {
+    let words = params.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+    let arguments = words.enumerate().filter(|(_, argument)| *argument <= address);
+    let (place, argument) = arguments.max_by_key(|(_, argument)| *argument)?;
+    let number = starts.iter().filter(|start| **start as usize <= 8 * place).count();
+    if argument == 0 {
+        return (address < NULL_PAGE).then(|| format!("argument {number} of the kernel is a null pointer"));
+    }
+    if is_device(argument) {
+        return None; // the access is past its end
+    }
+    let within = region(&maps(), argument, address)?;
+    Some(format!(
+        "argument {number} of the kernel, {argument:#x}, is an address of the host{within}: kernels access memory of `cudaMalloc` or \
+         `cudaMallocManaged`"
+    ))
+}
+
+/// Says which part of the host's memory contains both addresses.
+fn region(maps: &str, from: u64, to: u64) -> Option<&'static str> {
+    maps.lines().find_map(|line| {
+        let mut columns = line.split_whitespace();
+        let (start, end) = columns.next()?.split_once('-')?;
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let holds = (number(start)?..number(end)?).contains(&from) && to < number(end)?;
+        holds.then_some(match columns.nth(4) {
+            Some("[stack]") => " (on its stack)",
+            Some("[heap]") => " (on its heap)",
+            _ => "",
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hint;
+
+    const MAPS: &str = "5000-6000 r-xp 00000000 00:00 0\n55880000-55890000 rw-p 00000000 00:00 0    [heap]\n\
+                        7fff0000-7fff8000 rw-p 00000000 00:00 0    [stack]\n";
+
+    fn told(address: u64, arguments: &[u64]) -> Option<String> {
+        let bytes: Vec<u8> = arguments.iter().flat_map(|a| a.to_le_bytes()).collect();
+        hint(address, (&[0, 8, 16], &bytes), |a| (0x5588_8000..0x5588_9000).contains(&a), || MAPS.into())
+    }
+
+    #[test]
+    fn an_argument_of_the_host_is_named() {
+        let heap = told(0x5588_1010, &[7, 0x5588_8000, 0x5588_1000]).unwrap();
+        assert!(
+            heap.starts_with("argument 3 of the kernel, 0x55881000, is an address of the host (on its heap)"),
+            "{heap}"
+        );
+        assert!(told(0x7fff_4000, &[0x7fff_4000]).unwrap().contains("stack"));
+        assert_eq!(told(8, &[0x5588_8000, 0]).unwrap(), "argument 2 of the kernel is a null pointer");
+    }
+
+    #[test]
+    fn what_no_argument_explains_is_left_alone() {
+        assert_eq!(told(0x5588_9004, &[0x5588_8000, 0x5588_1000]), None); // past the end of the device's memory
+        assert_eq!(told(0x9000_0000, &[0x5588_1000]), None); // far away
+        assert_eq!(told(0x9000_0000, &[0]), None);
+        assert_eq!(told(0x9000_0000, &[]), None);
+    }
+}
