@@ -15,7 +15,6 @@ use crate::{
     lanes,
     marks::Marks,
     name,
-    race::Distance,
     shadow::{Crew, Record, WORD},
     site::{Place, Site},
 };
@@ -78,7 +77,8 @@ impl Family {
         (checker, touched): (Option<Checker>, Footprint),
         memory: &Memory,
     ) -> Vec<Finding> {
-        self.add((by, false), name.to_owned(), (checker, touched), memory)
+        let name = name.to_owned();
+        self.add(Piece { by, checker, name, waits: false, touched, values: Map::default() }, memory)
     }
 
     /// Adds a copy or fill.
@@ -95,28 +95,23 @@ impl Family {
         touched.add(written.0, written.1, true);
         let name = if read.is_some() { "a copy" } else { "a fill" };
         let waits = read.is_none() && written.1 == 0;
-        self.add((Some(by), waits), name.into(), (None, touched), memory)
+        let piece = Piece { by: Some(by), checker: None, name: name.into(), waits, touched, values: Map::default() };
+        self.add(piece, memory)
     }
 
-    fn add(
-        &mut self,
-        (by, waits): (Option<(usize, Origin)>, bool),
-        name: String,
-        (checker, touched): (Option<Checker>, Footprint),
-        memory: &Memory,
-    ) -> Vec<Finding> {
+    /// Adds a piece of work that has just ended, and keeps what it has written.
+    fn add(&mut self, mut piece: Piece, memory: &Memory) -> Vec<Finding> {
         if self.pieces.len() >= MOST {
             return Vec::new();
         }
-        let mut values = Map::default();
-        for (at, _) in touched.written() {
+        for (at, _) in piece.touched.written() {
             let line = at / 64 * 64;
-            if self.bytes < MOST_BYTES && !values.contains_key(&line) {
-                values.insert(line, contents(memory, line));
+            if self.bytes < MOST_BYTES && !piece.values.contains_key(&line) {
+                piece.values.insert(line, contents(memory, line));
                 self.bytes += 64;
             }
         }
-        self.pieces.push(Piece { by, checker, name, waits, touched, values });
+        self.pieces.push(piece);
         let new = self.pieces.len() - 1;
         let (mut found, mut places) = (Vec::new(), HashSet::new());
         for earlier in 0..new {
@@ -268,7 +263,7 @@ fn conflict((a, x): (&Piece, &Access), (b, y): (&Piece, &Access), sites: (Option
         return false;
     }
     match (sites, &a.checker, &b.checker) {
-        ((Some(x), Some(y)), Some(checker), Some(_)) => checker.morally_strong((x, y), Distance::Grid).is_err(),
+        ((Some(x), Some(y)), Some(checker), Some(_)) => !checker.are_morally_strong_in_grid((x, y)),
         _ => true,
     }
 }

@@ -23,6 +23,7 @@ mod footprint;
 mod form;
 mod hash;
 mod init;
+mod judge;
 mod marks;
 mod name;
 mod phase;
@@ -189,7 +190,12 @@ pub fn line_key(image: &Image, (func, at): Place) -> u64 {
         (func.0, at.span.start).hash(&mut h);
     }
     origins.iter().for_each(|o| (o.file, o.line, o.column).hash(&mut h));
-    h.finish()
+    h.finish() & !1 | u64::from(!origins.is_empty())
+}
+
+/// Whether `.loc` says where a [line key](line_key) is in the source.
+fn has_lines(key: u64) -> bool {
+    key & 1 == 1
 }
 
 fn lanes(mask: u32) -> impl Iterator<Item = u32> {

@@ -7,48 +7,19 @@
 //! code relies on warps executing in lockstep.
 
 use crate::{
-    Checker, Finding, FindingKind, Party, State, What,
-    clash::Clash,
+    Checker, State, What,
     clock::Time,
     form::{Form, RowForm},
-    lanes, name,
+    lanes,
     phase::{By, Even, Fate},
-    row::{Hit, Row},
-    shadow::{AGENT, Crew, WORD},
-    site::{Kind, Site},
+    row::Row,
+    site::Kind,
     threads::{CtaThreads, Threads, Who},
 };
 use margay_exec::{
     AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SyncEvent,
 };
 use std::cell::Cell;
-
-/// What is missing between two accesses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Cause {
-    /// A wait for an asynchronous copy.
-    Copy,
-    /// A scope that includes the other thread.
-    Scope,
-    /// Equal sizes: both accesses are strong.
-    Size,
-    /// Strength of one of the accesses.
-    Plain,
-    /// A barrier between volatile accesses of a warp.
-    Volatile,
-    /// A barrier.
-    Order,
-}
-
-/// The narrowest group that contains two threads.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Distance {
-    Thread,
-    Warp,
-    Cta,
-    Cluster,
-    Grid,
-}
 
 /// Applies release and acquire patterns at a location.
 fn follow_order(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>, group: u32, address: u64) {
@@ -72,36 +43,6 @@ fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
 }
 
 impl Checker {
-    fn distance(&self, other: Crew, (cta, warp): ([u32; 3], u32), lane: u32) -> Distance {
-        let id = self.cta_of(other.cta);
-        match () {
-            _ if id == cta && other.warp == warp && other.lanes == 1 << lane => Distance::Thread,
-            _ if id == cta && other.warp == warp => Distance::Warp,
-            _ if id == cta => Distance::Cta,
-            _ if self.cluster_of(id) == self.cluster_of(cta) => Distance::Cluster,
-            _ => Distance::Grid,
-        }
-    }
-
-    /// Whether two accesses are morally strong: both strong, in each other's scopes, and completely overlapping
-    /// (section 8.7).
-    pub(crate) fn morally_strong(&self, (a, b): (&Site, &Site), distance: Distance) -> Result<(), Cause> {
-        match (a.is_strong(), b.is_strong()) {
-            (true, true) => {}
-            (false, false) => return Err(Cause::Order),
-            _ => return Err(Cause::Plain),
-        }
-        let needed = match distance {
-            Distance::Thread | Distance::Warp | Distance::Cta => Scope::Cta,
-            Distance::Cluster => Scope::Cluster,
-            Distance::Grid => Scope::Gpu,
-        };
-        if a.order.scope.min(b.order.scope) < needed {
-            return Err(Cause::Scope);
-        }
-        if a.element != b.element { Err(Cause::Size) } else { Ok(()) }
-    }
-
     pub(crate) fn look_for_races(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let site = match e.memo.get().checked_sub(1) {
             Some(known) => known,
@@ -346,181 +287,6 @@ impl Checker {
         }
     }
 
-    fn judge_all(&self, state: &mut State, e: &MemoryEvent<'_>) {
-        if state.hits.is_empty() {
-            return;
-        }
-        let mut hits = std::mem::take(&mut state.hits);
-        hits.drain(..).for_each(|hit| self.judge(state, e, &hit));
-        state.hits = hits;
-    }
-
-    /// Reports a race between unordered accesses, unless they are morally strong or store the same value.
-    fn judge(&self, state: &mut State, e: &MemoryEvent<'_>, hit: &Hit) {
-        let Hit { earlier, other, lane, word, mask } = *hit;
-        let site = state.sites.number(&e.actor, e.access, e.order, e.element);
-        // Lanes of the same instruction are compared by `compare_lanes`.
-        let here = (self.index(e.actor.cta), e.actor.warp);
-        if earlier.time == state.threads.now && (other.cta, other.warp) == here && earlier.site() == site {
-            return;
-        }
-        let (a, b) = (state.sites.get(earlier.site()), state.sites.get(site));
-        let flagged = || {
-            let threads = state.ctas.get(here.0).map(|cta| &cta.threads);
-            let crew = (other.cta, other.warp, other.lanes);
-            threads.is_some_and(|threads| threads.knows_read((e.actor.warp, lane), crew, earlier.time))
-        };
-        let reads = a.access == AccessKind::Load && !earlier.is_agent() && !e.order.asynchronous;
-        if reads && state.threads.any_hints() && flagged() {
-            return;
-        }
-        let distance = self.distance(other, (e.actor.cta, e.actor.warp), lane);
-        let copies = earlier.is_agent() || e.order.asynchronous;
-        let cause = match self.morally_strong((a, b), distance) {
-            _ if copies && !(a.is_strong() && b.is_strong()) => Cause::Copy,
-            Err(cause) => cause,
-            Ok(()) => {
-                let address = e.addresses[lane as usize];
-                let in_shared = e.windows.iter().any(|(base, size)| address.wrapping_sub(*base) < *size);
-                let read = !a.access.writes() || !b.access.writes();
-                let flag = !in_shared || state.threads.is_released(word);
-                if !(a.order.volatile && b.order.volatile && read && distance == Distance::Warp) || flag {
-                    return;
-                }
-                Cause::Volatile
-            }
-        };
-        let address = e.addresses[lane as usize];
-        let size = e.size.min(16) as usize;
-        let mut present = vec![0; size];
-        let known = (e.peek)(address, &mut present);
-        let incoming: Option<Vec<u8>> = e.values.map(|v| (0..size).map(|i| v(lane as usize, i)).collect());
-        if cause == Cause::Order
-            && (a.access, b.access) == (AccessKind::Store, AccessKind::Store)
-            && known
-            && let Some(new) = &incoming
-        {
-            let here = (word..word + WORD).enumerate().filter(|(i, _)| (mask & earlier.bytes()) >> i & 1 == 1);
-            let mut offsets = here.filter_map(|(_, at)| at.checked_sub(address)).map(|at| at as usize);
-            if e.size <= 16 && offsets.all(|at| new.get(at) == present.get(at)) {
-                return;
-            }
-        }
-        let places = (a.at, Some(e.actor.at));
-        if state.is_known(FindingKind::Race, places) {
-            return state.count(FindingKind::Race, places);
-        }
-        let (_, from, to) = state.key(FindingKind::Race, places);
-        let own = e.windows.first().is_some_and(|(base, size)| word.wrapping_sub(*base) < *size);
-        let waits = own && distance <= Distance::Cta && cause == Cause::Order && from == to;
-        let (a, b) = (state.sites.get(earlier.site()), state.sites.get(site));
-        let element = e.element.max(1);
-        let at = word.max(address);
-        let at = address + (at - address) / u64::from(element) * u64::from(element);
-        let what = match e.windows.iter().find(|(base, size)| at.wrapping_sub(*base) < *size) {
-            Some((base, _)) => name::shared(&self.image, self.names, at - base, element),
-            None => name::global(e.memory, self.names, at, element),
-        };
-        let verb = |site: &Site, agent: bool| match (site.access, agent) {
-            (AccessKind::Load, false) => "reads",
-            (AccessKind::Store, false) => "writes",
-            (AccessKind::Atomic, false) => "updates atomically",
-            (AccessKind::Free, _) => "frees",
-            (AccessKind::Load, true) => "reads by an asynchronous copy",
-            (_, true) => "writes by an asynchronous copy",
-        };
-        let first = Party {
-            verb: verb(a, earlier.is_agent()).into(),
-            thread: self.thread(other.warp, other.lanes.trailing_zeros()),
-            cta: self.cta_of(other.cta),
-            at: a.at,
-            callers: a.callers.clone(),
-        };
-        let second = self.party(&e.actor, lane, verb(b, e.order.asynchronous));
-        let mut notes = Vec::new();
-        if known && size <= 8 {
-            let hex = |bytes: &[u8]| bytes.iter().rev().fold(String::from("0x"), |s, b| s + &format!("{b:02x}"));
-            let then = incoming.map(|new| format!(", and the write stores {}", hex(&new))).unwrap_or_default();
-            notes.push(format!("memory holds {}{then}", hex(&present)));
-        }
-        let stores = (a.access, b.access) == (AccessKind::Store, AccessKind::Store);
-        let waits = waits && stores;
-        // What waits for a reader may come often, and looking for lines takes long.
-        let help = match waits {
-            false => self.missing(cause, distance, (a, b)),
-            true => {
-                let text = state.helps.entry((earlier.site(), site, distance as u8));
-                text.or_insert_with(|| self.missing(cause, distance, (a, b))).clone()
-            }
-        };
-        let (x, y) = (short(a.access), short(b.access));
-        let title = match cause {
-            Cause::Copy => format!(
-                "race: an asynchronous copy and {} of {what} without a wait in between",
-                article(if earlier.who & AGENT != 0 { y } else { x })
-            ),
-            Cause::Scope => format!(
-                "race: {} and {} of {what}, with a scope that does not include the other thread",
-                article(x),
-                article(y)
-            ),
-            Cause::Size => format!("race: {} and {} of {what} of different sizes", article(x), article(y)),
-            Cause::Plain => {
-                format!("race: {} and {} of {what}, one of them plain, are not ordered", article(x), article(y))
-            }
-            Cause::Volatile => {
-                format!("race: volatile {x} and {y} of {what} by lanes of one warp without `__syncwarp()`")
-            }
-            Cause::Order => format!("race: {} and {} of {what} are not ordered", article(x), article(y)),
-        };
-        let places = (first.at, Some(second.at));
-        let finding =
-            Finding { kind: FindingKind::Race, title, parties: vec![second, first], notes, help: Some(help), times: 1 };
-        if waits {
-            return state.await_reader(Clash { address: at, bytes: element.into(), places, finding });
-        }
-        state.report(FindingKind::Race, places, || finding);
-    }
-
-    /// The synchronization that would order two accesses, and where to add it.
-    fn missing(&self, cause: Cause, distance: Distance, (first, second): (&Site, &Site)) -> String {
-        let (from, to) = (self.line(first.in_kernel()), self.line(second.in_kernel()));
-        let between =
-            if from == to { format!("between two iterations of {from}") } else { format!("between {from} and {to}") };
-        match cause {
-            Cause::Copy => format!(
-                "a wait for the copy is missing {between}: `cp.async.wait_group`, `__pipeline_wait_prior`, `pipeline.consumer_wait()` \
-                 or a wait at its mbarrier, and then a barrier for other threads"
-            ),
-            Cause::Scope => match distance {
-                Distance::Cluster => "both sides need scope `.cluster` or wider".into(),
-                _ => "both sides need scope `.gpu` or wider (`atomicAdd` instead of `atomicAdd_block`, \
-                      `cuda::thread_scope_device`)"
-                    .into(),
-            },
-            Cause::Size => "strong accesses order each other only if they overlap completely".into(),
-            Cause::Volatile => {
-                format!("`__syncwarp()` is missing {between}: since Volta, lanes of a warp do not execute in lockstep")
-            }
-            _ => {
-                let plain = if cause == Cause::Plain { "; or make the plain access atomic" } else { "" };
-                match distance {
-                    Distance::Thread | Distance::Warp => {
-                        format!("`__syncwarp()` (or `__syncthreads()`) is missing {between}{plain}")
-                    }
-                    Distance::Cta => format!(
-                        "`__syncthreads()` is missing {between}, or a flag with release and acquire (`__threadfence_block()`){plain}"
-                    ),
-                    Distance::Cluster => format!("`cluster.sync()` is missing {between}{plain}"),
-                    Distance::Grid => format!(
-                        "nothing orders the two CTAs; use a flag with release and acquire (`__threadfence()` before it is set \
-                         and after it is read), `grid.sync()`, or two kernels{plain}"
-                    ),
-                }
-            }
-        }
-    }
-
     /// Operations on a barrier object are strong accesses to it; its initialization is a plain write. Its invalidation is none:
     /// the last warp that uses a `cuda::pipeline` knows of the others by an atomic of one lane of each, after a
     /// `match.sync`, which orders no memory but shows that all lanes have come.
@@ -581,17 +347,4 @@ impl Checker {
         }
         self.judge_all(state, &event);
     }
-}
-
-fn short(access: AccessKind) -> &'static str {
-    match access {
-        AccessKind::Load => "read",
-        AccessKind::Store => "write",
-        AccessKind::Atomic => "atomic update",
-        AccessKind::Free => "`free()`",
-    }
-}
-
-fn article(word: &str) -> String {
-    format!("{} {word}", if word.starts_with('a') { "an" } else { "a" })
 }

@@ -6,7 +6,7 @@ use super::super::{
     state::lanes,
 };
 use super::address::{Region, WINDOW_BITS, addresses, bad_access, find_allocation, rank_of};
-use super::watch::{notify, report_access};
+use super::watch::{notify, report_copy};
 use super::{atomic, matrix, mbarrier};
 use crate::{
     AccessKind, FaultKind, LANES, SyncKind,
@@ -30,15 +30,15 @@ pub struct End<'o> {
     pub host: u64,
 }
 
-fn watched(ctx: &Ctx<'_>, lane: usize, end: End<'_>, bytes: usize, access: AccessKind) {
+fn watched(ctx: &Ctx<'_>, lane: usize, end: End<'_>, bytes: &[u8], access: AccessKind) {
     if ctx.grid.observer.is_some() {
-        report_access(ctx, 1 << lane, end.address, &[end.host; LANES], bytes as u32, access);
+        report_copy(ctx, lane, (end.address, end.host), bytes, access);
     }
 }
 
 /// Loads bytes for a lane.
 pub fn read(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &mut [u8]) -> Result<(), Flow> {
-    watched(ctx, lane, end, bytes.len(), AccessKind::Load);
+    watched(ctx, lane, end, bytes, AccessKind::Load);
     let found = find_allocation!(ctx, end.region, end.host, lane);
     match found.and_then(|a| mem::load_bytes(&a.block, end.host, bytes)) {
         Some(()) => Ok(()),
@@ -48,7 +48,7 @@ pub fn read(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &mut [u8]) -> R
 
 /// Stores bytes for a lane.
 pub fn write(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &[u8]) -> Result<(), Flow> {
-    watched(ctx, lane, end, bytes.len(), AccessKind::Store);
+    watched(ctx, lane, end, bytes, AccessKind::Store);
     let found = find_allocation!(ctx, end.region, end.host, lane).filter(|a| a.kind.writable());
     let inside = found.filter(|a| a.block.contains(end.host, bytes.len()));
     match inside.and_then(|a| mem::store_bytes(&a.block, end.host, bytes)) {
@@ -292,7 +292,7 @@ pub fn peers<const N: usize>(ctx: &mut Ctx<'_>, lane: usize, rank: usize, hosts:
 /// Reduces elements into memory, one after another.
 pub fn reduce(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, rmw: Rmw, bytes: &[u8]) -> Result<(), Flow> {
     let size = rmw.ty.bytes() as usize;
-    watched(ctx, lane, end, bytes.len(), AccessKind::Atomic);
+    watched(ctx, lane, end, bytes, AccessKind::Atomic);
     for (k, element) in bytes.chunks_exact(size.max(1)).enumerate() {
         let mut value = [0; 8];
         value[..size].copy_from_slice(element);

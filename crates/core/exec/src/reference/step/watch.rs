@@ -53,13 +53,21 @@ fn act(ctx: &Ctx<'_>, lanes: u32, run: impl FnOnce(Actor<'_>)) {
 #[cold]
 pub fn report_access(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
     let op = ctx.func.ops.get(ctx.pc as usize);
-    access_by(ctx, op, (lanes, a, addresses), size, access);
+    access_by(ctx, op, (lanes, a, addresses), (size, None), access);
+}
+
+/// Reports an access of a lane by a copy, and what it stores, if it stores.
+#[cold]
+pub fn report_copy(ctx: &Ctx<'_>, lane: usize, (a, at): (&Address, u64), bytes: &[u8], access: AccessKind) {
+    let op = ctx.func.ops.get(ctx.pc as usize);
+    let bytes = (bytes.len() as u32, access.writes().then_some(bytes));
+    access_by(ctx, op, (1 << lane, a, &[at; LANES]), bytes, access);
 }
 
 /// Reports what a call or return writes to a frame, which no instruction does.
 #[cold]
 pub fn report_call(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32) {
-    access_by(ctx, None, (lanes, a, addresses), size, AccessKind::Store);
+    access_by(ctx, None, (lanes, a, addresses), (size, None), AccessKind::Store);
 }
 
 /// Reports what `free` ends: allocations of the device's heap, by lane.
@@ -70,7 +78,7 @@ pub fn report_free(ctx: &Ctx<'_>, addresses: &[u64; LANES]) {
         let found = ctx.grid.memory.find(addresses[lane]);
         if let Some(block) = found.filter(|f| f.kind == mem::Kind::Heap && f.block.base() == addresses[lane]) {
             let size = u32::try_from(block.block.len()).unwrap_or(u32::MAX);
-            access_by(ctx, None, (1 << lane, &a, addresses), size, AccessKind::Free);
+            access_by(ctx, None, (1 << lane, &a, addresses), (size, None), AccessKind::Free);
         }
     }
 }
@@ -79,7 +87,7 @@ fn access_by(
     ctx: &Ctx<'_>,
     op: Option<&Op>,
     (lanes, a, addresses): (u32, &Address, &[u64; LANES]),
-    size: u32,
+    (size, copied): (u32, Option<&[u8]>),
     access: AccessKind,
 ) {
     let Some(observer) = ctx.grid.observer else { return };
@@ -109,7 +117,7 @@ fn access_by(
         _ => element,
     };
     let value = |lane: usize, at: usize| -> u8 {
-        let Some(m) = stored else { return 0 };
+        let Some(m) = stored else { return copied.and_then(|bytes| bytes.get(at).copied()).unwrap_or(0) };
         let (part, byte) = (at / m.size as usize, at % m.size as usize);
         m.src.get(part).map_or(0, |s| byte_of(ctx, *s, lane, byte))
     };
@@ -144,7 +152,7 @@ fn access_by(
             order,
             windows: &windows[..count],
             local: ctx.warp.local.as_ref().map_or((0, 0), |l| (l.block.base(), l.block.len() as u64)),
-            values: stored.is_some().then_some(&value as &dyn Fn(usize, usize) -> u8),
+            values: (stored.is_some() || copied.is_some()).then_some(&value as &dyn Fn(usize, usize) -> u8),
             undefined,
             peek: &peek,
             memory: ctx.grid.memory,

@@ -1,0 +1,328 @@
+//! Decides which unordered accesses are races, and describes those.
+
+use crate::{
+    Checker, Finding, FindingKind, Party, State,
+    clash::Clash,
+    name,
+    row::Hit,
+    shadow::{AGENT, Crew, WORD},
+    site::Site,
+};
+use margay_exec::{AccessKind, MemoryEvent, Scope};
+
+/// What is missing between two accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Cause {
+    /// A wait for an asynchronous copy.
+    Copy,
+    /// A scope that includes the other thread.
+    Scope,
+    /// Equal sizes: both accesses are strong.
+    Size,
+    /// Strength of one of the accesses.
+    Plain,
+    /// A barrier between volatile accesses of a warp.
+    Volatile,
+    /// A barrier.
+    Order,
+}
+
+/// The narrowest group that contains two threads.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Distance {
+    Thread,
+    Warp,
+    Cta,
+    Cluster,
+    Grid,
+}
+
+/// Two unordered accesses, of which the event is the later one.
+struct Pair<'p> {
+    e: &'p MemoryEvent<'p>,
+    hit: &'p Hit,
+    /// The site of the later one.
+    site: u32,
+    distance: Distance,
+}
+
+impl Pair<'_> {
+    fn sites<'s>(&self, state: &'s State) -> (&'s Site, &'s Site) {
+        (state.sites.get(self.hit.earlier.site()), state.sites.get(self.site))
+    }
+
+    /// The address of the later access.
+    fn address(&self) -> u64 {
+        self.e.addresses[self.hit.lane as usize]
+    }
+
+    /// Whether both store to memory of the threads' own CTA.
+    fn in_own_window(&self) -> bool {
+        self.e.windows.first().is_some_and(|(base, size)| self.hit.word.wrapping_sub(*base) < *size)
+    }
+
+    fn in_shared(&self) -> bool {
+        let address = self.address();
+        self.e.windows.iter().any(|(base, size)| address.wrapping_sub(*base) < *size)
+    }
+
+    /// Whether the later access stores what is in memory already, as far as both access it.
+    fn stores_what_is_there(&self) -> bool {
+        let (Hit { earlier, lane, word, mask, .. }, Some(values)) = (self.hit, self.e.values) else { return false };
+        let mut present = [0; WORD as usize];
+        let (address, common) = (self.address(), mask & earlier.bytes());
+        (0..WORD).filter(|i| common >> i & 1 == 1).all(|i| {
+            let byte = &mut present[i as usize..][..1];
+            let offset = (word + i).wrapping_sub(address);
+            offset < u64::from(self.e.size)
+                && (self.e.peek)(word + i, byte)
+                && byte[0] == values(*lane as usize, offset as usize)
+        })
+    }
+
+    /// The address of the element that both access, and its size.
+    fn element(&self) -> (u64, u32) {
+        let (address, element) = (self.address(), self.e.element.max(1));
+        (address + (self.hit.word.max(address) - address) / u64::from(element) * u64::from(element), element)
+    }
+
+    /// What memory holds, and what is written.
+    fn values(&self) -> Option<String> {
+        let size = self.e.size as usize;
+        let mut present = vec![0; size.min(8)];
+        if size > 8 || !(self.e.peek)(self.address(), &mut present) {
+            return None;
+        }
+        let hex = |bytes: &[u8]| bytes.iter().rev().fold(String::from("0x"), |s, b| s + &format!("{b:02x}"));
+        let lane = self.hit.lane as usize;
+        let incoming = self.e.values.map(|v| (0..size).map(|i| v(lane, i)).collect::<Vec<_>>());
+        let then = incoming.map(|new| format!(", and the write stores {}", hex(&new))).unwrap_or_default();
+        Some(format!("memory holds {}{then}", hex(&present)))
+    }
+}
+
+impl Checker {
+    fn distance(&self, other: Crew, (cta, warp): ([u32; 3], u32), lane: u32) -> Distance {
+        let id = self.cta_of(other.cta);
+        match () {
+            _ if id == cta && other.warp == warp && other.lanes == 1 << lane => Distance::Thread,
+            _ if id == cta && other.warp == warp => Distance::Warp,
+            _ if id == cta => Distance::Cta,
+            _ if self.cluster_of(id) == self.cluster_of(cta) => Distance::Cluster,
+            _ => Distance::Grid,
+        }
+    }
+
+    /// Whether accesses by threads of different CTAs are morally strong.
+    pub(crate) fn are_morally_strong_in_grid(&self, sites: (&Site, &Site)) -> bool {
+        self.morally_strong(sites, Distance::Grid).is_ok()
+    }
+
+    /// Whether two accesses are morally strong: both strong, in each other's scopes, and completely overlapping
+    /// (section 8.7).
+    fn morally_strong(&self, (a, b): (&Site, &Site), distance: Distance) -> Result<(), Cause> {
+        match (a.is_strong(), b.is_strong()) {
+            (true, true) => {}
+            (false, false) => return Err(Cause::Order),
+            _ => return Err(Cause::Plain),
+        }
+        let needed = match distance {
+            Distance::Thread | Distance::Warp | Distance::Cta => Scope::Cta,
+            Distance::Cluster => Scope::Cluster,
+            Distance::Grid => Scope::Gpu,
+        };
+        if a.order.scope.min(b.order.scope) < needed {
+            return Err(Cause::Scope);
+        }
+        if a.element != b.element { Err(Cause::Size) } else { Ok(()) }
+    }
+
+    pub(crate) fn judge_all(&self, state: &mut State, e: &MemoryEvent<'_>) {
+        if state.hits.is_empty() {
+            return;
+        }
+        let mut hits = std::mem::take(&mut state.hits);
+        hits.drain(..).for_each(|hit| self.judge(state, e, &hit));
+        state.hits = hits;
+    }
+
+    /// Reports a race between unordered accesses, unless they are morally strong or store the same value.
+    fn judge(&self, state: &mut State, e: &MemoryEvent<'_>, hit: &Hit) {
+        let site = state.sites.number(&e.actor, e.access, e.order, e.element);
+        // Lanes of the same instruction are compared by `compare_lanes`.
+        let here = (self.index(e.actor.cta), e.actor.warp);
+        if hit.earlier.time == state.threads.now
+            && (hit.other.cta, hit.other.warp) == here
+            && hit.earlier.site() == site
+        {
+            return;
+        }
+        let distance = self.distance(hit.other, (e.actor.cta, e.actor.warp), hit.lane);
+        let pair = Pair { e, hit, site, distance };
+        let Some(cause) = self.cause(state, &pair) else { return };
+        let (a, b) = pair.sites(state);
+        let stores = (a.access, b.access) == (AccessKind::Store, AccessKind::Store);
+        if stores && matches!(cause, Cause::Order | Cause::Copy) && pair.stores_what_is_there() {
+            return;
+        }
+        let places = (a.at, Some(e.actor.at));
+        if state.is_known(FindingKind::Race, places) {
+            return state.count(FindingKind::Race, places);
+        }
+        let waits = stores && cause == Cause::Order && Checker::may_be_unread(state, &pair);
+        let finding = self.race(state, &pair, cause, waits);
+        if waits {
+            let (address, element) = pair.element();
+            return state.await_reader(Clash { address, bytes: element.into(), places, finding });
+        }
+        state.report(FindingKind::Race, places, || finding);
+    }
+
+    /// Why two unordered accesses are a race; `None` if they are not.
+    fn cause(&self, state: &State, pair: &Pair<'_>) -> Option<Cause> {
+        let Pair { e, hit: Hit { earlier, other, lane, word, .. }, distance, .. } = *pair;
+        let (a, b) = pair.sites(state);
+        let flagged = || {
+            let threads = state.ctas.get(self.index(e.actor.cta)).map(|cta| &cta.threads);
+            let crew = (other.cta, other.warp, other.lanes);
+            threads.is_some_and(|threads| threads.knows_read((e.actor.warp, *lane), crew, earlier.time))
+        };
+        let reads = a.access == AccessKind::Load && !earlier.is_agent() && !e.order.asynchronous;
+        if reads && state.threads.any_hints() && flagged() {
+            return None;
+        }
+        let copies = earlier.is_agent() || e.order.asynchronous;
+        match self.morally_strong((a, b), distance) {
+            _ if copies && !(a.is_strong() && b.is_strong()) => Some(Cause::Copy),
+            Err(cause) => Some(cause),
+            Ok(()) => {
+                let read = !a.access.writes() || !b.access.writes();
+                let flag = !pair.in_shared() || state.threads.is_released(*word);
+                let lockstep = a.order.volatile && b.order.volatile && read && distance == Distance::Warp;
+                (lockstep && !flag).then_some(Cause::Volatile)
+            }
+        }
+    }
+
+    /// Whether stores to shared memory may be such as nobody reads: by one location of the program. Without `.loc`, the copies of an
+    /// unrolled loop's store cannot be told from others of the function.
+    fn may_be_unread(state: &mut State, pair: &Pair<'_>) -> bool {
+        if !pair.in_own_window() || pair.distance > Distance::Cta {
+            return false;
+        }
+        let (a, b) = pair.sites(state);
+        let alike = a.at.0 == b.at.0 && a.element == b.element && a.callers.len() == b.callers.len();
+        let places = (a.at, Some(b.at));
+        let (_, first, second) = state.key(FindingKind::Race, places);
+        first == second || alike && !crate::has_lines(first) && !crate::has_lines(second)
+    }
+
+    /// The finding.
+    fn race(&self, state: &mut State, pair: &Pair<'_>, cause: Cause, waits: bool) -> Finding {
+        let Pair { e, hit: Hit { earlier, other, lane, .. }, distance, .. } = *pair;
+        let (a, b) = (state.sites.get(earlier.site()), state.sites.get(pair.site));
+        let (at, element) = pair.element();
+        let what = match e.windows.iter().find(|(base, size)| at.wrapping_sub(*base) < *size) {
+            Some((base, _)) => name::shared(&self.image, self.names, at - base, element),
+            None => name::global(e.memory, self.names, at, element),
+        };
+        let first = Party {
+            verb: verb(a, earlier.is_agent()).into(),
+            thread: self.thread(other.warp, other.lanes.trailing_zeros()),
+            cta: self.cta_of(other.cta),
+            at: a.at,
+            callers: a.callers.clone(),
+        };
+        let second = self.party(&e.actor, *lane, verb(b, e.order.asynchronous));
+        // What waits for a reader may come often, and looking for lines takes long.
+        let help = match waits {
+            false => self.missing(cause, distance, (a, b)),
+            true => {
+                let text = state.helps.entry((earlier.site(), pair.site, distance as u8));
+                text.or_insert_with(|| self.missing(cause, distance, (a, b))).clone()
+            }
+        };
+        let title = title(cause, (short(a.access), short(b.access)), earlier.who & AGENT != 0, &what);
+        let notes = pair.values().into_iter().collect();
+        Finding { kind: FindingKind::Race, title, parties: vec![second, first], notes, help: Some(help), times: 1 }
+    }
+
+    /// The synchronization that would order two accesses, and where to add it.
+    fn missing(&self, cause: Cause, distance: Distance, (first, second): (&Site, &Site)) -> String {
+        let (from, to) = (self.line(first.in_kernel()), self.line(second.in_kernel()));
+        let between =
+            if from == to { format!("between two iterations of {from}") } else { format!("between {from} and {to}") };
+        match cause {
+            Cause::Copy => format!(
+                "a wait for the copy is missing {between}: `cp.async.wait_group`, `__pipeline_wait_prior`, `pipeline.consumer_wait()` \
+                 or a wait at its mbarrier, and then a barrier for other threads"
+            ),
+            Cause::Scope => match distance {
+                Distance::Cluster => "both sides need scope `.cluster` or wider".into(),
+                _ => "both sides need scope `.gpu` or wider (`atomicAdd` instead of `atomicAdd_block`, \
+                      `cuda::thread_scope_device`)"
+                    .into(),
+            },
+            Cause::Size => "strong accesses order each other only if they overlap completely".into(),
+            Cause::Volatile => {
+                format!("`__syncwarp()` is missing {between}: since Volta, lanes of a warp do not execute in lockstep")
+            }
+            _ => {
+                let plain = if cause == Cause::Plain { "; or make the plain access atomic" } else { "" };
+                match distance {
+                    Distance::Thread | Distance::Warp => {
+                        format!("`__syncwarp()` (or `__syncthreads()`) is missing {between}{plain}")
+                    }
+                    Distance::Cta => format!(
+                        "`__syncthreads()` is missing {between}, or a flag with release and acquire (`__threadfence_block()`){plain}"
+                    ),
+                    Distance::Cluster => format!("`cluster.sync()` is missing {between}{plain}"),
+                    Distance::Grid => format!(
+                        "nothing orders the two CTAs; use a flag with release and acquire (`__threadfence()` before it is set \
+                         and after it is read), `grid.sync()`, or two kernels{plain}"
+                    ),
+                }
+            }
+        }
+    }
+}
+
+/// What an access does, by a thread or by a copy that it has started.
+fn verb(site: &Site, agent: bool) -> &'static str {
+    match (site.access, agent) {
+        (AccessKind::Load, false) => "reads",
+        (AccessKind::Store, false) => "writes",
+        (AccessKind::Atomic, false) => "updates atomically",
+        (AccessKind::Free, _) => "frees",
+        (AccessKind::Load, true) => "reads by an asynchronous copy",
+        (_, true) => "writes by an asynchronous copy",
+    }
+}
+
+fn title(cause: Cause, (x, y): (&str, &str), by_copy: bool, what: &str) -> String {
+    let both = format!("{} and {} of {what}", article(x), article(y));
+    match cause {
+        Cause::Copy => {
+            let other = article(if by_copy { y } else { x });
+            format!("race: an asynchronous copy and {other} of {what} without a wait in between")
+        }
+        Cause::Scope => format!("race: {both}, with a scope that does not include the other thread"),
+        Cause::Size => format!("race: {both} of different sizes"),
+        Cause::Plain => format!("race: {both}, one of them plain, are not ordered"),
+        Cause::Volatile => format!("race: volatile {x} and {y} of {what} by lanes of one warp without `__syncwarp()`"),
+        Cause::Order => format!("race: {both} are not ordered"),
+    }
+}
+
+fn short(access: AccessKind) -> &'static str {
+    match access {
+        AccessKind::Load => "read",
+        AccessKind::Store => "write",
+        AccessKind::Atomic => "atomic update",
+        AccessKind::Free => "`free()`",
+    }
+}
+
+fn article(word: &str) -> String {
+    format!("{} {word}", if word.starts_with('a') { "an" } else { "a" })
+}
