@@ -81,98 +81,40 @@ pub trait Memories {
     fn store(&mut self, cta: usize, lane: usize, column: usize, value: u32) -> Result<(), Self::Error>;
 }
 
-/// Decodes the instruction descriptor. The error says what is invalid, or, with the flag set, what is unsupported.
-pub fn job(v: &Variant, bits: u32) -> Result<Job, (String, bool)> {
-    let wrong = |what: String| (what, false);
-    let lacks = |what: &str| (format!("`{v}` {what}"), true);
+/// Why an instruction descriptor is refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// It contradicts the manual.
+    Invalid(String),
+    /// The engines do not support what it asks for.
+    Unsupported(String),
+}
+
+/// An instruction descriptor (section 9.7.16.4.2) and the instruction that uses it.
+struct Described<'a> {
+    v: &'a Variant,
+    bits: u32,
+}
+
+/// Decodes the instruction descriptor.
+pub fn job(v: &Variant, bits: u32) -> Result<Job, Refused> {
+    let described = Described { v, bits };
+    let field = |at: u32, size: u32| described.field(at, size);
     let scaled = v.has(Mod::BlockScale);
-    let fours = v.has(Mod::KindMxf4) || v.has(Mod::KindMxf4nvf4);
-    let field = |at: u32, size: u32| (bits >> at & ((1 << size) - 1)) as usize;
     let ctas = if v.has(Mod::CtaGroup2) { 2 } else { 1 };
     let (n, m) = (field(17, 6) * 8, if scaled { field(27, 2) * 128 } else { field(24, 5) * 16 });
-    let (sparse, weights) = (v.has(Mod::Sp), v.has(Mod::Ws));
-    if sparse != (field(2, 1) == 1) {
-        return Err(wrong("the instruction descriptor and the instruction disagree about sparsity".into()));
-    }
-    let narrow = |number: usize| match number {
-        0 => Some(Type::E4m3),
-        1 => Some(Type::E5m2),
-        3 => Some(Type::E2m3),
-        4 => Some(Type::E3m2),
-        5 => Some(Type::E2m1),
-        _ => None,
-    };
-    let ty = |number: usize| match () {
-        _ if v.has(Mod::KindF16) => [Some(Type::F16), Some(Type::Bf16)].get(number).copied().flatten(),
-        _ if v.has(Mod::KindTf32) => (number == 2).then_some(Type::Tf32),
-        _ if v.has(Mod::KindI8) => [Some(Type::U8), Some(Type::S8)].get(number).copied().flatten(),
-        _ if fours => (number == 1).then_some(Type::E2m1),
-        _ => narrow(number),
-    };
-    let b_number = if fours { field(10, 2) } else { field(10, 3) };
-    let (Some(a_type), Some(b_type)) = (ty(field(7, 3)), ty(b_number)) else {
-        return Err(wrong(format!(
-            "the instruction descriptor {bits:#010x} has a type that its kind does not support"
-        )));
-    };
-    let d = match field(4, 2) {
-        _ if scaled => Type::F32,
-        0 if v.has(Mod::KindF16) || v.has(Mod::KindF8f6f4) => Type::F16,
-        1 if !v.has(Mod::KindI8) => Type::F32,
-        2 if v.has(Mod::KindI8) => Type::S32,
-        _ => {
-            return Err(wrong(format!(
-                "the instruction descriptor {bits:#010x} has a result type that its kind does not support"
-            )));
-        }
-    };
-    let rows = m / ctas;
-    let fits = match (weights, ctas) {
-        (true, _) => matches!(rows, 32 | 64 | 128),
-        _ => matches!(rows, 64 | 128),
-    };
-    if !fits || n == 0 || n > 256 {
-        return Err(wrong(format!("a product of {m} rows and {n} columns by {ctas} CTAs")));
-    }
-    if fours && bits >> 31 == 1 {
-        return Err(lacks("with a depth of 96"));
-    }
-    if v.has(Mod::Ashift) && rows != 128 {
-        return Err(wrong(format!("`.ashift` with {m} rows by {ctas} CTAs; each CTA must have 128")));
-    }
-    if sparse && v.has(Mod::Ashift) {
-        return Err(lacks("with a sparse A, whose metadata move with the rows or do not"));
-    }
-    if sparse && rows != 128 {
-        return Err(lacks("with a sparse A of 64 rows"));
-    }
+    let (a_type, b_type, d) = described.types()?;
+    described.check((m, n), ctas)?;
     let (a, b) = (Element::of(a_type, v), Element::of(b_type, v));
-    let packed = [a_type, b_type].map(|t| match t {
-        Type::E2m1 if fours => (4, 32),
-        Type::E2m1 => (4, 16),
-        Type::E2m3 | Type::E3m2 => (6, 16),
-        t => (Element::of(t, v).bits, 128 / Element::of(t, v).bits as usize),
-    });
-    let dense = 256 / a.bits as usize;
-    let k = if sparse { 2 * dense } else { dense };
-    let selector = if scaled { 0 } else { field(0, 2) };
-    if sparse && selector != 0 {
-        return Err(lacks(&format!("with the sparsity selector {selector}")));
-    }
-    let factors = match () {
-        _ if v.has(Mod::ScaleVec4X) || v.has(Mod::Block16) => 4,
-        _ if fours => 2,
-        _ => 1,
-    };
-    let scale_type = if field(23, 1) == 1 { Type::Ue8m0 } else { Type::Ue4m3 };
-    let scales = scaled.then_some((factors, scale_type, [field(29, 2), field(4, 2)]));
+    let sparse = v.has(Mod::Sp);
+    let stored = 256 / a.bits as usize;
     Ok(Job {
         ctas,
         m,
         n,
-        k,
+        k: if sparse { 2 * stored } else { stored },
         sparse,
-        weights,
+        weights: v.has(Mod::Ws),
         shifted: v.has(Mod::Ashift),
         a,
         b,
@@ -180,9 +122,116 @@ pub fn job(v: &Variant, bits: u32) -> Result<Job, (String, bool)> {
         negate: [field(13, 1) == 1, field(14, 1) == 1],
         transposed: [field(15, 1) == 1, field(16, 1) == 1],
         saturate: field(3, 1) == 1 && d == Type::S32,
-        scales,
-        packed,
+        scales: scaled.then(|| described.scales()),
+        packed: [a_type, b_type].map(|t| described.packed(t)),
     })
+}
+
+impl Described<'_> {
+    fn field(&self, at: u32, size: u32) -> usize {
+        (self.bits >> at & ((1 << size) - 1)) as usize
+    }
+
+    /// Elements of four bits only, which are stored without gaps.
+    fn fours(&self) -> bool {
+        self.v.has(Mod::KindMxf4) || self.v.has(Mod::KindMxf4nvf4)
+    }
+
+    fn invalid<T>(&self, what: &str) -> Result<T, Refused> {
+        Err(Refused::Invalid(format!("the instruction descriptor {:#010x} {what}", self.bits)))
+    }
+
+    fn lacks(&self, what: &str) -> Result<(), Refused> {
+        Err(Refused::Unsupported(format!("`{}` {what}", self.v)))
+    }
+
+    /// The types of A, B and D.
+    fn types(&self) -> Result<(Type, Type, Type), Refused> {
+        let v = self.v;
+        let b = if self.fours() { self.field(10, 2) } else { self.field(10, 3) };
+        let (Some(a), Some(b)) = (self.input(self.field(7, 3)), self.input(b)) else {
+            return self.invalid("has a type that its kind does not support");
+        };
+        let d = match self.field(4, 2) {
+            _ if v.has(Mod::BlockScale) => Type::F32,
+            0 if v.has(Mod::KindF16) || v.has(Mod::KindF8f6f4) => Type::F16,
+            1 if !v.has(Mod::KindI8) => Type::F32,
+            2 if v.has(Mod::KindI8) => Type::S32,
+            _ => return self.invalid("has a result type that its kind does not support"),
+        };
+        Ok((a, b, d))
+    }
+
+    /// The type of A or B that a number means.
+    fn input(&self, number: usize) -> Option<Type> {
+        let v = self.v;
+        let one_of = |types: &[Type]| types.get(number).copied();
+        match number {
+            _ if v.has(Mod::KindF16) => one_of(&[Type::F16, Type::Bf16]),
+            _ if v.has(Mod::KindTf32) => (number == 2).then_some(Type::Tf32),
+            _ if v.has(Mod::KindI8) => one_of(&[Type::U8, Type::S8]),
+            _ if self.fours() => (number == 1).then_some(Type::E2m1),
+            0 => Some(Type::E4m3),
+            1 => Some(Type::E5m2),
+            3 => Some(Type::E2m3),
+            4 => Some(Type::E3m2),
+            5 => Some(Type::E2m1),
+            _ => None,
+        }
+    }
+
+    /// Checks the shape and what else goes together or does not.
+    fn check(&self, (m, n): (usize, usize), ctas: usize) -> Result<(), Refused> {
+        let v = self.v;
+        let (sparse, rows) = (v.has(Mod::Sp), m / ctas);
+        if sparse != (self.field(2, 1) == 1) {
+            return Err(Refused::Invalid(
+                "the instruction descriptor and the instruction disagree about sparsity".into(),
+            ));
+        }
+        let fits = matches!(rows, 64 | 128) || v.has(Mod::Ws) && rows == 32;
+        if !fits || n == 0 || n > 256 {
+            return Err(Refused::Invalid(format!("a product of {m} rows and {n} columns by {ctas} CTAs")));
+        }
+        if v.has(Mod::Ashift) && rows != 128 {
+            let what = format!("`.ashift` with {m} rows by {ctas} CTAs; each CTA must have 128");
+            return Err(Refused::Invalid(what));
+        }
+        let selector = if v.has(Mod::BlockScale) { 0 } else { self.field(0, 2) };
+        match () {
+            _ if self.fours() && self.field(31, 1) == 1 => self.lacks("with a depth of 96"),
+            _ if !sparse => Ok(()),
+            _ if v.has(Mod::Ashift) => self.lacks("with a sparse A, whose metadata move with the rows or do not"),
+            _ if rows != 128 => self.lacks("with a sparse A of 64 rows"),
+            _ if selector != 0 => self.lacks(&format!("with the sparsity selector {selector}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// See [`Job::scales`].
+    fn scales(&self) -> (usize, Type, [usize; 2]) {
+        let v = self.v;
+        let factors = match () {
+            _ if v.has(Mod::ScaleVec4X) || v.has(Mod::Block16) => 4,
+            _ if self.fours() => 2,
+            _ => 1,
+        };
+        let ty = if self.field(23, 1) == 1 { Type::Ue8m0 } else { Type::Ue4m3 };
+        (factors, ty, [self.field(29, 2), self.field(4, 2)])
+    }
+
+    /// See [`Job::packed`].
+    fn packed(&self, ty: Type) -> (u32, usize) {
+        match ty {
+            Type::E2m1 if self.fours() => (4, 32),
+            Type::E2m1 => (4, 16),
+            Type::E2m3 | Type::E3m2 => (6, 16),
+            ty => {
+                let bits = Element::of(ty, self.v).bits;
+                (bits, 128 / bits as usize)
+            }
+        }
+    }
 }
 
 /// The lane and column of a tensor memory address.

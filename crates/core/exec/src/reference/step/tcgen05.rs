@@ -18,7 +18,7 @@ use crate::{
     lanes::u32s,
     matrix::{
         descriptor::Descriptor,
-        tcgen05::{self, Memories, Operands, split},
+        tcgen05::{self, Memories, Operands, Refused, split},
         unpack,
     },
     mem,
@@ -425,9 +425,9 @@ pub fn product(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 fn one_product(ctx: &mut Ctx<'_>, f: &FifthOp, v: &Variant, lane: usize) -> Result<(), Flow> {
     ctx.cta.note_effect();
     let idesc = value(ctx, f, "idesc", lane).unwrap_or(0);
-    let job = tcgen05::job(v, idesc).map_err(|(what, lacks)| match lacks {
-        true => ctx.unsupported(what),
-        false => wrong(ctx, lane, what),
+    let job = tcgen05::job(v, idesc).map_err(|refused| match refused {
+        Refused::Unsupported(what) => ctx.unsupported(what),
+        Refused::Invalid(what) => wrong(ctx, lane, what),
     })?;
     if long(ctx, f, "zero-column-mask-desc", lane).is_some_and(|d| d >> 39 & 1 == 1 || d >> 56 & 63 != 0) {
         let what = format!("`{v}` with a mask of zero columns");

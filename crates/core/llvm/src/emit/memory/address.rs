@@ -9,7 +9,7 @@ use crate::emit::{
     text::{Elem, Ty, Val, int, per_lane},
 };
 use margay_ir::{
-    Inst, MemBase, MemSpace, Operand,
+    Inst, MemBase, MemSpace, Operand, VReg,
     explicit::{Access, access},
 };
 
@@ -26,6 +26,36 @@ impl Address {
     /// The same address in all lanes.
     pub fn uniform(v: Val) -> Address {
         Address::Affine { bases: vec![v], width: 32, stride: 0 }
+    }
+}
+
+/// What an access does in each lane.
+struct What<'a> {
+    space: MemSpace,
+    /// How faults name the space.
+    name: &'static str,
+    /// The operand's constant offset.
+    offset: i64,
+    bytes: u32,
+    write: bool,
+    mask: Option<&'a Val>,
+}
+
+impl What<'_> {
+    /// Whether addresses of the space are 32-bit offsets in a window.
+    fn narrow(&self) -> bool {
+        matches!(self.space, MemSpace::Shared | MemSpace::Local)
+    }
+
+    fn elem(&self) -> Elem {
+        if self.narrow() { Elem::I32 } else { Elem::I64 }
+    }
+
+    /// The check of this access alone.
+    fn check(&self, e: &Emitter<'_>) -> Check {
+        let &What { name: space, offset, bytes, write, .. } = self;
+        let members = vec![Member { inst: e.inst, offset, bytes }];
+        Check { members, others: Vec::new(), write, space, origin: offset, end: None }
     }
 }
 
@@ -80,106 +110,89 @@ impl Emitter<'_> {
         mut f: impl FnMut(&mut Self, &Address) -> Result<()>,
     ) -> Result<()> {
         let Operand::Mem(base, offset) = operand else { return self.refuse("an address") };
-        let known = access(self.ir, self.func, operand, bytes);
         let space = inst.space.unwrap_or(MemSpace::Generic);
-        let narrow = matches!(space, MemSpace::Shared | MemSpace::Local);
-        let elem = if narrow { Elem::I32 } else { Elem::I64 };
         let Some(name) = name(space) else { return self.refuse(".shared::cluster") };
+        let what = What { space, name, offset: *offset, bytes, write, mask };
         let mut f = |e: &mut Self, address: &Address| {
             e.count_access(space, bytes, address, mask);
             e.settle(space, bytes, address, mask);
             f(e, address)
         };
-        let here = self.inst;
-        let single_step = |offset: i64| Check {
-            members: vec![Member { inst: here, offset, bytes }],
-            others: Vec::new(),
-            write,
-            space: name,
-            origin: offset,
-            end: None,
-        };
-        let r = match base {
-            MemBase::Reg(r) => *r,
+        if let MemBase::Reg(r) = base {
+            return self.access_by_register(*r, &what, f);
+        }
+        let known = access(self.ir, self.func, operand, bytes);
+        let address = self.address_without_register(base, &known, &what);
+        f(self, &address)
+    }
+
+    /// The checked address of an access that no register takes part in, the same in all lanes.
+    fn address_without_register(&mut self, base: &MemBase, known: &Access, what: &What<'_>) -> Address {
+        let (space, offset) = (what.space, what.offset);
+        let check = what.check(self);
+        let unproven = (!matches!(known, Access::Proven(_))).then_some(&check);
+        match base {
             MemBase::Global(g) => {
-                let v = self.global_address(g.0, *offset);
-                let v = self.w.resize(&v, elem, false);
-                let address = if let Access::Proven(_) = known {
-                    Address::uniform(self.based(space, &v, 0))
-                } else {
-                    let check = single_step(*offset);
-                    self.checked(space, Address::uniform(v), Some(&check), mask)
-                };
-                return f(self, &address);
+                let v = self.global_address(g.0, offset);
+                let v = self.w.resize(&v, what.elem(), false);
+                match unproven {
+                    None => Address::uniform(self.based(space, &v, 0)),
+                    check => self.checked(space, Address::uniform(v), check, what.mask),
+                }
             }
             MemBase::Frame(frame) => {
-                let check = single_step(*offset);
                 let check = match known {
                     Access::Proven(_) | Access::Straddling => None,
                     Access::Passed(_) => {
-                        self.check_passed(frame.0, *offset, bytes, mask);
+                        self.check_passed(frame.0, offset, what.bytes, what.mask);
                         Some(&check)
                     }
                     Access::Checked => Some(&check),
                 };
-                let v = self.frame_address(frame.0, *offset);
-                let address = self.checked(space, Address::uniform(v), check, mask);
-                return f(self, &address);
+                let v = self.frame_address(frame.0, offset);
+                self.checked(space, Address::uniform(v), check, what.mask)
             }
             MemBase::KernelParam => {
-                let check = single_step(*offset);
-                let check = (!matches!(known, Access::Proven(_))).then_some(&check);
-                let address = Address::uniform(int(Elem::I64, i128::from(*offset)));
-                let address = self.checked(space, address, check, mask);
-                return f(self, &address);
+                let address = Address::uniform(int(Elem::I64, i128::from(offset)));
+                self.checked(space, address, unproven, what.mask)
             }
-            MemBase::Absolute => {
-                let check = single_step(*offset);
-                let v = int(elem, i128::from(*offset));
-                let address = self.checked(space, Address::uniform(v), Some(&check), mask);
-                return f(self, &address);
+            MemBase::Absolute | MemBase::Reg(_) => {
+                let v = int(what.elem(), i128::from(offset));
+                self.checked(space, Address::uniform(v), Some(&check), what.mask)
             }
-        };
-        let slot = self.slots[r.0 as usize].clone();
-        let proven = |e: &Self, mut check: Check| {
-            let end = if space == MemSpace::Shared { e.shared_end(r, &check.members) } else { None };
-            // Only the launch tells the size of dynamic shared memory.
-            check.end = end.filter(|_| e.reached.shared.dynamic);
-            (!end.is_some_and(|end| e.shared_reaches(end))).then_some(check)
-        };
-        let own = proven(self, single_step(*offset));
+        }
+    }
+
+    /// Emits an access whose address is a register and an offset.
+    fn access_by_register(
+        &mut self,
+        r: VReg,
+        what: &What<'_>,
+        mut f: impl FnMut(&mut Self, &Address) -> Result<()>,
+    ) -> Result<()> {
+        let own = what.check(self);
+        let own = self.unless_in_shared(r, what.space, own);
         let grouped = match self.groups.get(&self.inst).cloned() {
             Some(Grouped::First(Group { members, others })) => {
-                proven(self, Check { members, others, write, space: name, origin: *offset, end: None })
+                let check = Check { members, others, ..what.check(self) };
+                self.unless_in_shared(r, what.space, check)
             }
             Some(Grouped::Later) => None,
-            None => proven(self, single_step(*offset)),
-        };
-        let in_rows = |e: &mut Self, width: u32, stride: i64| {
-            let mut bases = Vec::new();
-            for row in rows(width) {
-                let Some(v) = e.read_row(r, row) else { continue };
-                let v = e.w.resize(&v, elem, false);
-                bases.push(if narrow { v } else { e.w.op_const("add", &v, i128::from(*offset)) });
+            None => {
+                let check = what.check(self);
+                self.unless_in_shared(r, what.space, check)
             }
-            let (apart, raw) = (if narrow { *offset } else { 0 }, Address::Affine { bases, width, stride });
-            e.checked_at(space, raw, apart, grouped.as_ref(), mask)
-        };
-        let by_lanes = |e: &mut Self, check: Option<&Check>| {
-            let v = e.read(r);
-            let v = e.w.resize(&v, elem, false);
-            let v = e.w.op_const("add", &v, i128::from(*offset));
-            e.checked(space, Address::Lanes(v), check, mask)
         };
         // Rows whose addresses span too much to be compared without overflow are checked lane by lane.
         let near = |width: u32, stride: i64| stride.checked_mul(i64::from(width)).is_some_and(|r| r.abs() < 1 << 48);
+        let slot = self.slots[r.0 as usize].clone();
         if let Some((width, stride)) = affine_form(slot.shape).filter(|(w, s)| near(*w, *s)) {
-            let address = in_rows(self, width, stride);
+            let address = self.address_in_rows(r, (width, stride), what, grouped.as_ref());
             return f(self, &address);
         }
         let mode = self.mode;
         let Some(shadow) = slot.shadow.filter(|s| (!s.whole || mode == Mode::Full) && near(s.width, s.stride)) else {
-            let address = by_lanes(self, grouped.as_ref());
+            let address = self.address_by_lanes(r, what, grouped.as_ref());
             return f(self, &address);
         };
         let wrapped = self.w.get(Ty::scalar(Elem::I1), &shadow.wrapped, 0, 1);
@@ -187,15 +200,50 @@ impl Emitter<'_> {
         self.w.branch_unlikely(&wrapped, &cold, &hot);
         let mark = self.w.mark();
         self.w.follow(&cold);
-        let address = by_lanes(self, own.as_ref());
+        let address = self.address_by_lanes(r, what, own.as_ref());
         f(self, &address)?;
         self.w.jump(&done);
         self.w.join(&hot, mark);
-        let address = in_rows(self, shadow.width, shadow.stride);
+        let address = self.address_in_rows(r, (shadow.width, shadow.stride), what, grouped.as_ref());
         f(self, &address)?;
         self.w.jump(&done);
         self.w.join(&done, mark);
         Ok(())
+    }
+
+    /// A check of accesses at register `r`, unless they certainly lie in shared memory.
+    fn unless_in_shared(&self, r: VReg, space: MemSpace, mut check: Check) -> Option<Check> {
+        let end = if space == MemSpace::Shared { self.shared_end(r, &check.members) } else { None };
+        // Only the launch tells the size of dynamic shared memory.
+        check.end = end.filter(|_| self.reached.shared.dynamic);
+        (!end.is_some_and(|end| self.shared_reaches(end))).then_some(check)
+    }
+
+    /// The addresses of rows of `width` lanes, `stride` bytes from one lane to the next.
+    fn address_in_rows(
+        &mut self,
+        r: VReg,
+        (width, stride): (u32, i64),
+        what: &What<'_>,
+        check: Option<&Check>,
+    ) -> Address {
+        // Within a window, the offset is added to the host address: there it cannot wrap around.
+        let (added, apart) = if what.narrow() { (0, what.offset) } else { (what.offset, 0) };
+        let mut bases = Vec::new();
+        for row in rows(width) {
+            let Some(v) = self.read_row(r, row) else { continue };
+            let v = self.w.resize(&v, what.elem(), false);
+            bases.push(self.w.op_const("add", &v, i128::from(added)));
+        }
+        self.checked_at(what.space, Address::Affine { bases, width, stride }, apart, check, what.mask)
+    }
+
+    /// The address of each lane.
+    fn address_by_lanes(&mut self, r: VReg, what: &What<'_>, check: Option<&Check>) -> Address {
+        let v = self.read(r);
+        let v = self.w.resize(&v, what.elem(), false);
+        let v = self.w.op_const("add", &v, i128::from(what.offset));
+        self.checked(what.space, Address::Lanes(v), check, what.mask)
     }
 
     /// The host address of a scalar offset in a space; `apart` is added after the offset has wrapped around.
