@@ -6,7 +6,7 @@ import warnings
 
 import torch
 
-from margay.torch import attention, distributed, kernel, layers, recurrent, varlen
+from margay.torch import attention, distributed, kernel, layers, products, recurrent, varlen
 
 # What torch's own CUDA code does without a kernel: it allocates, frees, notes, or changes sizes and strides.
 _OWN = {
@@ -60,7 +60,7 @@ def _is_view(name: str) -> bool:
 
 
 #: operator without a CPU kernel of that name -> what computes it on CPU tensors
-OURS = {**attention.OURS, **layers.OURS, **recurrent.OURS, **varlen.OURS}
+OURS = {**attention.OURS, **layers.OURS, **products.OURS, **recurrent.OURS, **varlen.OURS}
 #: operator -> what answers it for CUDA tensors
 ANSWERS = {**recurrent.ANSWERS}
 

@@ -364,8 +364,8 @@ def test_a_stream_sleeps_when_it_is_told_to():
 
 
 def test_what_torch_has_for_gpus_only_is_refused_by_name():
-    with pytest.raises(NotImplementedError, match="aten::_cslt_compress"):
-        torch._cslt_compress(torch.ones(4, 4, device="cuda", dtype=torch.float16))
+    with pytest.raises(NotImplementedError, match="aten::_sparse_semi_structured_tile"):
+        torch._sparse_semi_structured_tile(torch.ones(32, 32, device="cuda", dtype=torch.float16))
 
 
 def test_large_results_are_those_of_the_cpu():

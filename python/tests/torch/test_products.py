@@ -1,0 +1,74 @@
+"""Matrix products that torch's CPU does not have, against products of dense matrices in single precision."""
+
+import pytest
+import torch
+from torch.sparse import SparseSemiStructuredTensor, to_sparse_semi_structured
+
+FP8 = torch.float8_e4m3fn
+
+
+def eight_bit(*shape):
+    return torch.randn(*shape).to(FP8)
+
+
+def close(actual, expected):
+    torch.testing.assert_close(actual.cpu().float(), expected.float(), rtol=1e-2, atol=1e-1)
+
+
+@pytest.mark.parametrize("rows, columns", [((1,), (1,)), ((48, 1), (1, 32)), ((48, 2), (2, 32)), ((48, 2), (2, 1))])
+def test_products_of_eight_bits_take_scales(rows, columns):
+    a, b, bias = eight_bit(48, 256), eight_bit(32, 256).t(), torch.randn(32).bfloat16()
+    scale_a, scale_b = torch.rand(rows) + 0.5, torch.rand(columns) + 0.5
+
+    def whole(scale, shape):
+        if scale.numel() == 1:
+            return scale
+        for d in (0, 1):
+            scale = scale.repeat_interleave(shape[d] // scale.size(d), d)
+        return scale
+
+    expected = (a.float() * whole(scale_a, a.shape)) @ (b.float() * whole(scale_b, b.shape))
+    arguments = [t.cuda() for t in (a, b, scale_a, scale_b)]
+    close(torch._scaled_mm(*arguments, out_dtype=torch.bfloat16), expected)
+    close(torch._scaled_mm(*arguments, out_dtype=torch.float32, bias=bias.cuda()), expected + bias)
+
+
+def test_scales_of_no_operand_are_refused():
+    with pytest.raises(RuntimeError, match="Invalid scaling configuration"):
+        torch._scaled_mm(eight_bit(16, 32).cuda(), eight_bit(16, 32).cuda().t(), torch.ones(7, 1).cuda(), torch.ones(1, 16).cuda())
+
+
+def test_eight_bit_results_saturate():
+    big = torch.full((16, 32), 448.0).to(FP8).cuda()
+    one = torch.ones(1, device="cuda")
+    assert torch._scaled_mm(big, big.t(), one, one, out_dtype=FP8).float().max() == 448
+
+
+def test_groups_of_rows_meet_matrices_of_their_own():
+    a, b, ends = eight_bit(64, 32), eight_bit(3, 16, 32), torch.tensor([16, 48, 64], dtype=torch.int32)
+    scale_a, scale_b = torch.rand(64), torch.rand(3, 16)
+    result = torch._scaled_grouped_mm(
+        a.cuda(), b.cuda().transpose(-2, -1), scale_a.cuda(), scale_b.cuda(), ends.cuda(), out_dtype=torch.bfloat16
+    )
+    group = torch.repeat_interleave(torch.arange(3), torch.tensor([16, 32, 16]))
+    expected = torch.stack([(a[i].float() * scale_a[i]) @ (b[g].float() * scale_b[g][:, None]).t() for i, g in enumerate(group)])
+    close(result, expected)
+
+
+@pytest.mark.parametrize("cutlass", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int8])
+def test_two_of_four(cutlass, dtype, monkeypatch):
+    monkeypatch.setattr(SparseSemiStructuredTensor, "_FORCE_CUTLASS", cutlass)
+    # Every pair of places, and groups with fewer elements.
+    pairs = torch.tensor([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0]])
+    mask = pairs[torch.randint(0, 8, (128 * 128 // 4,))].view(128, 128)
+    dense = (torch.randint(-5, 6, (128, 128)) * mask).to(dtype)
+    other = torch.randint(-1, 2, (64, 128)).to(dtype).t()
+    sparse = to_sparse_semi_structured(dense.cuda())
+    product = (dense.float() @ other.float()).to(torch.int32 if dtype is torch.int8 and cutlass else dtype)
+    assert torch.equal(torch.mm(sparse, other.cuda()).cpu(), product)
+    assert torch.equal(sparse.to_dense().cpu(), dense)
+    if dtype is not torch.int8:
+        bias = torch.randint(-3, 4, (128,)).to(dtype)
+        linear = torch.nn.functional.linear(other.t().cuda(), sparse, bias.cuda())
+        assert torch.equal(linear.cpu(), torch.nn.functional.linear(other.t().float(), dense.float(), bias.float()).to(dtype))
