@@ -61,7 +61,7 @@ test: setup
 	@examples/demo.sh $(TARGET)/debug/margay >/dev/null && echo "the demo's results are correct"
 
 full-test: setup
-	MARGAY_MUTATIONS=10000 MARGAY_KERNELS=400 MARGAY_COMMUNICATE=400 $(CARGO) test --release $(WORKSPACE)
+	MARGAY_MUTATIONS=10000 MARGAY_KERNELS=400 MARGAY_COMMUNICATE=400 MARGAY_RACES=20000 $(CARGO) test --release $(WORKSPACE)
 
 # Takes some hours on two cores with the default number.
 litmus: setup

@@ -73,6 +73,8 @@ pub struct Checker {
     sample: u32,
     /// Whether anybody asks what the launch has touched.
     footprints: bool,
+    /// Whether accesses to shared memory may be put off.
+    puts_off: bool,
     /// The parameter block; empty if unknown.
     params: Vec<u8>,
     state: Mutex<State>,
@@ -222,6 +224,7 @@ impl Checker {
             warps,
             sample: 1,
             footprints: false,
+            puts_off: true,
             params: Vec::new(),
             state,
         }
@@ -235,6 +238,11 @@ impl Checker {
     /// Notes what the launch touches in device memory: [`Checker::footprint`].
     pub fn with_footprint(self) -> Checker {
         Checker { footprints: true, ..self }
+    }
+
+    /// Compares all accesses when they happen, which takes longer and finds the same: for tests.
+    pub fn at_once(self) -> Checker {
+        Checker { puts_off: false, ..self }
     }
 
     /// Restricts the checks to one in so many CTAs.
@@ -555,7 +563,7 @@ impl Observer for Checker {
         state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
         let threads = CtaThreads::new(index, cluster, self.warps);
         let (arrivals, live) = (Arrivals::new(self.warps), self.block.iter().product());
-        let phase = phase::Phase::new(e.shared, self.what.races && self.cluster == [1; 3]);
+        let phase = phase::Phase::new(e.shared, self.puts_off && self.what.races && self.cluster == [1; 3]);
         state.ctas.insert(index, Cta { threads, arrivals, shared: e.shared, live, end: ended::End::default(), phase });
         if self.cluster != [1; 3] {
             state.windows.insert(e.shared.0, index);

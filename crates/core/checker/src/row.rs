@@ -491,7 +491,8 @@ fn access_word(
                 break 'keep !same || row.agent || row.supersede(&mut r, group, mask);
             }
             // A later access that races with the earlier one races with this one too.
-            let narrower = earlier.strong && scope <= earlier.scope && r.cta(row.warps) == row.cta;
+            let like = earlier.strong && scope <= earlier.scope && element == earlier.element;
+            let narrower = like && r.cta(row.warps) == row.cta;
             let covers = (writes || !earlier.writes) && (!strong || narrower) && r.bytes() & !mask == 0;
             let before = find(&r);
             if let Some((lane, other)) = before {

@@ -12,6 +12,7 @@ pub mod golden;
 pub mod kernels;
 pub mod litmus;
 pub mod mutate;
+pub mod races;
 pub mod random;
 pub mod run;
 

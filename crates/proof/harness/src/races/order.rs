@@ -1,0 +1,111 @@
+//! Which accesses of a program race, by definition: every pair of threads' accesses to every byte.
+
+use super::{Action, BYTES, Program, Statement, WARP};
+use std::collections::BTreeSet;
+
+/// The pairs of statements that race, the lower number first.
+#[derive(Default, Debug)]
+pub struct Races {
+    /// All.
+    pub all: BTreeSet<(usize, usize)>,
+    /// Those at each word of shared memory.
+    pub at: Vec<BTreeSet<(usize, usize)>>,
+    /// Words where a race may go without a report: one statement stores different values, which nobody reads, or stores of less than a
+    /// word happen to store what is there.
+    pub silent: Vec<bool>,
+}
+
+/// What each thread knows to be done: by thread, the number of the last executed statement plus one.
+type Known = Vec<Vec<usize>>;
+
+/// An access to a byte: when, by whom, and what it does.
+#[derive(Clone)]
+struct Access {
+    when: usize,
+    thread: u32,
+    statement: usize,
+    action: Action,
+    /// Bytes of an element.
+    element: u32,
+    /// What its thread knew.
+    known: Vec<usize>,
+}
+
+/// All of `from` have come when `to` go on.
+fn meet(known: &mut Known, when: usize, from: impl Iterator<Item = u32>, to: impl Iterator<Item = u32>) {
+    let threads = known.len();
+    let mut all = vec![0; threads];
+    for thread in from {
+        known[thread as usize][thread as usize] = when + 1;
+        all.iter_mut().zip(&known[thread as usize]).for_each(|(all, one)| *all = (*all).max(*one));
+    }
+    for thread in to {
+        known[thread as usize].iter_mut().zip(&all).for_each(|(one, all)| *one = (*one).max(*all));
+    }
+}
+
+impl Program {
+    /// The races of the program.
+    pub fn races(&self) -> Races {
+        let threads = self.threads;
+        let mut known: Known = vec![vec![0; threads as usize]; threads as usize];
+        let mut bytes: Vec<Vec<Access>> = vec![Vec::new(); BYTES as usize];
+        let mut live = threads;
+        let words = (BYTES / 4) as usize;
+        let mut races = Races { all: BTreeSet::new(), at: vec![BTreeSet::new(); words], silent: vec![false; words] };
+        for (when, (number, _)) in self.executed().into_iter().enumerate() {
+            match self.statements[number] {
+                Statement::Access { action, index, who, size, elements } => {
+                    for thread in (0..live).filter(|t| who.has(*t)) {
+                        let access = Access {
+                            when,
+                            thread,
+                            statement: number,
+                            action,
+                            element: size,
+                            known: known[thread as usize].clone(),
+                        };
+                        let first = index.of(thread) * size * elements;
+                        for byte in first..first + size * elements {
+                            bytes[byte as usize].push(access.clone());
+                        }
+                    }
+                }
+                // Threads that have ended count as arrived.
+                Statement::Barrier => meet(&mut known, when, 0..threads, 0..live),
+                Statement::WarpBarrier => {
+                    for first in (0..live).step_by(WARP as usize) {
+                        let warp = first..(first + WARP).min(live);
+                        meet(&mut known, when, warp.clone(), warp);
+                    }
+                }
+                Statement::Pair(_) => meet(&mut known, when, 0..2 * WARP, 0..2 * WARP),
+                Statement::Arrive(_) => meet(&mut known, when, 0..2 * WARP, WARP..2 * WARP),
+                Statement::Exit(from) => live = live.min(from),
+            }
+        }
+        for (byte, list) in bytes.iter().enumerate() {
+            for (i, b) in list.iter().enumerate() {
+                list[..i].iter().filter(|a| is_race(a, b)).for_each(|a| races.add(byte / 4, a, b));
+            }
+        }
+        races
+    }
+}
+
+/// Whether the later access, or the one of the same statement, races with an earlier one.
+fn is_race(a: &Access, b: &Access) -> bool {
+    let ordered = a.thread == b.thread || b.known[a.thread as usize] > a.when;
+    let morally_strong = a.action.is_strong() && b.action.is_strong() && a.element == b.element;
+    !ordered && !morally_strong && (a.action.writes() || b.action.writes())
+}
+
+impl Races {
+    fn add(&mut self, word: usize, a: &Access, b: &Access) {
+        let pair = (a.statement.min(b.statement), a.statement.max(b.statement));
+        self.all.insert(pair);
+        self.at[word].insert(pair);
+        let stores = [a, b].iter().all(|x| x.action == Action::Store { strong: false });
+        self.silent[word] |= stores && (a.statement == b.statement || a.element.min(b.element) < 4);
+    }
+}

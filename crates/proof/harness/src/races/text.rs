@@ -1,0 +1,128 @@
+//! Programs as PTX.
+
+use super::{Action, Index, Program, Statement, Who};
+use std::fmt::Write;
+
+impl Program {
+    /// The PTX of the program. Every store to a word has a value of its own.
+    pub fn ptx(&self) -> String {
+        let (from, to, times) = self.repeated;
+        let mut body = String::new();
+        for (number, statement) in self.statements.iter().enumerate() {
+            if number == from {
+                body += "    mov.u32 %turn, 0;\nAGAIN:\n";
+            }
+            let _ = writeln!(body, "    .loc 1 {} 1", number + 1);
+            lines(&mut body, number, statement);
+            if number + 1 == to {
+                let _ = writeln!(body, "    add.u32 %turn, %turn, 1;\n    setp.lt.u32 %p, %turn, {times};");
+                body += "    @%p bra AGAIN;\n";
+            }
+        }
+        format!(
+            r#".version 8.5
+.target sm_80
+.address_size 64
+.file 1 "statements"
+.visible .entry k(.param .u64 to)
+{{
+    .reg .pred %p, %q;
+    .reg .b16 %h;
+    .reg .b32 %t, %lane, %warp, %turn, %a, %v, %sum, %x<4>;
+    .reg .b64 %out, %own, %w, %y<2>;
+    .shared .align 16 .b8 tile[2048];
+    ld.param.u64 %out, [to];
+    mov.u32 %t, %tid.x;
+    and.b32 %lane, %t, 31;
+    shr.u32 %warp, %t, 5;
+    mov.u32 %turn, 0;
+    mov.u32 %sum, 0;
+    mul.wide.u32 %own, %t, 4;
+    add.u64 %own, %out, %own;
+{body}
+    st.global.u32 [%own], %sum;
+    ret;
+}}
+"#
+        )
+    }
+}
+
+fn lines(to: &mut String, number: usize, statement: &Statement) {
+    let _ = match *statement {
+        Statement::Access { action, index, who, size, elements } => {
+            return access(to, number, (action, index, who), (size, elements));
+        }
+        Statement::Barrier => writeln!(to, "    bar.sync 0;"),
+        Statement::WarpBarrier => writeln!(to, "    bar.warp.sync 0xffffffff;"),
+        Statement::Pair(id) => writeln!(to, "    setp.lt.u32 %p, %warp, 2;\n    @%p bar.sync {id}, 64;"),
+        Statement::Arrive(id) => writeln!(
+            to,
+            "    setp.eq.u32 %p, %warp, 0;\n    @%p bar.arrive {id}, 64;\n    setp.eq.u32 %p, %warp, 1;\n    @%p bar.sync {id}, 64;"
+        ),
+        Statement::Exit(from) => writeln!(to, "    setp.ge.u32 %p, %t, {from};\n    @%p exit;"),
+    };
+}
+
+fn access(to: &mut String, number: usize, (action, index, who): (Action, Index, Who), (size, elements): (u32, u32)) {
+    let bytes = size * elements;
+    let _ = match index {
+        Index::Thread(from) => writeln!(to, "    mad.lo.u32 %a, %t, {bytes}, {};", from * bytes),
+        Index::Lane(from) => writeln!(to, "    mad.lo.u32 %a, %lane, {bytes}, {};", from * bytes),
+        Index::Same(at) => writeln!(to, "    mov.u32 %a, {};", at * bytes),
+        Index::Scattered { factor, mask, from } => writeln!(
+            to,
+            "    mul.lo.u32 %a, %t, {factor};\n    and.b32 %a, %a, {mask};\n    mad.lo.u32 %a, %a, {bytes}, {};",
+            from * bytes
+        ),
+    };
+    to.push_str("    mov.u32 %v, tile;\n    add.u32 %a, %a, %v;\n");
+    let guard = match who {
+        Who::All => "",
+        Who::Below(n) => {
+            let _ = writeln!(to, "    setp.lt.u32 %p, %t, {n};");
+            "@%p "
+        }
+        Who::Warp(w) => {
+            let _ = writeln!(to, "    setp.eq.u32 %p, %warp, {w};");
+            "@%p "
+        }
+        Who::Every { of, rest } => {
+            let _ = writeln!(to, "    and.b32 %v, %t, {};\n    setp.eq.u32 %p, %v, {rest};", of - 1);
+            "@%p "
+        }
+    };
+    // No other store has these values: 128 threads, 4 turns, 16 statements.
+    let _ = writeln!(to, "    mad.lo.u32 %v, %turn, 128, %t;\n    add.u32 %v, %v, {};", (number + 1) * 512);
+    to.push_str("    mov.b64 %w, {%v, %v};\n    cvt.u16.u32 %h, %v;\n");
+    let register = |narrow: &'static str| match size {
+        1 | 2 => "%h",
+        8 => "%w",
+        _ => narrow,
+    };
+    let (load, store) = match elements {
+        1 => ("", register("%v").to_owned()),
+        2 if size == 8 => (".v2", "{%w, %w}".to_owned()),
+        2 => (".v2", "{%v, %v}".to_owned()),
+        _ => (".v4", "{%v, %v, %v, %v}".to_owned()),
+    };
+    let bits = 8 * size;
+    let order = if action.is_strong() { ".relaxed.gpu" } else { "" };
+    let _ = match action {
+        Action::Load { .. } => {
+            let into = match elements {
+                1 => register("%x0"),
+                2 if size == 8 => "{%y0, %y1}",
+                2 => "{%x0, %x1}",
+                _ => "{%x0, %x1, %x2, %x3}",
+            };
+            writeln!(to, "    {guard}ld{order}.shared{load}.b{bits} {into}, [%a];")
+        }
+        Action::Store { .. } => writeln!(to, "    {guard}st{order}.shared{load}.b{bits} [%a], {store};"),
+        Action::Atomic { result: true } => {
+            let into = if size == 8 { "%y0" } else { "%x0" };
+            writeln!(to, "    {guard}atom.shared.add.u{bits} {into}, [%a], {store};")
+        }
+        Action::Atomic { result: false } => writeln!(to, "    {guard}red.shared.add.u{bits} [%a], {store};"),
+    };
+}
