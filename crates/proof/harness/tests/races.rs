@@ -1,4 +1,4 @@
-//! Which races the checker finds in random kernels with accesses to shared memory, against all pairs of accesses.
+//! Which races the checker finds in random kernels with accesses to shared or global memory, against all pairs of accesses.
 //!
 //! * It reports no pair of statements that does not race.
 //! * Where accesses race at a word, it reports one of the pairs that race there.
@@ -8,7 +8,7 @@
 
 use margay::{Device, DeviceOptions, LaunchConfig, LaunchShape, LoadOptions, SourceText};
 use margay_checker::{Checker, Finding, What};
-use margay_harness::races::Program;
+use margay_harness::races::{BYTES, CTAS, Program, THREADS};
 use margay_runtime::Module;
 use std::{collections::BTreeSet, fmt::Write};
 
@@ -44,11 +44,15 @@ fn launch(
     let options = LoadOptions { engine: Some(engine.into()), ..LoadOptions::default() };
     let module = context.load(&[SourceText { name: "k", text }], &options).map_err(|e| e.to_string())?;
     let kernel = module.kernel("k").map_err(|e| e.to_string())?;
-    let buffer = context.buffer(4 * 128).map_err(|e| e.to_string())?;
+    let results = context.buffer((4 * THREADS * CTAS).into()).map_err(|e| e.to_string())?;
+    let data = context.buffer(BYTES.into()).map_err(|e| e.to_string())?;
+    data.write(0, &[0; BYTES as usize]).map_err(|e| e.to_string())?;
     let mut arguments = kernel.arguments();
-    arguments.push_address(buffer.address()).map_err(|e| e.to_string())?;
+    for buffer in [&results, &data] {
+        arguments.push_address(buffer.address()).map_err(|e| e.to_string())?;
+    }
     let block = arguments.finish().map_err(|e| e.to_string())?;
-    let shape = LaunchShape::new([1; 3], [program.threads, 1, 1]);
+    let shape = LaunchShape::new([program.ctas, 1, 1], [program.threads, 1, 1]);
     let what = What { races: true, ..What::NONE };
     let checker = Checker::new(what, kernel.image().clone(), str::to_owned, shape);
     let checker = if at_once { checker.at_once() } else { checker };

@@ -1,4 +1,4 @@
-//! Random kernels of one CTA that access shared memory between barriers, and which of their accesses race (manual, section 8.7).
+//! Random kernels that access shared or global memory between barriers, and which of their accesses race (manual, section 8.7).
 //!
 //! What a thread does depends on its number alone: so all executions have the same accesses and the same order between them, which
 //! [`Program::races`] computes from every pair of accesses to a byte. A statement's number is the line that `.loc` gives it.
@@ -9,8 +9,12 @@ mod text;
 use crate::random::Random;
 pub use order::Races;
 
-/// Bytes of shared memory.
+/// Bytes of the memory that all access.
 pub const BYTES: u32 = 2048;
+/// The most threads of a CTA.
+pub const THREADS: u32 = 128;
+/// The most CTAs.
+pub const CTAS: u32 = 3;
 /// Lanes of a warp.
 const WARP: u32 = 32;
 
@@ -115,6 +119,8 @@ pub enum Statement {
         index: Index,
         /// By whom.
         who: Who,
+        /// Whether the scope is the CTA and not the device, if it is strong.
+        narrow: bool,
         /// Bytes of an element.
         size: u32,
         /// Elements of a thread's access.
@@ -135,8 +141,10 @@ pub enum Statement {
 /// A kernel: statements, of which a range is a loop.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Threads of the CTA.
+    /// Threads of a CTA.
     pub threads: u32,
+    /// CTAs. The memory is shared if there is one, else global.
+    pub ctas: u32,
     /// The statements.
     pub statements: Vec<Statement>,
     /// The first statement of the loop, the one behind it, and how often it runs.
@@ -147,12 +155,13 @@ impl Program {
     /// The program of a seed.
     pub fn new(seed: u64) -> Program {
         let random = &mut Random::new(seed);
-        let threads = random.pick(&[32, 48, 64, 96, 128, 128]);
+        let threads = random.pick(&[32, 48, 64, 96, THREADS, THREADS]);
+        let ctas = if random.chance(60) { 1 } else { 2 + random.below(CTAS as usize - 1) as u32 };
         let count = 2 + random.below(9);
         let from = random.below(count);
         let to = (from + 1 + random.below(4)).min(count);
         let times = if random.chance(50) { 2 + random.below(2) as u32 } else { 1 };
-        let mut program = Program { threads, statements: Vec::new(), repeated: (from, to, times) };
+        let mut program = Program { threads, ctas, statements: Vec::new(), repeated: (from, to, times) };
         // Most programs are about few places and kinds of accesses: that is where they meet.
         let places: Vec<u32> = (0..1 + random.below(3)).map(|_| random.below(8) as u32 * 16).collect();
         let full = random.chance(40);
@@ -220,5 +229,5 @@ fn access(random: &mut Random, threads: u32, places: &[u32], full: bool) -> Stat
             Who::Every { of, rest: random.below(of as usize) as u32 % threads }
         }
     };
-    Statement::Access { action, index, who, size, elements }
+    Statement::Access { action, index, who, narrow: random.chance(30), size, elements }
 }

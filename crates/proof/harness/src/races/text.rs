@@ -13,7 +13,7 @@ impl Program {
                 body += "    mov.u32 %turn, 0;\nAGAIN:\n";
             }
             let _ = writeln!(body, "    .loc 1 {} 1", number + 1);
-            lines(&mut body, number, statement);
+            lines(&mut body, self.ctas == 1, number, statement);
             if number + 1 == to {
                 let _ = writeln!(body, "    add.u32 %turn, %turn, 1;\n    setp.lt.u32 %p, %turn, {times};");
                 body += "    @%p bra AGAIN;\n";
@@ -24,12 +24,12 @@ impl Program {
 .target sm_80
 .address_size 64
 .file 1 "statements"
-.visible .entry k(.param .u64 to)
+.visible .entry k(.param .u64 to, .param .u64 at)
 {{
-    .reg .pred %p, %q;
+    .reg .pred %p;
     .reg .b16 %h;
-    .reg .b32 %t, %lane, %warp, %turn, %a, %v, %sum, %x<4>;
-    .reg .b64 %out, %own, %w, %y<2>;
+    .reg .b32 %t, %lane, %warp, %cta, %turn, %a, %v, %sum, %x<4>;
+    .reg .b64 %out, %own, %w, %at, %place, %y<2>;
     .shared .align 16 .b8 tile[2048];
     ld.param.u64 %out, [to];
     mov.u32 %t, %tid.x;
@@ -37,7 +37,10 @@ impl Program {
     shr.u32 %warp, %t, 5;
     mov.u32 %turn, 0;
     mov.u32 %sum, 0;
-    mul.wide.u32 %own, %t, 4;
+    mov.u32 %cta, %ctaid.x;
+    ld.param.u64 %place, [at];
+    mad.lo.u32 %v, %cta, 128, %t;
+    mul.wide.u32 %own, %v, 4;
     add.u64 %own, %out, %own;
 {body}
     st.global.u32 [%own], %sum;
@@ -48,10 +51,11 @@ impl Program {
     }
 }
 
-fn lines(to: &mut String, number: usize, statement: &Statement) {
+fn lines(to: &mut String, shared: bool, number: usize, statement: &Statement) {
     let _ = match *statement {
-        Statement::Access { action, index, who, size, elements } => {
-            return access(to, number, (action, index, who), (size, elements));
+        Statement::Access { action, index, who, narrow, size, elements } => {
+            let way = (if shared { "shared" } else { "global" }, if narrow { "cta" } else { "gpu" });
+            return access(to, number, (action, index, who), (size, elements), way);
         }
         Statement::Barrier => writeln!(to, "    bar.sync 0;"),
         Statement::WarpBarrier => writeln!(to, "    bar.warp.sync 0xffffffff;"),
@@ -64,19 +68,28 @@ fn lines(to: &mut String, number: usize, statement: &Statement) {
     };
 }
 
-fn access(to: &mut String, number: usize, (action, index, who): (Action, Index, Who), (size, elements): (u32, u32)) {
+fn access(
+    to: &mut String,
+    number: usize,
+    (action, index, who): (Action, Index, Who),
+    (size, elements): (u32, u32),
+    (space, scope): (&str, &str),
+) {
     let bytes = size * elements;
     let _ = match index {
-        Index::Thread(from) => writeln!(to, "    mad.lo.u32 %a, %t, {bytes}, {};", from * bytes),
-        Index::Lane(from) => writeln!(to, "    mad.lo.u32 %a, %lane, {bytes}, {};", from * bytes),
-        Index::Same(at) => writeln!(to, "    mov.u32 %a, {};", at * bytes),
-        Index::Scattered { factor, mask, from } => writeln!(
-            to,
-            "    mul.lo.u32 %a, %t, {factor};\n    and.b32 %a, %a, {mask};\n    mad.lo.u32 %a, %a, {bytes}, {};",
-            from * bytes
-        ),
+        Index::Thread(from) => writeln!(to, "    add.u32 %a, %t, {from};"),
+        Index::Lane(from) => writeln!(to, "    add.u32 %a, %lane, {from};"),
+        Index::Same(at) => writeln!(to, "    mov.u32 %a, {at};"),
+        Index::Scattered { factor, mask, from } => {
+            writeln!(to, "    mul.lo.u32 %a, %t, {factor};\n    and.b32 %a, %a, {mask};\n    add.u32 %a, %a, {from};")
+        }
     };
-    to.push_str("    mov.u32 %v, tile;\n    add.u32 %a, %a, %v;\n");
+    // As compilers do it, so that engines see which addresses are rows.
+    let _ = match space {
+        "shared" => writeln!(to, "    mov.u32 %v, tile;\n    mad.lo.u32 %a, %a, {bytes}, %v;"),
+        _ => writeln!(to, "    mul.wide.s32 %at, %a, {bytes};\n    add.u64 %at, %place, %at;"),
+    };
+    let at = if space == "shared" { "%a" } else { "%at" };
     let guard = match who {
         Who::All => "",
         Who::Below(n) => {
@@ -92,8 +105,9 @@ fn access(to: &mut String, number: usize, (action, index, who): (Action, Index, 
             "@%p "
         }
     };
-    // No other store has these values: 128 threads, 4 turns, 16 statements.
-    let _ = writeln!(to, "    mad.lo.u32 %v, %turn, 128, %t;\n    add.u32 %v, %v, {};", (number + 1) * 512);
+    // No other store has these values: 128 threads, 4 CTAs, 4 turns.
+    to.push_str("    mad.lo.u32 %v, %turn, 4, %cta;\n    mad.lo.u32 %v, %v, 128, %t;\n");
+    let _ = writeln!(to, "    add.u32 %v, %v, {};", (number + 1) * 2048);
     to.push_str("    mov.b64 %w, {%v, %v};\n    cvt.u16.u32 %h, %v;\n");
     let register = |narrow: &'static str| match size {
         1 | 2 => "%h",
@@ -107,7 +121,7 @@ fn access(to: &mut String, number: usize, (action, index, who): (Action, Index, 
         _ => (".v4", "{%v, %v, %v, %v}".to_owned()),
     };
     let bits = 8 * size;
-    let order = if action.is_strong() { ".relaxed.gpu" } else { "" };
+    let order = if action.is_strong() { format!(".relaxed.{scope}") } else { String::new() };
     let _ = match action {
         Action::Load { .. } => {
             let into = match elements {
@@ -116,13 +130,13 @@ fn access(to: &mut String, number: usize, (action, index, who): (Action, Index, 
                 2 => "{%x0, %x1}",
                 _ => "{%x0, %x1, %x2, %x3}",
             };
-            writeln!(to, "    {guard}ld{order}.shared{load}.b{bits} {into}, [%a];")
+            writeln!(to, "    {guard}ld{order}.{space}{load}.b{bits} {into}, [{at}];")
         }
-        Action::Store { .. } => writeln!(to, "    {guard}st{order}.shared{load}.b{bits} [%a], {store};"),
+        Action::Store { .. } => writeln!(to, "    {guard}st{order}.{space}{load}.b{bits} [{at}], {store};"),
         Action::Atomic { result: true } => {
             let into = if size == 8 { "%y0" } else { "%x0" };
-            writeln!(to, "    {guard}atom.shared.add.u{bits} {into}, [%a], {store};")
+            writeln!(to, "    {guard}atom{order}.{space}.add.u{bits} {into}, [{at}], {store};")
         }
-        Action::Atomic { result: false } => writeln!(to, "    {guard}red.shared.add.u{bits} [%a], {store};"),
+        Action::Atomic { result: false } => writeln!(to, "    {guard}red{order}.{space}.add.u{bits} [{at}], {store};"),
     };
 }
