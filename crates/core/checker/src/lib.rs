@@ -378,7 +378,7 @@ impl Checker {
 
     /// Looks at an access; also for what it strays to, unless the engine reports that apart.
     fn see(&self, state: &mut State, e: &MemoryEvent<'_>, strays: bool) {
-        if matches!(e.space, MemSpace::Const | MemSpace::KernelParam) || e.actor.lanes == 0 || e.size == 0 {
+        if e.space == MemSpace::KernelParam || e.actor.lanes == 0 || e.size == 0 {
             return;
         }
         state.whole = false;
@@ -397,7 +397,8 @@ impl Checker {
         if self.what.memory && strays {
             self.look_for_strays(state, e);
         }
-        if self.what.init {
+        // Constants have initial values.
+        if self.what.init && e.space != MemSpace::Const {
             self.look_for_uninitialized(state, e);
             state.passed.clear();
         }

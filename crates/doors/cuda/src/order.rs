@@ -10,6 +10,7 @@
 //! nothing is looked for from then on.
 
 use crate::{code::Outcome, context::Context, stacks, stream::StreamRef};
+use margay::render::short_name;
 use margay_checker::{Conflict, Finding, FindingKind, Footprint};
 use std::{
     backtrace::Backtrace,
@@ -295,7 +296,11 @@ fn race([piece, other]: [&Piece; 2], submitted: &[String; 2], conflict: Conflict
     let mut notes = Vec::new();
     if let Some(found) = piece.context.device_memory().find(address) {
         let (base, len) = (found.block.base(), found.block.len());
-        notes.push(format!("from byte {} of the {len} bytes allocated at {base:#x}", address - base));
+        let what = match &*found.name {
+            "" => format!("the {len} bytes allocated at {base:#x}"),
+            name => format!("`{}`, which has {len} bytes at {base:#x}", short_name(name)),
+        };
+        notes.push(format!("from byte {} of {what}", address - base));
     }
     for ((party, by), writes) in [piece, other].into_iter().zip(submitted).zip(writes) {
         let by = if *by == party.name { String::new() } else { format!(", submitted by {by}") };

@@ -8,6 +8,7 @@ typedef void *H;
 int cuInit(unsigned), cuCtxCreate_v2(H *, unsigned, int), cuCtxSynchronize(void), cuMemAlloc_v2(Ptr *, size_t), cuMemFree_v2(Ptr);
 int cuMemHostAlloc(void **, size_t, unsigned), cuMemAllocAsync(Ptr *, size_t, H), cuMemFreeAsync(Ptr, H), cuMemcpyDtoHAsync_v2(void *, Ptr, size_t, H);
 int cuMemcpyDtoH_v2(void *, Ptr, size_t), cuMemsetD32Async(Ptr, unsigned, size_t, H);
+int cuMemcpyHtoDAsync_v2(Ptr, const void *, size_t, H), cuModuleGetGlobal_v2(Ptr *, size_t *, H, const char *);
 int cuModuleLoadData(H *, const void *), cuModuleGetFunction(H *, H, const char *);
 int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **);
 int cuStreamCreate(H *, unsigned), cuStreamSynchronize(H), cuStreamQuery(H), cuStreamWaitEvent(H, H, unsigned);
@@ -23,6 +24,10 @@ static void ok(int code, const char *call, int line) {
 
 static const char ptx[] =
     ".version 7.0\n.target sm_80\n.address_size 64\n"
+    ".visible .const .b32 table[64];\n"
+    ".visible .entry look(.param .u64 p) {\n"
+    ".reg .b32 %t; .reg .b64 %d, %c; ld.param.u64 %d, [p]; mov.u32 %t, %tid.x; mad.wide.u32 %d, %t, 4, %d; mov.u64 %c, table;\n"
+    "mad.wide.u32 %c, %t, 4, %c; ld.const.u32 %t, [%c]; st.global.u32 [%d], %t; ret; }\n"
     ".visible .entry write(.param .u64 p) {\n"
     ".reg .b32 %t; .reg .b64 %d; ld.param.u64 %d, [p]; mov.u32 %t, %tid.x; mad.wide.u32 %d, %t, 4, %d; st.global.u32 [%d], %t; ret; }\n"
     ".visible .entry read(.param .u64 p) {\n"
@@ -62,6 +67,12 @@ int main(int count, char **arguments) {
     OK(cuCtxSynchronize());
 
     if (IS("wrong copy")) launch("write", a, p), OK(cuMemcpyDtoHAsync_v2(host, p, 4, b));
+    Ptr table;
+    OK(cuModuleGetGlobal_v2(&table, NULL, module, "table"));
+    if (IS("wrong constants")) launch("look", a, p), OK(cuMemcpyHtoDAsync_v2(table, host, 4, b));
+    if (IS("right constants")) launch("look", a, p), then(a, b), OK(cuMemcpyHtoDAsync_v2(table, host, 4, b));
+    if (IS("wrong constants, stored to by a kernel")) launch("look", a, p), launch("write", b, table);
+    if (IS("right constants in order")) launch("write", a, table), launch("look", a, p);
     if (IS("right copy")) launch("write", a, p), then(a, b), OK(cuMemcpyDtoHAsync_v2(host, p, 4, b));
     if (IS("right copy after the program has waited")) {
         launch("write", a, p), OK(cuStreamSynchronize(a)), OK(cuMemcpyDtoHAsync_v2(host, p, 4, b));

@@ -106,10 +106,10 @@ impl Emitter<'_> {
     ) {
         let space = inst.space.unwrap_or(MemSpace::Generic);
         let Some(Wishes { order, progress, bounds }) = self.options.observe else { return };
-        if matches!(space, MemSpace::Const | MemSpace::KernelParam) {
+        if space == MemSpace::KernelParam {
             return;
         }
-        if bounds && space != MemSpace::Local {
+        if bounds && !matches!(space, MemSpace::Local | MemSpace::Const) {
             self.observe_bounds(access, address, bytes, mask);
         }
         let stride = match address {

@@ -6,7 +6,7 @@ use crate::{
     exit::{Failure, Outcome},
 };
 use margay::{findings::Suppressions, programs::Programs};
-use std::{env, ffi::OsString, os::unix::process::CommandExt, path::PathBuf, process::Command};
+use std::{env, ffi::OsString, fs::File, os::unix::process::CommandExt, path::PathBuf, process::Command};
 
 /// Runs the command: this process becomes the program, so it ends as the program ends.
 pub fn run(args: &ExecArgs) -> Result {
@@ -66,6 +66,12 @@ fn checks(args: &ExecArgs) -> Result<Vec<(&'static str, OsString)>> {
         ("MARGAY_CHECK_SUPPRESS", suppress.as_ref().map(absolute)),
         ("MARGAY_CHECK_STOP", stop_at_first.then(|| "1".into())),
     ];
+    // The processes of the program append to it.
+    if let Some(file) = output
+        && args.check.is_some()
+    {
+        File::create(file).map_err(|e| Failure::usage(format!("cannot write {}: {e}", file.display())))?;
+    }
     let set: Vec<_> = set.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     if args.capture.is_some() || set.is_empty() || args.check.is_some() || env::var_os("MARGAY_CHECK").is_some() {
         return Ok(set);
