@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """bench.py WHEEL: what margay's Python package costs, in an environment that has the wheel: sizes, `import margay`, a first kernel with an
-empty and with a warm cache, and a launch. Times are medians over fresh processes."""
+empty and with a warm cache, and a launch. Times are medians over fresh processes. Where torch and Triton are installed too: the first
+operator on the device `cuda`, the first Triton kernel, and what an operator costs more than on the CPU, as the least of a few processes."""
 
+import importlib.util
 import os
 import statistics
 import subprocess
@@ -36,18 +38,44 @@ LAUNCH = (
     "for _ in range(1000): k[8, 128](1000, 0.0, x, y)\nprint((time.perf_counter() - t) / 1000)"
 )
 
+TORCH = "import margay, time\nmargay.enable()\nimport torch\n"
+TORCH_FIRST = TORCH + "t = time.perf_counter()\n(torch.arange(8., device='cuda') + 1).tolist()" + END
+# The least of many rounds, since other processes disturb some.
+TORCH_OVERHEAD = (
+    TORCH + "def least(x):\n    found = []\n    for _ in range(200):\n        t = time.perf_counter()\n        for _ in range(100): x.add(1)\n"
+    "        found.append((time.perf_counter() - t) / 100)\n    return min(found)\n"
+    "print(least(torch.ones(16, device='cuda')) - least(torch.ones(16)))"
+)
+TRITON = (
+    TORCH + "import triton, triton.language as tl\n@triton.jit\ndef scale(x, n, B: tl.constexpr):\n    i = tl.program_id(0) * B + tl.arange(0, B)\n"
+    "    tl.store(x + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)\nx = torch.ones(1000, device='cuda')\n"
+    "t = time.perf_counter()\nscale[(8,)](x, 1000, B=128)\nassert x.sum().item() == 2000" + END
+)
 
-def median(program, cache, clear=False):
-    times = []
-    for _ in range(RUNS):
+
+def times(program, cache, clear=False, runs=RUNS):
+    """Milliseconds that each of some fresh processes prints as seconds."""
+    found = []
+    for _ in range(runs):
         if clear:
             for entry in os.scandir(cache):
                 os.unlink(entry.path) if entry.is_file() else subprocess.run(["rm", "-rf", entry.path], check=True)
-        done = subprocess.run(
-            [sys.executable, "-c", program], env={**os.environ, "MARGAY_CACHE_DIR": cache}, capture_output=True, text=True, check=True
-        )
-        times.append(float(done.stdout))
-    return statistics.median(times) * 1e3
+        # Triton reads the source of a kernel from its file.
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write(program)
+            file.flush()
+            caches = {"MARGAY_CACHE_DIR": cache, "TRITON_CACHE_DIR": os.path.join(cache, "triton")}
+            done = subprocess.run([sys.executable, file.name], env={**os.environ, **caches}, capture_output=True, text=True, check=True)
+        found.append(float(done.stdout) * 1e3)
+    return found
+
+
+def median(program, cache, clear=False):
+    return statistics.median(times(program, cache, clear))
+
+
+def least(program, cache, clear=False):
+    return min(times(program, cache, clear, runs=3))
 
 
 def main():
@@ -63,6 +91,11 @@ def main():
             cold = median(program, cache, clear=True)
             print(f"first kernel, engine {engine}: {cold:.1f} ms with an empty cache, {median(program, cache):.1f} ms with a warm one")
         print(f"a launch: {median(LAUNCH, cache) * 1e3:.0f} us")
+        if importlib.util.find_spec("torch"):
+            print(f"torch: first operator {least(TORCH_FIRST, cache):.0f} ms, an operator {least(TORCH_OVERHEAD, cache) * 1e3:.1f} us over the CPU's")
+        if importlib.util.find_spec("torch") and importlib.util.find_spec("triton"):
+            cold = least(TRITON, cache, clear=True)
+            print(f"first Triton kernel: {cold:.0f} ms with empty caches, {least(TRITON, cache):.0f} ms with warm ones")
 
 
 main()
