@@ -97,7 +97,8 @@ impl Module {
         }
         let reach = if narrow { Reach::Low } else { Reach::Full };
         let (writable_constants, table) = (options.writable_constants, Mutex::default());
-        let variables = Arc::new(Variables { context: context.clone(), reach, writable_constants, table });
+        let managed = OnceLock::new();
+        let variables = Arc::new(Variables { context: context.clone(), reach, writable_constants, table, managed });
         Module {
             context,
             options: options.clone(),
@@ -117,6 +118,21 @@ impl Module {
     pub fn kernel_names(&self) -> Vec<&str> {
         let functions = self.files.iter().flat_map(|(_, c)| &c.module.funcs);
         functions.filter(|f| f.kind == FuncKind::Kernel && f.defined).map(|f| &*f.name).collect()
+    }
+
+    /// Names of the variables of managed memory.
+    pub fn managed_names(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().flat_map(|(_, c)| &c.module.globals).filter(|g| g.managed).map(|g| &*g.name)
+    }
+
+    /// Makes the managed variables of another module of the same files this one's too: such a variable exists once, while each device has its own
+    /// others. To be called before anything else.
+    pub fn share_managed(&self, with: &Module) -> Result<(), Error> {
+        // Finding a variable gives all of them their contents.
+        with.managed_names().next().map_or(Ok(()), |name| with.variable(name).map(drop))?;
+        let first = with.variables.managed.get().unwrap_or(&with.variables);
+        let _ = self.variables.managed.set(first.clone()); // nothing was set before
+        Ok(())
     }
 
     /// A kernel by name, prepared on first use.
@@ -272,6 +288,8 @@ pub(crate) struct Variables {
     reach: Reach,
     writable_constants: bool,
     table: Mutex<HashMap<Key, Entry>>,
+    /// The variables that have the managed ones, if those are another module's.
+    managed: OnceLock<Arc<Variables>>,
 }
 
 /// Name of a variable, and its index among those of that name (internal variables of linked files may share one).
@@ -290,7 +308,12 @@ impl Variables {
     pub(crate) fn addresses<S: Stage>(&self, ir: &Ir<S>) -> Result<Vec<u64>, Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let address = |(global, key): (&Arc<Global>, Key)| match global.space {
-            Space::Global | Space::Const | Space::Tex => self.address(&mut table, global, key),
+            Space::Global | Space::Const | Space::Tex => match self.managed.get().filter(|_| global.managed) {
+                Some(first) => {
+                    first.address(&mut first.table.lock().unwrap_or_else(PoisonError::into_inner), global, key)
+                }
+                None => self.address(&mut table, global, key),
+            },
             _ => Ok(0),
         };
         ir.globals.iter().zip(keys(ir)).map(address).collect()

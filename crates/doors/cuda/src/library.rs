@@ -22,8 +22,6 @@ use std::{
 pub struct Library {
     texts: Vec<String>,
     max_registers: Option<u32>,
-    /// Managed variables exist once, so a library that has some is one module for all contexts.
-    has_managed: bool,
     names: Vec<String>,
     /// By the number of the context's handle.
     modules: Mutex<HashMap<usize, Handle<Module>>>,
@@ -44,15 +42,14 @@ impl Library {
     /// Its module in a context, loaded on first use.
     fn module(&self, driver: &Driver, context: &Arc<Context>) -> Result<(Handle<Module>, Arc<Module>), Code> {
         let mut modules = locked(&self.modules);
-        let known = match self.has_managed {
-            true => modules.values().next(),
-            false => modules.get(&context.handle.number()),
-        };
-        if let Some(known) = known {
+        if let Some(known) = modules.get(&context.handle.number()) {
             return Ok((*known, driver.modules.get(*known)?));
         }
         let mut module = Module::load(context, &self.texts, JitOptions::none())?;
         module.max_registers = self.max_registers;
+        if let Some(other) = modules.values().find_map(|other| driver.modules.get(*other).ok()) {
+            module.loaded.share_managed(&other.loaded).map_err(|error| Code::from(&error))?;
+        }
         let (handle, module) = driver.modules.add_with(|_| module);
         modules.insert(context.handle.number(), handle);
         Ok((handle, module))
@@ -126,9 +123,9 @@ impl LibraryKernel {
         locked(&self.functions).values().any(|known| Arc::ptr_eq(known, function))
     }
 
-    /// Drops its functions in a context that is destroyed, and those of a module that lived there.
+    /// Drops its function in a context that is destroyed.
     pub fn forget(&self, context: Handle<Context>) {
-        locked(&self.functions).retain(|of, function| *of != context.number() && function.module.context != context);
+        locked(&self.functions).remove(&context.number());
     }
 }
 
@@ -146,10 +143,10 @@ fn load(out: Out<Handle<Library>>, texts: Vec<String>, options: JitOptions) -> O
     context.check()?;
     let module = Module::load(&context, &texts, options)?;
     let names = module.loaded.kernel_names().into_iter().map(String::from).collect();
-    let (has_managed, max_registers) = (module.has_managed(), module.max_registers);
+    let max_registers = module.max_registers;
     let modules = Mutex::new(HashMap::from([(context.handle.number(), driver.modules.add(module))]));
     let kernels = Mutex::default();
-    out.set(driver.libraries.add(Library { texts, max_registers, has_managed, names, modules, kernels }))
+    out.set(driver.libraries.add(Library { texts, max_registers, names, modules, kernels }))
 }
 
 fn get(library: Handle<Library>) -> Result<Arc<Library>, Code> {

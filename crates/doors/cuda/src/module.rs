@@ -90,11 +90,6 @@ impl Module {
         self.loaded.files().first().map_or(0, |(_, checked)| i32::from(checked.module.target.sm))
     }
 
-    /// Whether it has variables of managed memory.
-    pub fn has_managed(&self) -> bool {
-        self.loaded.files().iter().any(|(_, checked)| checked.module.globals.iter().any(|g| g.managed))
-    }
-
     /// Address and size of a variable of the module.
     pub fn variable(&self, name: &str) -> Result<(DevicePtr, usize), Code> {
         let found = self.loaded.variable(name).map_err(|e| Code::from(&e))?;

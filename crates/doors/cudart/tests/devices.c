@@ -1,11 +1,12 @@
 /* A program as nvcc makes it, on two devices and across a reset: its stubs keep the kernel's handle from the first launch on
-   (`__cudaGetKernel`), and each device has variables of its own (CUDA C++ Programming Guide, "Multi-Device System"). */
+   (`__cudaGetKernel`), and each device has variables of its own, but for managed ones (CUDA C++ Programming Guide, "Multi-Device System"). */
 #include <stdio.h>
 #include <stdlib.h>
 
 typedef struct { unsigned x, y, z; } dim3;
 void **__cudaRegisterFatBinary(void *), __cudaRegisterFatBinaryEnd(void **), __cudaUnregisterFatBinary(void **);
 void __cudaRegisterFunction(void **, const void *, char *, const char *, int, void *, void *, void *, void *, int *);
+void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int, int);
 void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
 int __cudaGetKernel(void **, const void *), __cudaLaunchKernel(void *, dim3, dim3, void **, size_t, void *);
 int cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *), cudaGetKernel(void **, const void *);
@@ -19,7 +20,8 @@ static int failures;
 
 #define PTX(step) \
     ".version 7.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .u32 calls = 100;\n" \
-    ".visible .entry count() { red.global.add.u32 [calls], " step "; ret; }\n"
+    ".visible .global .attribute(.managed) .align 4 .u32 all = 1000;\n" \
+    ".visible .entry count() { red.global.add.u32 [calls], " step "; red.global.add.u32 [all], 1; ret; }\n"
 #define FATBIN(binary, ptx) \
     static struct { \
         unsigned magic; unsigned short version, header; unsigned long long size; \
@@ -33,7 +35,7 @@ FATBIN(other_fat, PTX("7"));
 static struct { int magic, version; void *data, *files; }
     wrapper = {0x466243b1, 1, &fat, 0}, other = {0x466243b1, 1, &other_fat, 0};
 
-static unsigned calls;
+static unsigned calls, *all;
 static int count_stub(void) {
     static void *kernel; /* as in the code that nvcc generates */
     dim3 one = {1, 1, 1};
@@ -45,6 +47,7 @@ static void **load(void *binary) {
     void **handle = __cudaRegisterFatBinary(binary);
     __cudaRegisterFunction(handle, (void *)count_stub, "count", "count", -1, 0, 0, 0, 0, 0);
     __cudaRegisterVar(handle, (char *)&calls, "calls", "calls", 0, 4, 0, 0);
+    __cudaRegisterManagedVar(handle, (void **)&all, "all", "all", 0, 4, 0, 0);
     __cudaRegisterFatBinaryEnd(handle);
     return handle;
 }
@@ -72,6 +75,7 @@ int main(void) {
     OK(count_stub());
     OK(count_stub());
     CHECK(counted() == 102);
+    CHECK(*all == 1003);
     OK(cudaMemcpyToSymbol(&calls, &five, 4, 0, 1));
     OK(cudaSetDevice(0));
     CHECK(counted() == 101);
@@ -95,15 +99,21 @@ int main(void) {
     OK(cudaDeviceReset());
     OK(count_stub());
     OK(cudaLaunchKernel(kernel, one, one, 0, 0, 0));
-    CHECK(counted() == 102 && most_shared() == 49152);
+    CHECK(counted() == 102 && most_shared() == 49152 && *all == 1006); /* the other device has it still */
     OK(cudaSetDevice(1));
     CHECK(counted() == 6);
+    OK(cudaDeviceReset());
+    OK(cudaSetDevice(0));
+    OK(cudaDeviceReset());
+    unsigned before = *all; /* the host's address is valid without a call */
+    OK(count_stub());
+    CHECK(counted() == 101 && *all == before + 1);
 
     /* The addresses of a library that was closed belong to another one. */
     __cudaUnregisterFatBinary(handle);
     handle = load(&other);
     OK(cudaLaunchKernel((void *)count_stub, one, one, 0, 0, 0));
-    CHECK(counted() == 107);
+    CHECK(counted() == 107 && *all == 1001); /* its own variables */
     __cudaUnregisterFatBinary(handle);
     CHECK(cudaLaunchKernel((void *)count_stub, one, one, 0, 0, 0) == 98);
     if (!failures) printf("right\n");
