@@ -94,9 +94,7 @@ impl Emitter<'_> {
             self.park(barrier, &bits);
         }
         if let Some(lanes) = if stays { past } else { Some(active) } {
-            let old = self.get_pending(next.0);
-            let all = self.w.op("or", &old, &lanes);
-            self.set_pending(next.0, &all);
+            self.join_pending(next.0, &lanes);
         }
         self.continue_masked(next, position);
         Ok(())
@@ -249,9 +247,7 @@ impl Emitter<'_> {
                 (None, _) => self.write_reduction(&inst, Some(&go)),
             }
             let next = self.barriers[k].next;
-            let old = self.get_pending(next.0);
-            let all = self.w.op("or", &old, &go);
-            self.set_pending(next.0, &all);
+            self.join_pending(next.0, &go);
         }
         (self.mode, self.active) = (mode, active);
         Ok(())

@@ -57,9 +57,7 @@ impl Emitter<'_> {
             let alive = self.alive_bits();
             let left = self.w.op("and", &call.lanes, &alive);
             let left = self.unpack_bits(&left);
-            let old = self.get_pending(next.0);
-            let left = self.w.op("or", &old, &left);
-            self.set_pending(next.0, &left);
+            self.join_pending(next.0, &left);
             self.next(position);
             self.w.block(&apart);
         }
@@ -75,9 +73,7 @@ impl Emitter<'_> {
                 if let Some(answered) = answered {
                     let answered = self.w.load(Ty::scalar(Elem::I32), &answered, 4);
                     let back = self.unpack_bits(&answered);
-                    let old = self.get_pending(next.0);
-                    let back = self.w.op("or", &old, &back);
-                    self.set_pending(next.0, &back);
+                    self.join_pending(next.0, &back);
                     away = self.w.op("xor", &away, &answered);
                 }
             }

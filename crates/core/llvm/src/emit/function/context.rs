@@ -113,6 +113,14 @@ impl Emitter<'_> {
         self.w.set(&packed, &p, 0, 4);
     }
 
+    /// Adds lanes to those pending at a block. In the form in memory, which needs the fewest conversions.
+    pub fn join_pending(&mut self, b: u32, lanes: &Val) {
+        let (packed, p) = (self.pack(lanes), self.pending[b as usize].clone());
+        let waiting = self.w.get(packed.ty, &p, 0, 4);
+        let joined = self.w.op("or", &waiting, &packed);
+        self.w.set(&joined, &p, 0, 4);
+    }
+
     // ---- context and helpers ----
 
     /// Address of a field of the context.

@@ -39,10 +39,17 @@ impl Emitter<'_> {
     /// Continues the sweep after the block at a layout position: back to the header of a loop that ends here while
     /// lanes are pending there, else to the next block.
     pub fn next(&mut self, position: u32) {
-        for l in self.ending_loops(position) {
+        let following = self.following_label(position);
+        let ending = self.ending_loops(position);
+        if ending.is_empty() {
+            return self.w.jump(&following);
+        }
+        for (i, l) in ending.iter().enumerate() {
             let header = self.cfg.order[l.first as usize];
-            let mut any = self.waits_in(l);
-            let (back, on) = (self.masked_label(header), self.w.label("left"));
+            let mut any = self.waits_in(*l);
+            let last = i + 1 == ending.len();
+            let on = if last { following.clone() } else { self.w.label("left") };
+            let back = self.masked_label(header);
             let mark = self.w.mark();
             if self.spins {
                 let patient = self.spend();
@@ -54,10 +61,10 @@ impl Emitter<'_> {
                 self.w.follow(&tick);
                 self.count_back_edge(&back);
             }
-            self.w.join(&on, mark);
+            if !last {
+                self.w.join(&on, mark);
+            }
         }
-        let label = self.following_label(position);
-        self.w.jump(&label);
     }
 
     /// The loops that end with the block at a layout position, innermost first.
@@ -140,8 +147,9 @@ impl Emitter<'_> {
         self.w.branch_unlikely(&spent, &tired, target);
         self.w.block(&tired);
         self.w.store(&int(Elem::I32, i128::from(self.period())), &fuel, 4);
-        self.helper(Helper::Tick, &[], true);
-        self.w.jump(target);
+        let status = self.helper_status(Helper::Tick, &[]);
+        let stops = self.w.cmp("icmp ne", &status, &int(Elem::I32, 0));
+        self.w.branch_unlikely(&stops, "stop", target);
     }
 
     /// Emits a block in the current mode.
@@ -337,9 +345,7 @@ impl Emitter<'_> {
                         }
                         None => active.clone(),
                     };
-                    let waiting = self.get_pending(to.0);
-                    let joined = self.w.op("or", &waiting, &lanes);
-                    self.set_pending(to.0, &joined);
+                    self.join_pending(to.0, &lanes);
                 }
                 self.next(position);
             }
@@ -405,10 +411,7 @@ impl Emitter<'_> {
                 self.retire(&mask);
                 continue;
             }
-            let waiting = self.get_pending(to.0);
-            let mask = self.w.splat(&mask);
-            let joined = self.w.op("or", &waiting, &mask);
-            self.set_pending(to.0, &joined);
+            self.join_pending(to.0, &mask);
             let before = |l: BlockId| self.cfg.position[to.0 as usize] < self.cfg.position[l.0 as usize];
             if lowest.is_none_or(before) {
                 lowest = Some(to);

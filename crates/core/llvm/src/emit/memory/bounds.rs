@@ -122,7 +122,8 @@ fine:
 }";
 
 /// The same for each of the accesses that a table lists: a site, the size of an access, its distance from the checked address, the bits that
-/// must be zero, and the size in a lane's own window. `size` is that of the window, or -1 for the ranges cached for the sites.
+/// must be zero, and the size in a lane's own window. `size` is that of the window, or -1 for the ranges cached for the sites. Returns the
+/// number of the access that fails, from 1 on, or 0.
 const CHECKS: &str = "\
 define internal i32 @margay.checks(ptr %ctx, i32 %mask, <32 x i64> %from, i64 %start, i64 %size, ptr %members, i32 %count) #2 {
   %cached = icmp eq i64 %size, -1
@@ -131,6 +132,7 @@ define internal i32 @margay.checks(ptr %ctx, i32 %mask, <32 x i64> %from, i64 %s
   br label %each
 each:
   %i = phi i32 [ 0, %0 ], [ %next, %good ]
+  %next = add i32 %i, 1
   %entry = getelementptr MEMBER, ptr %members, i32 %i
   %site = load i32, ptr %entry, align 8
   %bytes.p = getelementptr i8, ptr %entry, i64 4
@@ -161,11 +163,37 @@ check:
   %stopped = icmp ne i32 %status, 0
   br i1 %stopped, label %end, label %good
 good:
-  %next = add i32 %i, 1
   %more = icmp ult i32 %next, %count
   br i1 %more, label %each, label %end
 end:
+  %failed = phi i32 [ %next, %check ], [ 0, %good ]
+  ret i32 %failed
+}";
+
+/// Asks the host about all lanes of one access.
+const ASK: &str = "\
+define internal i32 @margay.ask(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at) #2 {
+  %buffer = alloca <32 x i64>, align 64
+  store <32 x i64> %at, ptr %buffer, align 64
+  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
+  %table = load ptr, ptr %table.p, align 8
+  %entry = getelementptr i8, ptr %table, i64 CHECK
+  %helper = load ptr, ptr %entry, align 8
+  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer)
   ret i32 %status
+}";
+
+/// Replaces the fault that was found by that of an access before it, if this one fails too.
+const ASK_EARLIER: &str = "\
+define internal void @margay.ask.earlier(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at) #2 {
+  %buffer = alloca <32 x i64>, align 64
+  store <32 x i64> %at, ptr %buffer, align 64
+  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
+  %table = load ptr, ptr %table.p, align 8
+  %entry = getelementptr i8, ptr %table, i64 CHECK
+  %helper = load ptr, ptr %entry, align 8
+  call void %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer)
+  ret void
 }";
 
 /// LLVM's type of an entry of a table for [`CHECKS`].
@@ -285,7 +313,7 @@ impl Emitter<'_> {
         }
         // Code for single lanes leaves all to the helper where it must be short.
         if let (Address::Lanes(lanes), true) = (address, self.in_one_call(check)) {
-            return self.check_members(lanes, &window, check, (&sites, space), mask);
+            return self.check_members(lanes, &window, check, (&sites, space), mask, None);
         }
         let (low, limit) = match &window {
             Window::Fixed { low, size } => {
@@ -328,10 +356,8 @@ impl Emitter<'_> {
         }
         let (fast, mark) = self.unlikely(&bad, mask);
         let lanes = self.spread(address);
-        if self.in_one_call(check) {
-            self.check_members(&lanes, &window, check, (&sites, space), mask);
-            self.w.jump(&fast);
-            return self.w.join(&fast, mark);
+        if self.options.lean {
+            return self.check_members(&lanes, &window, check, (&sites, space), mask, Some((&fast, mark)));
         }
         let bits = self.lane_bits(mask);
         self.declare_check();
@@ -349,9 +375,9 @@ impl Emitter<'_> {
                     "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {plus}, i64 {low}, i64 {limit}, i64 {odd}, i64 {own})"
                 ),
             );
-            self.stop_unless_good(&status, &Self::first_fault(check, i, &earlier));
+            let end = (i + 1 == check.members.len()).then_some(fast.as_str());
+            self.stop_unless_good(&status, &Self::first_fault(check, i, &earlier), end);
         }
-        self.w.jump(&fast);
         self.check_earlier(check, &earlier, &bits, mark);
         self.w.join(&fast, mark);
     }
@@ -367,12 +393,18 @@ impl Emitter<'_> {
         self.w.declared.insert(text);
     }
 
-    /// Whether one call checks all accesses of a group, which it can do only if no others come between them.
+    /// Whether code for single lanes leaves a group to the helper. Groups with others between their accesses are long, and worth a comparison.
     fn in_one_call(&self, check: &Check) -> bool {
         self.options.lean && check.others.is_empty()
     }
 
-    /// Checks the accesses of all lanes one by one, in one call: `lanes` are the addresses, `sites` those of the accesses.
+    fn declare_ask(&mut self, text: &str, helper: Helper) {
+        let text = text.replace("HELPERS", &at::HELPERS.to_string()).replace("CHECK", &(helper as u64 * 8).to_string());
+        self.w.declared.insert(text);
+    }
+
+    /// Checks the accesses of all lanes one by one, in one call: `lanes` are the addresses, `sites` those of the accesses. Goes on at a label
+    /// that a point dominates, if one is given.
     fn check_members(
         &mut self,
         lanes: &Val,
@@ -380,6 +412,7 @@ impl Emitter<'_> {
         check: &Check,
         (sites, space): (&[usize], MemSpace),
         mask: Option<&Val>,
+        on: Option<(&str, Mark)>,
     ) {
         self.declare_check();
         let bits = self.lane_bits(mask);
@@ -403,17 +436,49 @@ impl Emitter<'_> {
             Window::Fixed { low, size } => (low.clone(), size.clone()),
             Window::Cached => (int(Elem::I64, 0), int(Elem::I64, -1)),
         };
-        let status = self.w.value(
+        let failed = self.w.value(
             Ty::scalar(Elem::I32),
             format_args!(
                 "call i32 @margay.checks(ptr %ctx, i32 {bits}, <32 x i64> {lanes}, i64 {low}, i64 {size}, ptr {table}, i32 {count})"
             ),
         );
-        self.stop_unless_good(&status, "stop");
+        let stopped = self.w.cmp("icmp ne", &failed, &int(Elem::I32, 0));
+        let (good, mark) =
+            on.map_or_else(|| (self.w.label("good"), self.w.mark()), |(label, mark)| (label.into(), mark));
+        if check.others.is_empty() {
+            self.w.branch_unlikely(&stopped, "stop", &good);
+        } else {
+            let which = self.w.label("which");
+            self.w.branch_unlikely(&stopped, &which, &good);
+            self.w.follow(&which);
+            self.find_first_fault(check, &failed, &bits, mark);
+        }
+        self.w.join(&good, mark);
     }
 
-    fn stop_unless_good(&mut self, status: &Val, stop: &str) {
+    /// Emits what follows the check of a group whose access number `failed`, from 1 on, fails.
+    fn find_first_fault(&mut self, check: &Check, failed: &Val, bits: &Val, mark: Mark) {
+        let earlier = self.earlier(check);
+        let otherwise = Self::first_fault(check, check.members.len() - 1, &earlier);
+        let cases: Vec<String> = (0..check.members.len())
+            .map(|i| (i + 1, Self::first_fault(check, i, &earlier)))
+            .filter(|(_, label)| *label != otherwise)
+            .map(|(number, label)| format!("i32 {number}, label %{label}"))
+            .collect();
+        if cases.is_empty() {
+            self.w.jump(&otherwise);
+        } else {
+            self.w.line(format_args!("switch i32 {failed}, label %{otherwise} [ {} ]", cases.join(" ")));
+        }
+        self.check_earlier(check, &earlier, bits, mark);
+    }
+
+    /// Goes to a label if a status tells of a fault, else on, after the last check to `end`.
+    fn stop_unless_good(&mut self, status: &Val, stop: &str, end: Option<&str>) {
         let stopped = self.w.cmp("icmp ne", status, &int(Elem::I32, 0));
+        if let Some(end) = end {
+            return self.w.branch_unlikely(&stopped, stop, end);
+        }
         let good = self.w.label("good");
         self.w.branch_unlikely(&stopped, stop, &good);
         self.w.follow(&good);
@@ -437,16 +502,15 @@ impl Emitter<'_> {
         if check.others.is_empty() {
             return;
         }
-        let buffer = self.w.alloca("[32 x i64]", 64);
         for (other, label) in check.others.iter().rev().zip(earlier.windows(2)) {
             self.w.join(&label[0], mark);
-            self.check_before(other, bits, &buffer);
+            self.check_before(other, bits);
             self.w.jump(&label[1]);
         }
     }
 
     /// Replaces the fault that was found by that of an access before it, if this one fails too.
-    fn check_before(&mut self, other: &Other, bits: &Val, buffer: &Val) {
+    fn check_before(&mut self, other: &Other, bits: &Val) {
         let inst = &self.func.insts[other.inst as usize];
         let (space, line) = (inst.space.unwrap_or(MemSpace::Generic), inst.at);
         let Some(name) = name(space) else { return };
@@ -456,7 +520,6 @@ impl Emitter<'_> {
         let v = self.w.op_const("add", &v, i128::from(other.offset));
         let lanes = self.host_lanes(space, &v);
         let lanes = self.w.splat(&lanes);
-        self.w.store(&lanes, buffer, 64);
         let write = self.stores(other.inst);
         let here = (self.inst, self.at);
         (self.inst, self.at) = (other.inst, line);
@@ -464,7 +527,9 @@ impl Emitter<'_> {
         let site = self.site(kind);
         self.site(SiteKind::Lanes);
         (self.inst, self.at) = here;
-        self.helper(Helper::CheckEarlier, &[&int(Elem::I32, site as i128), bits, buffer], false);
+        self.declare_ask(ASK_EARLIER, Helper::CheckEarlier);
+        self.w
+            .line(format_args!("call void @margay.ask.earlier(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes})"));
     }
 
     pub(in crate::emit) fn either(&mut self, a: Option<Val>, b: Val) -> Val {
@@ -498,10 +563,10 @@ impl Emitter<'_> {
         mask: Option<&Val>,
     ) {
         let bytes = |m: &Member| u64::from(m.bytes);
+        let sites: Vec<usize> = check.members.iter().map(|m| self.access_site(*m, check, (bytes(m), 0))).collect();
+        let window = Window::Fixed { low: self.ctx_fixed(Elem::I64, at::SHARED), size: size.clone() };
         if space == MemSpace::Shared && self.in_one_call(check) {
-            let sites: Vec<usize> = check.members.iter().map(|m| self.access_site(*m, check, (bytes(m), 0))).collect();
-            let window = Window::Fixed { low: self.ctx_fixed(Elem::I64, at::SHARED), size: size.clone() };
-            return self.check_members(lanes, &window, check, (&sites, space), mask);
+            return self.check_members(lanes, &window, check, (&sites, space), mask, None);
         }
         let (least, end) = check.extent();
         let limit = self.places(size, (end - least) as u64);
@@ -516,17 +581,21 @@ impl Emitter<'_> {
             bad = self.w.op("or", &bad, &misaligned);
         }
         let (fast, mark) = self.unlikely(&bad, mask);
-        let bits = self.lane_bits(mask);
-        let buffer = self.w.alloca("[32 x i64]", 64);
-        let earlier = self.earlier(check);
-        for (i, member) in check.members.iter().enumerate() {
-            let site = self.access_site(*member, check, (u64::from(member.bytes), 0));
-            let here = self.w.op_const("add", lanes, i128::from(member.offset - check.origin));
-            self.w.store(&here, &buffer, 64);
-            let status = self.helper_status(Helper::Check, &[&int(Elem::I32, site as i128), &bits, &buffer]);
-            self.stop_unless_good(&status, &Self::first_fault(check, i, &earlier));
+        if space == MemSpace::Shared && self.options.lean {
+            return self.check_members(lanes, &window, check, (&sites, space), mask, Some((&fast, mark)));
         }
-        self.w.jump(&fast);
+        let bits = self.lane_bits(mask);
+        let earlier = self.earlier(check);
+        self.declare_ask(ASK, Helper::Check);
+        for (i, (member, site)) in check.members.iter().zip(sites).enumerate() {
+            let here = self.w.op_const("add", lanes, i128::from(member.offset - check.origin));
+            let status = self.w.value(
+                Ty::scalar(Elem::I32),
+                format_args!("call i32 @margay.ask(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {here})"),
+            );
+            let end = (i + 1 == check.members.len()).then_some(fast.as_str());
+            self.stop_unless_good(&status, &Self::first_fault(check, i, &earlier), end);
+        }
         self.check_earlier(check, &earlier, &bits, mark);
         self.w.join(&fast, mark);
     }

@@ -37,9 +37,8 @@ impl Emitter<'_> {
                 self.w.jump(&on);
             }
             Mode::Masked => {
-                let (old, active) = (self.get_pending(next.0), self.active.clone());
-                let all = self.w.op("or", &old, &active);
-                self.set_pending(next.0, &all);
+                let active = self.active.clone();
+                self.join_pending(next.0, &active);
                 self.next(position);
             }
         }
