@@ -23,6 +23,7 @@ Examples:
 Environment:
   MARGAY_CACHE, MARGAY_CACHE_DIR, MARGAY_CACHE_SIZE     the cache of compiled code; see `margay cache --help`
   MARGAY_LLVM                                           path of the LLVM library that compiles kernels
+  MARGAY_CPU=x86-64-v3                                  compile for a level of the x86-64 psABI (v2, v3, v4), not for this processor
 
 Exit codes: 0 clean, 1 findings, 2 usage or I/O error, 3 unsupported by margay, 101 bug in margay.")]
 pub struct Cli {
@@ -276,7 +277,8 @@ Environment, which child processes inherit:
   MARGAY_STATS=1                  print statistics at exit (--stats)
   MARGAY_FAULT_EXIT=1             the exit code after a failed launch if it would be 0 (--fault-exit-code)
   MARGAY_CACHE=off, MARGAY_CACHE_DIR=DIR, MARGAY_CACHE_SIZE=64M   compiled kernels; see `margay cache --help`
-  MARGAY_LLVM=FILE                path of the LLVM library")]
+  MARGAY_LLVM=FILE                path of the LLVM library
+  MARGAY_CPU=x86-64-v3            compile for a level of the x86-64 psABI (v2, v3, v4), not for this processor")]
 pub struct ExecArgs {
     /// The engine that runs kernels: `tiered`, `reference`, `simd` or `simd-full`
     #[arg(long, value_name = "NAME", value_parser = engine)]

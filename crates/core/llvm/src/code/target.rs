@@ -1,4 +1,4 @@
-//! The host as LLVM's target: CPU, features, pass pipelines.
+//! The host, or the processor that `MARGAY_CPU` names, as LLVM's target: CPU, features, pass pipelines.
 
 use crate::code::load;
 use inkwell::{
@@ -21,7 +21,7 @@ pub fn host() -> &'static str {
         let names = ["vendor_id", "cpu family", "model", "flags"];
         let line = |line: &&str| line.split_once(':').is_some_and(|(name, _)| names.contains(&name.trim()));
         let known = [mask_registers(), gathers(), half_floats(), wide_atomics(), wide_integers()];
-        format!("{known:?} {}", first.lines().filter(line).collect::<Vec<_>>().join(";"))
+        format!("{:?} {known:?} {}", processor(), first.lines().filter(line).collect::<Vec<_>>().join(";"))
     });
     &HOST
 }
@@ -31,10 +31,71 @@ pub fn library() -> (&'static str, Option<std::ffi::OsString>) {
     (load::NAMES[0], std::env::var_os("MARGAY_LLVM"))
 }
 
+/// The processor that code is compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Processor {
+    /// A level of the x86-64 psABI, with the features that all processors of the level have.
+    V2,
+    V3,
+    V4,
+    /// This one.
+    Native,
+}
+
+/// The levels and what LLVM calls them.
+const LEVELS: [(Processor, &str); 3] =
+    [(Processor::V2, "x86-64-v2"), (Processor::V3, "x86-64-v3"), (Processor::V4, "x86-64-v4")];
+
+/// The processor that `MARGAY_CPU` names, or what is wrong with it.
+fn processor() -> Result<Processor, String> {
+    static NAMED: LazyLock<Result<Processor, String>> = LazyLock::new(|| {
+        let name = std::env::var("MARGAY_CPU").unwrap_or_default();
+        if matches!(name.as_str(), "" | "native") {
+            return Ok(Processor::Native);
+        }
+        let Some((processor, _)) = LEVELS.into_iter().find(|(_, level)| *level == name) else {
+            let names = LEVELS.map(|(_, name)| name).join("`, `");
+            return Err(format!("`MARGAY_CPU` is `{name}`; it may be `native`, `{names}`"));
+        };
+        match processor <= highest() {
+            true => Ok(processor),
+            false => Err(format!("`MARGAY_CPU` is `{name}`, but this processor lacks some of its features")),
+        }
+    });
+    NAMED.clone()
+}
+
+/// The highest level whose features this processor has.
+fn highest() -> Processor {
+    let v3 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("f16c")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("movbe");
+    let v4 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512cd")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    match (v3, v4) {
+        (true, true) => Processor::V4,
+        (true, false) => Processor::V3,
+        _ => Processor::V2,
+    }
+}
+
+/// Whether code may use a feature that processors have from a level on, and that this one has or not.
+fn has(detected: bool, level: Processor) -> bool {
+    detected && processor().is_ok_and(|p| p >= level)
+}
+
 /// Loads LLVM and registers the host's target; must succeed before anything else here. An error says why LLVM is
 /// unavailable.
 pub fn initialize() -> Result<(), String> {
     static INIT: Once = Once::new();
+    processor()?;
     load::ready()?;
     INIT.call_once(|| Target::initialize_x86(&InitializationConfig::default()));
     Ok(())
@@ -42,7 +103,7 @@ pub fn initialize() -> Result<(), String> {
 
 /// Whether the host has mask registers (AVX-512VL).
 pub fn mask_registers() -> bool {
-    is_x86_feature_detected!("avx512vl")
+    has(is_x86_feature_detected!("avx512vl"), Processor::V4)
 }
 
 /// Whether the host's gathers and scatters of AVX-512 are faster than loops over lanes: on Intel's processors but those whose
@@ -69,25 +130,28 @@ fn cpuinfo() -> String {
 
 /// Whether the host converts between half and single precision (F16C).
 pub fn half_floats() -> bool {
-    is_x86_feature_detected!("f16c")
+    has(is_x86_feature_detected!("f16c"), Processor::V3)
 }
 
 /// Whether the host multiplies vectors of 32 bytes of integers (AVX2).
 pub fn wide_integers() -> bool {
-    is_x86_feature_detected!("avx2")
+    has(is_x86_feature_detected!("avx2"), Processor::V3)
 }
 
 /// Whether the host has 16-byte atomic operations (`cmpxchg16b`).
 pub fn wide_atomics() -> bool {
-    is_x86_feature_detected!("cmpxchg16b")
+    has(is_x86_feature_detected!("cmpxchg16b"), Processor::V2)
 }
 
 /// The host's target machine.
 pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
     let triple = TargetMachine::get_default_triple();
     let target = Target::from_triple(&triple).map_err(|e| e.to_string())?;
-    let (cpu, features) = (TargetMachine::get_host_cpu_name(), TargetMachine::get_host_cpu_features());
-    let (cpu, features) = (cpu.to_string(), features.to_string());
+    let processor = processor()?;
+    let (cpu, features) = match LEVELS.into_iter().find(|(level, _)| *level == processor) {
+        Some((_, name)) => (name.to_owned(), String::new()),
+        None => (TargetMachine::get_host_cpu_name().to_string(), TargetMachine::get_host_cpu_features().to_string()),
+    };
     let level = match effort {
         Effort::Light => OptimizationLevel::None,
         Effort::Full => OptimizationLevel::Default,
