@@ -43,7 +43,7 @@ impl Emitter<'_> {
 
     /// Whether an instruction must be executed by the reference engine for the observer's sake, although it has native code.
     pub fn reported_elsewhere(&self, inst: &Inst) -> bool {
-        let Some(Wishes { order, .. }) = self.options.observe else { return false };
+        let Some(Wishes { order, progress, .. }) = self.options.observe else { return false };
         let variant = self.func.variant(inst);
         match (variant.op.row().effect, variant.op) {
             (Effect::Memory, Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red) => false,
@@ -51,7 +51,8 @@ impl Emitter<'_> {
             (Effect::Memory, Opcode::Membar | Opcode::Fence) => order,
             (Effect::Warp, Opcode::Ldmatrix | Opcode::Stmatrix) => true,
             (Effect::Warp, Opcode::Wmma) => variant.has(Mod::Load) || variant.has(Mod::Store),
-            (Effect::Warp, _) if !order => false,
+            // Member masks are looked at there.
+            (Effect::Warp, _) if !order && !progress => false,
             (Effect::Warp, Opcode::Bar | Opcode::Barrier) => variant.has(Mod::Warp) && !self.is_whole(inst),
             (Effect::Warp, Opcode::Activemask) => false,
             (Effect::Warp, _) if exchanges(variant) => !self.is_whole(inst),
