@@ -502,14 +502,16 @@ impl Observer for Checker {
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lane = e.actor.lanes.trailing_zeros();
-        if let Some(origin) = e.origin {
+        if let Some(origin) = e.origin.filter(|_| e.concern == Concern::Uninitialized) {
             return self.report_use(&mut state, &e, origin);
         }
-        state.report(kind, (e.actor.at, None), || Finding {
+        let at = e.origin.unwrap_or(e.actor.at);
+        let user = e.origin.map(|_| self.party(&e.actor, lane, "uses the value"));
+        state.report(kind, (at, None), || Finding {
             kind,
             title: format!("{}: {}", kind.name(), e.what),
-            parties: vec![self.party(&e.actor, lane, "executes")],
-            notes: Vec::new(),
+            parties: std::iter::once(Party { at, ..self.party(&e.actor, lane, "executes") }).chain(user).collect(),
+            notes: e.usage.into_iter().collect(),
             help: None,
             times: 1,
         });

@@ -410,8 +410,10 @@ pub struct UndefinedEvent<'a> {
     pub concern: Concern,
     /// A description with the operand.
     pub what: String,
-    /// The load that the undefined value comes from, if it was loaded.
+    /// The load that the undefined value comes from, if it was loaded, or the shuffle that has read it from an inactive lane.
     pub origin: Option<(FuncId, SourcePlace)>,
+    /// How the value is used, if that is not the description.
+    pub usage: Option<String>,
 }
 
 /// Receives events of one thread that would go to an [`Observer`], which is locked meanwhile.

@@ -42,6 +42,17 @@ pub type Origin = u32;
 /// Set in the [`Origin`] of values that were loaded from the thread's own memory.
 const OWN: Origin = 1 << 31;
 
+/// Set in the [`Origin`] of values that a shuffle has read from an inactive lane, whose number follows the op's.
+const STRAY: Origin = 1 << 30;
+/// Bits of an op's index in the [`Origin`] of such values.
+const STRAY_BITS: u32 = 25;
+
+/// The op that an undefined value comes from.
+fn source_of(origin: Origin) -> Option<u32> {
+    let op = if origin & STRAY != 0 { origin & ((1 << STRAY_BITS) - 1) } else { origin & !OWN };
+    op.checked_sub(1)
+}
+
 /// What starts at each op of a function.
 pub struct Sites {
     list: Vec<Site>,
@@ -138,7 +149,7 @@ pub fn stored(ctx: &Ctx<'_>) -> (Undefined, [Option<u32>; 8]) {
     let values = operands.iter().filter(|o| !matches!(o, Operand::Mem(..)));
     for ((lanes, load), value) in all.iter_mut().zip(&mut loads).zip(values) {
         let Operand::Reg(r) = value else { continue };
-        let origin = frame.origins.get(r.0 as usize).filter(|o| *o & OWN == 0).and_then(|o| o.checked_sub(1));
+        let origin = frame.origins.get(r.0 as usize).filter(|o| *o & OWN == 0).and_then(|o| source_of(*o));
         *lanes = !frame.written[r.0 as usize] & ctx.active & if origin.is_some() { u32::MAX } else { !shared };
         *load = origin.filter(|_| *lanes != 0);
     }
@@ -208,6 +219,26 @@ pub fn note_loaded(ctx: &mut Ctx<'_>) {
     }
 }
 
+/// Records that the shuffle that is about to be executed reads `from`, which is inactive, in these lanes: that matters if the value is
+/// used. False if uses are not followed here.
+#[cold]
+pub fn note_stray(ctx: &mut Ctx<'_>, lanes: u32, from: u32) -> bool {
+    let Some(inst) = inst_at(ctx) else { return false };
+    let func: &Func = &ctx.func.func;
+    let Some(Operand::Reg(r)) = func.operands(inst.dsts).first() else { return false };
+    if !follows(ctx) || ctx.pc + 1 >= 1 << STRAY_BITS {
+        return false;
+    }
+    let frame = &mut ctx.warp.frames[ctx.frame as usize];
+    if frame.written.is_empty() {
+        frame.written = vec![u32::MAX; func.regs.len()];
+    }
+    frame.origins.resize(func.regs.len(), 0);
+    frame.written[r.0 as usize] &= !lanes;
+    frame.origins[r.0 as usize] = STRAY | from << STRAY_BITS | (ctx.pc + 1);
+    true
+}
+
 fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [Origin]) {
     let func: &Func = &ctx.func.func;
     let inst = &func.insts[number as usize];
@@ -262,8 +293,13 @@ fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [O
                         }
                     });
                 }
-                let active = if address { active } else { active & far & !partial };
-                reads(operand, &mut |r| report_once(ctx, r, active, (written, origins), verb));
+                reads(operand, &mut |r| {
+                    // What nobody has provided is used wherever others may read it.
+                    let stray = origins.get(r.0 as usize).is_some_and(|o| o & STRAY != 0);
+                    let near = if stray { shared } else { 0 };
+                    let active = if address { active } else { active & (far | near) & !partial };
+                    report_once(ctx, r, active, (written, origins), verb);
+                });
             }
         }
     }
@@ -272,7 +308,9 @@ fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [O
     }
     if undefined & active != 0 && !origins.is_empty() {
         inst_reads(func, inst, &mut |r| {
-            if undefined & active & !written[r.0 as usize] != 0 && origins[r.0 as usize] != 0 {
+            // The lanes that a shuffle reads are others than those that it writes.
+            let here = if variant.op == Opcode::Shfl { u32::MAX } else { undefined & active };
+            if here & !written[r.0 as usize] != 0 && origins[r.0 as usize] != 0 {
                 origin = origins[r.0 as usize];
             }
         });
@@ -341,7 +379,12 @@ fn report_once(ctx: &Ctx<'_>, r: VReg, active: u32, (written, origins): (&mut [u
     *w |= active;
     let func = &ctx.func.func;
     let name = func.reg_names.get(r.0 as usize).map_or("a register", |n| n);
-    let what = format!("{verb} `{name}`, whose value is undefined");
-    let origin = origins.get(r.0 as usize).and_then(|o| (o & !OWN).checked_sub(1));
-    super::step::watch::undefined(ctx, lane, what, origin);
+    let origin = origins.get(r.0 as usize).copied().unwrap_or(0);
+    match source_of(origin) {
+        Some(pc) if origin & STRAY != 0 => {
+            let from = origin >> STRAY_BITS & 31;
+            super::step::watch::stray(ctx, lane, (pc, from), format!("{verb} `{name}`, which depends on it"));
+        }
+        pc => super::step::watch::undefined(ctx, lane, format!("{verb} `{name}`, whose value is undefined"), pc),
+    }
 }

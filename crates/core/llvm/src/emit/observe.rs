@@ -41,6 +41,17 @@ impl Emitter<'_> {
         }
     }
 
+    /// Refuses shuffles that may read inactive lanes, other than those that all lanes were to execute: only the reference engine follows
+    /// what they yield.
+    pub fn require_observable_shuffle(&self, inst: &Inst) -> Result<()> {
+        let progress = self.options.observe.is_some_and(|wishes| wishes.progress);
+        let variant = self.func.variant(inst);
+        match progress && variant.op == Opcode::Shfl && !(variant.has(Mod::Sync) && self.names_all(inst)) {
+            true => self.refuse("checks of shuffles by a part of a warp"),
+            false => Ok(()),
+        }
+    }
+
     /// Whether an instruction must be executed by the reference engine for the observer's sake, although it has native code.
     pub fn reported_elsewhere(&self, inst: &Inst) -> bool {
         let Some(Wishes { order, progress, .. }) = self.options.observe else { return false };
@@ -62,13 +73,17 @@ impl Emitter<'_> {
 
     /// Whether all 32 lanes of a warp execute an operation, and its member mask names them all.
     fn is_whole(&self, inst: &Inst) -> bool {
+        self.mode == Mode::Full && inst.guard.is_none() && self.names_all(inst)
+    }
+
+    /// Whether the member mask of a warp operation names all 32 lanes, or it has none.
+    fn names_all(&self, inst: &Inst) -> bool {
         let variant = self.func.variant(inst);
         let members = match variant.has(Mod::Sync) || matches!(variant.op, Opcode::Bar | Opcode::Barrier) {
             true => self.func.operands(inst.srcs).last().copied(),
             false => Some(Operand::Imm(u32::MAX.into())),
         };
-        let all = matches!(members, Some(Operand::Imm(v)) if v as u32 == u32::MAX);
-        self.mode == Mode::Full && inst.guard.is_none() && all
+        matches!(members, Some(Operand::Imm(v)) if v as u32 == u32::MAX)
     }
 
     /// Reports a warp operation that has native code.

@@ -7,12 +7,13 @@
 //! whom to wait for, and the lanes that then execute the instruction together participate. So it is here, and the launch
 //! notes it.
 
+use super::super::uninitialized::note_stray;
 use super::super::{
     code::{Code, Flow, FuncCode, Op, WarpKind, WarpOp},
     ctx::{Ctx, write},
     state::{Select, Wait, Warp, lanes},
 };
-use super::watch::callers;
+use super::watch::{callers, inactive};
 use crate::{
     Actor, Concern, FaultKind, Frame, Grid, LANES, Observer, Row, SyncEvent, SyncKind, UndefinedEvent,
     lanes::{u32s, u64s},
@@ -225,15 +226,28 @@ impl<'w> Witness<'w> {
         grid.observer.map(|observer| Witness { observer, cta, threads })
     }
 
-    /// Reports member masks with exited lanes, and shuffles from lanes that are not `present`.
-    fn examine(self, context: OpContext<'_>, lanes_here: u32, (members, present): (u32, u32), input: &Input) {
+    /// Reports member masks with exited lanes, and shuffles from lanes that are not `present`, unless `note` takes care of those.
+    fn examine(
+        self,
+        context: OpContext<'_>,
+        lanes_here: u32,
+        (members, present): (u32, u32),
+        input: &Input,
+        note: impl FnOnce(u32, u32) -> bool,
+    ) {
         let OpContext { warp, site: WarpSite { func, op, pc, kind }, callers } = context;
         let name = func.variant(op);
         let at = (func.id, func.place(pc));
         let actor = |lanes: u32| Actor { cta: self.cta, warp, lanes, at, callers };
         let report = |lane: usize, what: String| {
             let concern = Concern::Participants;
-            self.observer.undefined(UndefinedEvent { actor: actor(1 << lane), concern, what, origin: None });
+            self.observer.undefined(UndefinedEvent {
+                actor: actor(1 << lane),
+                concern,
+                what,
+                origin: None,
+                usage: None,
+            });
         };
         if let Some(lane) = lanes(lanes_here & !members).next() {
             report(lane, format!("`{name}` has member mask {members:#010x}, which omits the executing lane {lane}"));
@@ -245,12 +259,13 @@ impl<'w> Witness<'w> {
             report(first, format!("`{name}` has member mask {members:#010x}, which includes the exited lane {gone}"));
         }
         let WarpKind::Shuffle(mode) = kind else { return };
-        for lane in lanes(lanes_here) {
-            let (from, _) = shuffle_source(mode, lane as u32, input.b[lane], input.c[lane]);
-            if present >> from & 1 == 0 {
-                report(lane, format!("`{name}` reads operand `a` of lane {from}, which is inactive"));
-            }
+        let source = |lane: usize| shuffle_source(mode, lane as u32, input.b[lane], input.c[lane]).0;
+        let stray = |lane: &usize| present >> source(*lane) & 1 == 0;
+        let strays = lanes(lanes_here).filter(stray).fold(0, |mask, lane| mask | 1 << lane);
+        if strays == 0 || note(strays, source(strays.trailing_zeros() as usize)) {
+            return;
         }
+        lanes(strays).for_each(|lane| report(lane, inactive(name, source(lane))));
     }
 
     /// Reports the completion of a warp operation.
@@ -272,15 +287,17 @@ struct WarpSite<'s> {
 }
 
 /// Examines an operation that the lanes `here` complete on their own.
-fn examine_here(ctx: &Ctx<'_>, op: &Op, w: &WarpOp, here: u32, members: u32) {
+fn examine_here(ctx: &mut Ctx<'_>, op: &Op, w: &WarpOp, here: u32, members: u32) {
     let Some(witness) = Witness::of(ctx.grid, ctx.cta.id) else { return };
     let mut input = Input::default();
     gather(w, &ctx.regs, &ctx.func.consts, here, &mut input);
     let site = WarpSite { func: ctx.func, op, pc: ctx.pc, kind: w.kind };
     let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame);
     let context = OpContext { warp: ctx.warp.index, site, callers: &callers };
-    witness.examine(context, here, (members, here), &input);
     witness.report_sync(context, here);
+    // Where all lanes were to take part, those that are missing have ended too early.
+    let note = |strays, from| members != u32::MAX && note_stray(ctx, strays, from);
+    witness.examine(context, here, (members, here), &input, note);
 }
 
 /// What is noted of a lane that executes a `.sync` instruction whose member mask leaves it out (manual, sections 9.7.9.6 and
@@ -368,7 +385,7 @@ pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32, witness:
                 let site = WarpSite { func, op: &func.ops[g.pc as usize], pc: g.pc, kind };
                 let callers = callers(&code.funcs, warp, g.frame);
                 let context = OpContext { warp: warp.index, site, callers: &callers };
-                witness.examine(context, g.mask, (members, arrived), &input);
+                witness.examine(context, g.mask, (members, arrived), &input, |_, _| false);
                 if std::mem::take(&mut meeting) {
                     witness.report_sync(context, arrived);
                 }

@@ -203,7 +203,7 @@ fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access
     };
     let what = format!("{verb} {size} bytes that end {beyond} bytes past {what}");
     act(ctx, 1 << lane, |actor| {
-        observer.undefined(UndefinedEvent { actor, concern: Concern::Bounds, what, origin: None });
+        observer.undefined(UndefinedEvent { actor, concern: Concern::Bounds, what, origin: None, usage: None });
     });
 }
 
@@ -221,7 +221,22 @@ pub fn undefined(ctx: &Ctx<'_>, lane: usize, what: String, origin: Option<u32>) 
     if let Some(observer) = ctx.grid.observer {
         let origin = origin.map(|pc| (ctx.func.id, ctx.func.place(pc)));
         let concern = Concern::Uninitialized;
-        act(ctx, 1 << lane, |actor| observer.undefined(UndefinedEvent { actor, concern, what, origin }));
+        act(ctx, 1 << lane, |actor| observer.undefined(UndefinedEvent { actor, concern, what, origin, usage: None }));
+    }
+}
+
+/// What is reported of a shuffle that reads an inactive lane.
+pub fn inactive(shuffle: &Variant, from: u32) -> String {
+    format!("`{shuffle}` reads operand `a` of lane {from}, which is inactive")
+}
+
+/// Reports the use of what the shuffle at `pc` has read from an inactive lane.
+pub fn stray(ctx: &Ctx<'_>, lane: usize, (pc, from): (u32, u32), usage: String) {
+    if let (Some(observer), Some(op)) = (ctx.grid.observer, ctx.func.ops.get(pc as usize)) {
+        let origin = Some((ctx.func.id, ctx.func.place(pc)));
+        let (concern, what) = (Concern::Participants, inactive(ctx.func.variant(op), from));
+        let usage = Some(usage);
+        act(ctx, 1 << lane, |actor| observer.undefined(UndefinedEvent { actor, concern, what, origin, usage }));
     }
 }
 

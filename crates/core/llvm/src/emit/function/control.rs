@@ -483,6 +483,7 @@ impl Emitter<'_> {
         if margay_exec::unmodeled(variant) {
             return self.refuse(variant.to_string());
         }
+        self.require_observable_shuffle(inst)?;
         if self.reported_elsewhere(inst) {
             return self.effect(inst);
         }
