@@ -109,11 +109,16 @@ impl Phase {
         }
     }
 
+    /// The index of the line of a byte.
+    #[inline(always)]
+    fn line_of(&self, address: u64) -> usize {
+        (address / LINE_BYTES).wrapping_sub(self.first) as usize
+    }
+
     /// The lines of the bytes from `first` to `last`; none if not all are in the CTA's shared memory.
     #[inline(always)]
     fn lines_of(&mut self, (first, last): (u64, u64)) -> Option<&mut [(u32, u32)]> {
-        let from = (first / LINE_BYTES).wrapping_sub(self.first) as usize;
-        let to = (last / LINE_BYTES).wrapping_sub(self.first).wrapping_add(1) as usize;
+        let (from, to) = (self.line_of(first), self.line_of(last).wrapping_add(1));
         self.lines.get_mut(from..to)
     }
 
@@ -189,9 +194,10 @@ impl Phase {
     /// Bytes are now accessed in other ways, only read, or by asynchronous copies. Whether that concerns what is noted.
     #[inline(always)]
     fn mix(&mut self, (first, last): (u64, u64), (reads, asynchronous): (bool, bool)) -> bool {
-        let (from, to) = ((first / LINE_BYTES).wrapping_sub(self.first), (last / LINE_BYTES).wrapping_sub(self.first));
+        // Copies may go past its end, which is a fault.
+        let (from, to) = (self.line_of(first), self.line_of(last).saturating_add(1).min(self.lines.len()));
         let mut concerned = false;
-        for line in self.lines.iter_mut().take((to as usize).saturating_add(1)).skip(from as usize) {
+        for line in self.lines.get_mut(from..to).into_iter().flatten() {
             let way = if line.0 == self.number { line.1 } else { MIXED };
             concerned |= way != MIXED && !(reads && way == READ);
             match line.0 {
