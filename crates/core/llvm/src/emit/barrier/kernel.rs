@@ -244,7 +244,7 @@ impl Emitter<'_> {
         // All lanes of the warp have exited.
         let done = self.done_label();
         self.w.block(&done);
-        if self.masks && !self.barriers.is_empty() && !self.together {
+        if !self.barriers.is_empty() && !self.together {
             let p = self.alive_lanes();
             self.w.store(&int(Elem::I32, 0), &p, 4);
         }
@@ -271,7 +271,8 @@ impl Emitter<'_> {
         if self.is_reduction(barrier) {
             self.vote_at(barrier)?;
         }
-        if self.masks && !self.together {
+        // Whole warps may have exited although no branch diverges.
+        if !self.together {
             let lanes = self.active_bits();
             let p = self.alive_lanes();
             self.w.store(&lanes, &p, 4);
@@ -341,7 +342,7 @@ impl Emitter<'_> {
 
     /// The lanes of the current warp that run a region; jumps to `after` if there are none.
     fn lanes_of(&mut self, later: bool, after: &str) -> Val {
-        if !self.masks || self.together && later {
+        if if later { self.together } else { !self.masks } {
             return int(Elem::I32, -1);
         }
         if later {
