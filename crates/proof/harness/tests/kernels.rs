@@ -4,7 +4,7 @@
 
 use margay::{Buffer, Error, LaunchConfig, Limits, LoadOptions, SourceText, Stop};
 use margay_harness::{
-    kernels::{COUNTERS, INPUT, Module, WORDS},
+    kernels::{COUNTERS, INPUT, Module, WORDS, Whole},
     random::Random,
 };
 use margay_runtime::{Device, DeviceOptions, Tier};
@@ -22,6 +22,20 @@ const LAUNCHES: usize = 3;
 thread_local! {
     /// Kernels of which compiled code has taken CTAs over.
     static MOVED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A kernel `k` and how it is launched.
+struct Subject {
+    text: String,
+    grid: [u32; 3],
+    block: [u32; 3],
+    scalars: [u32; 2],
+}
+
+impl Subject {
+    fn of(m: &Module) -> Subject {
+        Subject { text: m.text(), grid: m.grid, block: m.block, scalars: m.scalars }
+    }
 }
 
 /// The outcome of a launch.
@@ -46,13 +60,12 @@ fn stopped(e: &Error) -> End {
 }
 
 /// The outcome of each launch.
-fn run(device: &Arc<Device>, m: &Module, engine: &str, abi: &str, launches: usize) -> Vec<End> {
-    let text = m.text();
+fn run(device: &Arc<Device>, m: &Subject, engine: &str, abi: &str, launches: usize) -> Vec<End> {
     let context = device.context();
     context.set_limits(Limits { instructions: Some(FUEL), ..Limits::default() });
     let options = LoadOptions { abi: Some(abi.into()), engine: Some(engine.into()), ..LoadOptions::default() };
     let launch = || -> Result<Vec<End>, Error> {
-        let kernel = context.load(&[SourceText { name: "kernel", text: &text }], &options)?.kernel("k")?;
+        let kernel = context.load(&[SourceText { name: "kernel", text: &m.text }], &options)?.kernel("k")?;
         let threads: u32 = m.grid.iter().chain(&m.block).product();
         let mut random = Random::new(5);
         let mut words = |n: u32| -> Vec<u8> { (0..n).flat_map(|_| (random.bits() as u32).to_le_bytes()).collect() };
@@ -87,7 +100,7 @@ fn run(device: &Arc<Device>, m: &Module, engine: &str, abi: &str, launches: usiz
 }
 
 /// The first word in which two outcomes differ, as text.
-fn difference(want: &End, got: &End, m: &Module) -> Option<String> {
+fn difference(want: &End, got: &End, m: &Subject) -> Option<String> {
     match (want, got) {
         (End::Skipped, _) | (_, End::Skipped) => None,
         (End::Bytes(a), End::Bytes(b)) if a == b => None,
@@ -116,7 +129,10 @@ fn difference(want: &End, got: &End, m: &Module) -> Option<String> {
 /// The difference between engines or ABIs, if any.
 fn wrong(device: &Arc<Device>, m: &Module, abis: &[&str]) -> Option<String> {
     // Without calls, all ABIs have equal code.
-    let abis = if m.functions.is_empty() { &["ptx"] } else { abis };
+    compare(device, &Subject::of(m), if m.functions.is_empty() { &["ptx"] } else { abis })
+}
+
+fn compare(device: &Arc<Device>, m: &Subject, abis: &[&str]) -> Option<String> {
     let want = run(device, m, "reference", "ptx", 1).pop()?;
     if want == End::Skipped {
         return None;
@@ -137,14 +153,32 @@ fn wrong(device: &Arc<Device>, m: &Module, abis: &[&str]) -> Option<String> {
     None
 }
 
-#[test]
-fn random_kernels_agree() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
-    let from = number("MARGAY_KERNELS_FROM").unwrap_or(0);
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|n| n.parse().ok())
+}
+
+/// A device with all engines, also those for tests.
+fn device() -> Arc<Device> {
     let more = margay::alternating().into_iter().chain(margay::taking_over());
     let engines = margay::engines().into_iter().chain(more).collect();
-    let options = DeviceOptions { threads: Some(2), engines, ..DeviceOptions::default() };
-    let device = Device::with(options).expect("a device");
+    Device::with(DeviceOptions { threads: Some(2), engines, ..DeviceOptions::default() }).expect("a device")
+}
+
+#[test]
+fn whole_warps_agree() {
+    let (device, from) = (device(), number("MARGAY_KERNELS_FROM").unwrap_or(0));
+    for seed in from..from + number("MARGAY_KERNELS").unwrap_or(40) {
+        let Whole { text, grid, block } = Whole::new(seed);
+        let m = Subject { text, grid, block, scalars: [seed as u32, 0] };
+        if let Some(why) = compare(&device, &m, &["ptx"]) {
+            panic!("module {seed}, block {block:?}, c = {}: {why}\n{}", m.scalars[0], m.text);
+        }
+    }
+}
+
+#[test]
+fn random_kernels_agree() {
+    let (device, from) = (device(), number("MARGAY_KERNELS_FROM").unwrap_or(0));
     let all: Vec<&str> = margay_ir::abi::registry().iter().map(|a| a.name()).collect();
     let count = number("MARGAY_KERNELS");
     let mut movable = 0;

@@ -10,9 +10,11 @@ mod graph;
 mod straight;
 mod text;
 mod tree;
+mod whole;
 
 pub use graph::{Block, Edge, Graph};
 pub use tree::{Function, Module, Node};
+pub use whole::Whole;
 
 /// Size of the input buffer in 32-bit words, a power of two.
 pub const INPUT: u32 = 1024;
