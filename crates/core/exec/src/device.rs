@@ -1,5 +1,5 @@
-//! Work that device code queues: launches of kernels (dynamic parallelism) and graphs, copies and fills. A grid collects it; the runtime performs it when the
-//! grid has ended (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism"; headers `cuda_device_runtime_api.h`).
+//! Work that device code queues: launches of kernels (dynamic parallelism) and graphs, copies and fills. A grid collects it; the runtime
+//! performs it when the grid has ended (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism"; headers `cuda_device_runtime_api.h`).
 //!
 //! No grid can wait for what it has queued, so performing it later is one of the orders that the guide allows. What is queued to one
 //! stream is performed in the order of the calls, and so is everything else here; the tail stream comes last.
