@@ -271,7 +271,8 @@ fn undefined_uses_are_reported_when_asked() {
         .replace("shfl", "and.b32 %at, %i, 31;\nsetp.ge.u32 %p, %at, 16;\n@%p ret;\nshfl")
         .replace("0xffffffff", "0xffff")
         .replace(".reg .b32", ".reg .pred %p;\n.reg .b32");
-    let output = run(&absent, &check);
+    assert_eq!(code(&run(&absent, &check)), 0, "nobody uses what it reads");
+    let output = run(&absent.replace("\nret;\n}", "\nsetp.eq.u32 %p, %v, 0;\n@%p exit;\nret;\n}"), &check);
     assert_eq!(code(&output), 1);
     assert!(err(&output).contains("of lane 20, which is inactive"), "{}", err(&output));
 }
