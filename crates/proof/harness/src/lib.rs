@@ -26,6 +26,11 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).map(Path::to_path_buf).unwrap_or_default()
 }
 
+/// The number in an environment variable, for tests whose length and seeds can be set; `None` if it is unset or no number.
+pub fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
 /// All `.ptx` files under a folder of the repository, sorted; names are paths relative to the folder without extension.
 pub fn files(folder: &str) -> Vec<(String, PathBuf)> {
     let top = root().join(folder);

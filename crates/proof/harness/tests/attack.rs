@@ -2,7 +2,10 @@
 //!
 //! `MARGAY_ATTACKS=5000` runs more seeds, starting at `MARGAY_ATTACKS_FROM`; `make attack` has more options.
 
-use margay_harness::attack::{Class, watch::Watch};
+use margay_harness::{
+    attack::{Class, watch::Watch},
+    number,
+};
 use std::{
     path::Path,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -11,7 +14,6 @@ use std::{
 
 #[test]
 fn hostile_modules_end_alike() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let from = number("MARGAY_ATTACKS_FROM").unwrap_or(0);
     let to = from + number("MARGAY_ATTACKS").unwrap_or(200);
     let program = Path::new(env!("CARGO_BIN_EXE_attack"));

@@ -3,7 +3,10 @@
 //! `MARGAY_COMMUNICATE=1000` runs more kernels, starting at seed `MARGAY_COMMUNICATE_FROM`.
 
 use margay::{Error, LaunchConfig, LoadOptions, SourceText};
-use margay_harness::communicate::{Module, REGION};
+use margay_harness::{
+    communicate::{Module, REGION},
+    number,
+};
 use margay_runtime::{Context, Device, DeviceOptions};
 use std::sync::Arc;
 
@@ -37,7 +40,6 @@ fn wrong(context: &Arc<Context>, m: &Module, engine: &str) -> Option<String> {
 
 #[test]
 fn random_kernels_communicate() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let from = number("MARGAY_COMMUNICATE_FROM").unwrap_or(0);
     let engines = margay::engines().into_iter().chain(margay::alternating()).collect();
     let device = Device::with(DeviceOptions { engines, ..margay::device_options(Some(3)) }).expect("a device");

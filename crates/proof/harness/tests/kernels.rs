@@ -5,6 +5,7 @@
 use margay::{Buffer, Error, LaunchConfig, Limits, LoadOptions, SourceText, Stop};
 use margay_harness::{
     kernels::{COUNTERS, INPUT, Module, WORDS, Whole},
+    number,
     random::Random,
 };
 use margay_runtime::{Device, DeviceOptions, Tier};
@@ -151,10 +152,6 @@ fn compare(device: &Arc<Device>, m: &Subject, abis: &[&str]) -> Option<String> {
         }
     }
     None
-}
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|n| n.parse().ok())
 }
 
 /// A device with all engines, also those for tests.

@@ -4,7 +4,10 @@
 //! `MARGAY_LITMUS_LAUNCHES` launches of some thousand instances, and prints the outcomes. `make litmus` does so.
 
 use margay::{Error, LaunchConfig, LoadOptions, SourceText};
-use margay_harness::litmus::{APART, Config, LOCATIONS, Outcome, REGISTERS, RESULTS, SHAPES};
+use margay_harness::{
+    litmus::{APART, Config, LOCATIONS, Outcome, REGISTERS, RESULTS, SHAPES},
+    number,
+};
 use margay_runtime::{Context, Device};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -51,7 +54,6 @@ fn run(
 
 #[test]
 fn no_forbidden_outcome_is_seen() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let from = number("MARGAY_LITMUS_FROM").unwrap_or(0);
     let count = number("MARGAY_LITMUS");
     let launches = number("MARGAY_LITMUS_LAUNCHES").unwrap_or(1) as u32;

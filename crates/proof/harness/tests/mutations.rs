@@ -3,7 +3,7 @@
 //! `MARGAY_MUTATIONS=10000` runs the full number; by default fewer are run.
 
 use margay::{LaunchConfig, LaunchShape, Limits, LoadOptions, SourceText};
-use margay_harness::{files, mutate::Mutator, parallel};
+use margay_harness::{files, mutate::Mutator, number, parallel};
 use margay_runtime::Device;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ const LONGEST: Duration = Duration::from_secs(20);
 
 #[test]
 fn damaged_modules_never_panic_or_hang() {
-    let count: u64 = std::env::var("MARGAY_MUTATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(1000);
+    let count = number("MARGAY_MUTATIONS").unwrap_or(1000);
     let texts: Vec<(String, String)> = files("examples")
         .into_iter()
         .chain(files("tests/run"))

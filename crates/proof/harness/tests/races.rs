@@ -8,13 +8,12 @@
 
 use margay::{Device, DeviceOptions, LaunchConfig, LaunchShape, LoadOptions, SourceText};
 use margay_checker::{Checker, Finding, What};
-use margay_harness::races::{BYTES, CTAS, Program, THREADS};
+use margay_harness::{
+    number,
+    races::{BYTES, CTAS, Program, THREADS},
+};
 use margay_runtime::Module;
 use std::{collections::BTreeSet, fmt::Write};
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
 
 /// The pairs of statements that findings name.
 fn pairs(module: &Module, findings: &[Finding]) -> BTreeSet<(usize, usize)> {

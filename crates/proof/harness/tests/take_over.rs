@@ -4,7 +4,7 @@
 //! `MARGAY_TAKE_OVER=1000` runs more random loops, starting at seed `MARGAY_TAKE_OVER_FROM`.
 
 use margay::{Error, LaunchConfig, LoadOptions, SourceText, Stop};
-use margay_harness::random::Random;
+use margay_harness::{number, random::Random};
 use margay_runtime::{Device, DeviceOptions, Tier};
 use std::fmt::Write;
 
@@ -394,7 +394,6 @@ impl Loops {
 
 #[test]
 fn random_loops() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let from = number("MARGAY_TAKE_OVER_FROM").unwrap_or(0);
     let count = number("MARGAY_TAKE_OVER").unwrap_or(8);
     let mut moved = 0;
