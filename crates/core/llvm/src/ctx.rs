@@ -166,9 +166,9 @@ pub mod at {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Helper {
-    /// `(ctx, site, mask, 64-bit addresses by lane, size, write) -> status`: slow path of a bounds check.
+    /// `(ctx, site, mask, 64-bit addresses by lane) -> status`: slow path of a bounds check.
     Check,
-    /// `(ctx, site, mask, 64-bit addresses by lane)`: a check has failed; if that of this access fails too, which comes before the other
+    /// `(ctx, site, mask, 64-bit addresses by lane) -> status`: a check has failed; if that of this access fails too, which comes before the other
     /// one, its fault takes the other's place.
     CheckEarlier,
     /// `(ctx, site, mask, sources, destination)`: evaluates a pure row by its semantic function.

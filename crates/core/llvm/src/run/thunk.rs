@@ -80,9 +80,9 @@ extern "C" fn check(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [
     unsafe { help(ctx, |ctx, host| host.check(ctx, site as usize, mask, &*addresses)) }
 }
 
-extern "C" fn check_earlier(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [u64; LANES]) {
+extern "C" fn check_earlier(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [u64; LANES]) -> u32 {
     // SAFETY: generated code passes its own context and a buffer of 32 addresses on its stack.
-    unsafe { help(ctx, |ctx, host| host.check_earlier(ctx, site as usize, mask, &*addresses)) };
+    unsafe { help(ctx, |ctx, host| host.check_earlier(ctx, site as usize, mask, &*addresses)) }
 }
 
 extern "C" fn pure(ctx: *mut WarpCtx, site: u32, mask: u32, input: *const Row, output: *mut Row) {

@@ -109,13 +109,7 @@ local:
   %some = icmp ne i32 %last, 0
   br i1 %some, label %ask, label %fine
 ask:
-  %buffer = alloca <32 x i64>, align 64
-  store <32 x i64> %at, ptr %buffer, align 64
-  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
-  %table = load ptr, ptr %table.p, align 8
-  %entry = getelementptr i8, ptr %table, i64 CHECK
-  %helper = load ptr, ptr %entry, align 8
-  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer)
+  %status = call i32 @margay.ask(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at)
   ret i32 %status
 fine:
   ret i32 0
@@ -170,30 +164,18 @@ end:
   ret i32 %failed
 }";
 
-/// Asks the host about all lanes of one access.
+/// Asks a helper of the host about all lanes of one access; a template for `@margay.ask`, which asks [`Helper::Check`] about an access that
+/// may fail, and `@margay.ask.earlier`, which asks [`Helper::CheckEarlier`] about one before an access that has failed.
 const ASK: &str = "\
-define internal i32 @margay.ask(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at) #2 {
+define internal i32 NAME(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at) #2 {
   %buffer = alloca <32 x i64>, align 64
   store <32 x i64> %at, ptr %buffer, align 64
   %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
   %table = load ptr, ptr %table.p, align 8
-  %entry = getelementptr i8, ptr %table, i64 CHECK
+  %entry = getelementptr i8, ptr %table, i64 ENTRY
   %helper = load ptr, ptr %entry, align 8
   %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer)
   ret i32 %status
-}";
-
-/// Replaces the fault that was found by that of an access before it, if this one fails too.
-const ASK_EARLIER: &str = "\
-define internal void @margay.ask.earlier(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at) #2 {
-  %buffer = alloca <32 x i64>, align 64
-  store <32 x i64> %at, ptr %buffer, align 64
-  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
-  %table = load ptr, ptr %table.p, align 8
-  %entry = getelementptr i8, ptr %table, i64 CHECK
-  %helper = load ptr, ptr %entry, align 8
-  call void %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer)
-  ret void
 }";
 
 /// LLVM's type of an entry of a table for [`CHECKS`].
@@ -276,6 +258,11 @@ impl Emitter<'_> {
         (low, limit)
     }
 
+    /// The CTA's shared memory.
+    fn shared_window(&mut self, size: Val) -> Window {
+        Window::Fixed { low: self.ctx_fixed(Elem::I64, at::SHARED), size }
+    }
+
     /// Number of starts in a window of `size` bytes for an access of `span` bytes.
     fn places(&mut self, size: &Val, span: u64) -> Val {
         let less = int(size.ty.elem, i128::from(span) - 1);
@@ -285,10 +272,10 @@ impl Emitter<'_> {
     /// Branches to the slow path unless all (possibly active) lanes are aligned and inside their window.
     pub(super) fn check(&mut self, address: &Address, check: &Check, space: MemSpace, mask: Option<&Val>) {
         let window = match space {
-            MemSpace::Shared => Window::Fixed {
-                low: self.ctx_fixed(Elem::I64, at::SHARED),
-                size: self.ctx_fixed(Elem::I64, at::SHARED_SIZE),
-            },
+            MemSpace::Shared => {
+                let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
+                self.shared_window(size)
+            }
             _ => Window::Cached,
         };
         let reach = match address {
@@ -384,13 +371,12 @@ impl Emitter<'_> {
 
     fn declare_check(&mut self) {
         let text = CHECK
-            .replace("HELPERS", &at::HELPERS.to_string())
             .replace("WINDOW", &at::LOCAL.to_string())
             .replace("STRIDE", &at::LOCAL_STRIDE.to_string())
             .replace("SIZE", &at::LOCAL_SIZE.to_string())
-            .replace("LANES", &per_lane(Elem::I64, i128::from).to_string())
-            .replace("CHECK", &(Helper::Check as u64 * 8).to_string());
+            .replace("LANES", &per_lane(Elem::I64, i128::from).to_string());
         self.w.declared.insert(text);
+        self.declare_ask("@margay.ask", Helper::Check);
     }
 
     /// Whether code for single lanes leaves a group to the helper. Groups with others between their accesses are long, and worth a comparison.
@@ -398,8 +384,11 @@ impl Emitter<'_> {
         self.options.lean && check.others.is_empty()
     }
 
-    fn declare_ask(&mut self, text: &str, helper: Helper) {
-        let text = text.replace("HELPERS", &at::HELPERS.to_string()).replace("CHECK", &(helper as u64 * 8).to_string());
+    fn declare_ask(&mut self, name: &str, helper: Helper) {
+        let text = ASK
+            .replace("NAME", name)
+            .replace("HELPERS", &at::HELPERS.to_string())
+            .replace("ENTRY", &(helper as u64 * 8).to_string());
         self.w.declared.insert(text);
     }
 
@@ -527,9 +516,9 @@ impl Emitter<'_> {
         let site = self.site(kind);
         self.site(SiteKind::Lanes);
         (self.inst, self.at) = here;
-        self.declare_ask(ASK_EARLIER, Helper::CheckEarlier);
-        self.w
-            .line(format_args!("call void @margay.ask.earlier(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes})"));
+        self.declare_ask("@margay.ask.earlier", Helper::CheckEarlier);
+        // The access that has failed ends the launch whatever this one does.
+        self.w.line(format_args!("call i32 @margay.ask.earlier(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes})"));
     }
 
     pub(in crate::emit) fn either(&mut self, a: Option<Val>, b: Val) -> Val {
@@ -564,8 +553,8 @@ impl Emitter<'_> {
     ) {
         let bytes = |m: &Member| u64::from(m.bytes);
         let sites: Vec<usize> = check.members.iter().map(|m| self.access_site(*m, check, (bytes(m), 0))).collect();
-        let window = Window::Fixed { low: self.ctx_fixed(Elem::I64, at::SHARED), size: size.clone() };
         if space == MemSpace::Shared && self.in_one_call(check) {
+            let window = self.shared_window(size.clone());
             return self.check_members(lanes, &window, check, (&sites, space), mask, None);
         }
         let (least, end) = check.extent();
@@ -582,11 +571,12 @@ impl Emitter<'_> {
         }
         let (fast, mark) = self.unlikely(&bad, mask);
         if space == MemSpace::Shared && self.options.lean {
+            let window = self.shared_window(size.clone());
             return self.check_members(lanes, &window, check, (&sites, space), mask, Some((&fast, mark)));
         }
         let bits = self.lane_bits(mask);
         let earlier = self.earlier(check);
-        self.declare_ask(ASK, Helper::Check);
+        self.declare_ask("@margay.ask", Helper::Check);
         for (i, (member, site)) in check.members.iter().zip(sites).enumerate() {
             let here = self.w.op_const("add", lanes, i128::from(member.offset - check.origin));
             let status = self.w.value(
