@@ -27,7 +27,7 @@ pub struct Options {
     pub target: Option<Target>,
     /// Overrides `.version`.
     pub version: Option<Version>,
-    /// The address size in bits of a module without `.address_size`. The default of the manual is 32 (section 11.1.3); a driver uses the size of the
-    /// process, as for modules older than `.address_size`.
+    /// The address size in bits of a module without `.address_size`. The default of the manual is 32 (section 11.1.3); a driver
+    /// uses the size of the process, as for modules older than `.address_size`.
     pub address_size: Option<u32>,
 }

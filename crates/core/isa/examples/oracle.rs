@@ -8,11 +8,12 @@
 //!
 //! * `blanks`: is a blank refused exactly inside what is one word to ptxas?
 //!
-//! Options: `--mode available|words|blanks|operands`, `--fault TEXT` only faults of operands whose description has TEXT, `--seed N`, `--limit N` mnemonics a form, `--show N` examples a difference,
-//! `--listed` how often each listed difference was seen, with examples; a whole run names those that were not seen at all.
-//! Differences that are wanted are in `tools/oracle_isa.keep`, one `opcode<TAB>part of the verdict<TAB>part of the instruction<TAB>reason`
-//! a line; `*` is any opcode. Instead of a part of the instruction there may appear what makes its mnemonic one of the table's:
-//! `+word word`: one or all of these words left out; `~`: the words in another order.
+//! Options: `--mode available|words|blanks|operands`, `--fault TEXT` only faults of operands whose description has TEXT,
+//! `--seed N`, `--limit N` mnemonics a form, `--show N` examples a difference, `--listed` how often each listed difference was
+//! seen, with examples; a whole run names those that were not seen at all. Differences that are wanted are in
+//! `tools/oracle_isa.keep`, one `opcode<TAB>part of the verdict<TAB>part of the instruction<TAB>reason` a line; `*` is any opcode.
+//! Instead of a part of the instruction there may appear what makes its mnemonic one of the table's: `+word word`: one or all of
+//! these words left out; `~`: the words in another order.
 
 use margay_isa::{Opcode, Shape, Space, Target, Type, Variant, Version, Word, resolve, sample};
 use std::{collections::BTreeMap, path::PathBuf, process::Command};

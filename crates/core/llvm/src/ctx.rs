@@ -168,8 +168,8 @@ pub mod at {
 pub enum Helper {
     /// `(ctx, site, mask, 64-bit addresses by lane) -> status`: slow path of a bounds check.
     Check,
-    /// `(ctx, site, mask, 64-bit addresses by lane) -> status`: a check has failed; if that of this access fails too, which comes before the other
-    /// one, its fault takes the other's place.
+    /// `(ctx, site, mask, 64-bit addresses by lane) -> status`: a check has failed; if that of this access fails too, which comes
+    /// before the other one, its fault takes the other's place.
     CheckEarlier,
     /// `(ctx, site, mask, sources, destination)`: evaluates a pure row by its semantic function.
     Pure,

@@ -125,8 +125,9 @@ impl Module {
         self.files.iter().flat_map(|(_, c)| &c.module.globals).filter(|g| g.managed).map(|g| &*g.name)
     }
 
-    /// Makes the managed variables of another module of the same files this one's too: such a variable exists once, while each device has its own
-    /// others. To be called before anything else.
+    /// Makes this module use the managed variables of `with`, which was loaded from the same files on another device: a managed
+    /// variable exists once in a process, any other variable once on each device. Must be called before this module's first
+    /// kernel or variable is looked up.
     pub fn share_managed(&self, with: &Module) -> Result<(), Error> {
         // Finding a variable gives all of them their contents.
         with.managed_names().next().map_or(Ok(()), |name| with.variable(name).map(drop))?;

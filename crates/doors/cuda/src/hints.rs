@@ -22,8 +22,8 @@ pub fn explain(mut error: Error, kernel: &Kernel, params: &[u8], memory: &Memory
     error
 }
 
-/// The note for an address, given where the arguments begin and their bytes. Pointers are aligned, also those in structures, and the address
-/// was most likely computed from the nearest one below it.
+/// The note for an address, given where the arguments begin and their bytes. Pointers are aligned, also those in structures, and
+/// the address was most likely computed from the nearest one below it.
 fn hint(
     address: u64,
     (starts, params): (&[u32], &[u8]),

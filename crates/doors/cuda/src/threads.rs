@@ -1,5 +1,5 @@
-//! Support for the exit of a Python process. Before Python 3.14, a thread that requests the interpreter lock during finalization is ended by
-//! `pthread_exit`, which terminates the process if it unwinds through a `noexcept` function of C++
+//! Support for the exit of a Python process. Before Python 3.14, a thread that requests the interpreter lock during finalization is
+//! ended by `pthread_exit`, which terminates the process if it unwinds through a `noexcept` function of C++
 //! (<https://docs.python.org/3.14/c-api/init.html#cautions-regarding-runtime-finalization>).
 
 use crate::{

@@ -2,8 +2,8 @@
 //! whole command `margay check` with its peak memory.
 //!
 //! `cargo bench -p margay --bench frontend [-- MEGABYTES [FILE]]` takes a module of our own making, always the same, and writes it
-//! to FILE if one is named; `-- FILE` alone measures that module instead. Where a ptxas is installed, at `MARGAY_PTXAS` or by `make oracle`, its
-//! time for the same module (`-arch=compute_80`, which parses and checks only) stands beside.
+//! to FILE if one is named; `-- FILE` alone measures that module instead. Where a ptxas is installed, at `MARGAY_PTXAS` or by
+//! `make oracle`, its time for the same module (`-arch=compute_80`, which parses and checks only) stands beside.
 
 use std::{
     fmt::Write,

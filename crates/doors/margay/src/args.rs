@@ -327,7 +327,8 @@ pub struct ExecArgs {
 /// The launches that `--check` covers, and the format of its findings.
 #[derive(Debug, Default, Args)]
 pub struct CheckedArgs {
-    /// With `--check` or `--capture`: select kernels by name, mangled or not; `*` matches anything, and `!PATTERN` excludes kernels; may be repeated
+    /// With `--check` or `--capture`: select kernels by name, mangled or not; `*` matches anything, and `!PATTERN` excludes
+    /// kernels; may be repeated
     #[arg(long, value_name = "PATTERN")]
     pub kernel_name: Vec<String>,
     /// With `--check` or `--capture`: skip the first SKIP launches of those kernels, and select the next COUNT

@@ -1,7 +1,7 @@
 //! Names that end in digits: `%r12` is number 12 of the stem `%r`.
 //!
-//! Nearly every operand is such a name of a few characters, so the characters are not processed one by one: up to eight bytes form one word,
-//! which is split and read as a whole, for any number.
+//! Nearly every operand is such a name of a few characters, so the characters are not processed one by one: up to eight bytes form
+//! one word, which is split and read as a whole, for any number.
 
 use margay_syntax::Span;
 

@@ -191,7 +191,8 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
         );
         for p in &row.pieces {
             let target = match p.place {
-                // The registers of the return value are on the right, where a line would cross those of the call: their color identifies them.
+                // The registers of the return value are on the right, where a line would cross those of the call: their color
+                // identifies them.
                 Place::Reg(_) if *role == "result" => None,
                 Place::Reg(r) | Place::Behind(r) => layout.register_y(r),
                 Place::Stack { offset } | Place::Space { offset } => layout.word_y(offset),

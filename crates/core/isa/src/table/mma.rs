@@ -1,8 +1,8 @@
 //! `mma` and `mma.sp`, `ldmatrix`, `stmatrix`, `movmatrix` (manual, sections 9.7.14.3, 9.7.14.5 and 9.7.14.6).
 //!
-//! A fragment is in braces even if it is a single register. Register types are those that ptxas accepts: `.f16` fragments
-//! are `.b32` or `.f16x2`; `.bf16`, `.tf32` and block-scaled ones `.b32` only; other small elements take any 32 bits. Constants may appear in
-//! the fragments that are read, `_` in the one that is written.
+//! A fragment is in braces even if it is a single register. Register types are those that ptxas accepts: `.f16` fragments are
+//! `.b32` or `.f16x2`; `.bf16`, `.tf32` and block-scaled ones `.b32` only; other small elements take any 32 bits. Constants may
+//! appear in the fragments that are read, `_` in the one that is written.
 
 use super::{class::*, target::*};
 use crate::{Effect::Warp, Mod as M, Type::*, Var::{T, U, V, W, X}, *};

@@ -1,7 +1,8 @@
 //! Asynchronous warpgroup matrix instructions (manual, section 9.7.15).
 //!
 //! A comes from registers or through a descriptor of shared memory, B always through a descriptor. The accumulator has 64 by N
-//! elements over 128 threads. `.aligned` is mandatory in the manual but optional in ptxas. Signs of the factors and transpositions are constants; `scale-d` selects whether D is accumulated.
+//! elements over 128 threads. `.aligned` is mandatory in the manual but optional in ptxas. Signs of the factors and transpositions
+//! are constants; `scale-d` selects whether D is accumulated.
 
 use super::{class::ALIGNED, target::*};
 use crate::{Effect::Warp, Mod as M, Type::*, Var::{T, U, V}, *};

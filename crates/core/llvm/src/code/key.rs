@@ -1,7 +1,8 @@
 //! The cache key of a kernel: a hash of everything that its code depends on, so that equal keys mean equal code.
 //!
-//! Hashed are the instructions of all functions that the kernel may call, their locations under the ABI, the
-//! properties of variables, and where the shared ones lie; names and source positions are not, so a module that was only moved or renamed still hits.
+//! Hashed are the instructions of all functions that the kernel may call, their locations under the ABI, the properties of
+//! variables, and where the shared ones lie; names and source positions are not, so a module that was only moved or renamed still
+//! hits.
 
 use crate::{code::target, emit::Options};
 use margay_exec::SharedLayout;

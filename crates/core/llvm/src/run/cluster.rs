@@ -57,7 +57,8 @@ impl<'a> SimdCluster<'a> {
         some && all
     }
 
-    /// The fault of threads that all wait: at an instruction that not all lanes of a warp execute, or a deadlock, with a note per group of waiting threads.
+    /// The fault of threads that all wait: at an instruction that not all lanes of a warp execute, or a deadlock, with a note per
+    /// group of waiting threads.
     fn deadlock(&mut self) -> Stop {
         if let Some(stop) = self.members.iter_mut().find_map(SimdCta::abandoned) {
             return stop;

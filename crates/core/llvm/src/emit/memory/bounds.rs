@@ -115,9 +115,9 @@ fine:
   ret i32 0
 }";
 
-/// The same for each of the accesses that a table lists: a site, the size of an access, its distance from the checked address, the bits that
-/// must be zero, and the size in a lane's own window. `size` is that of the window, or -1 for the ranges cached for the sites. Returns the
-/// number of the access that fails, from 1 on, or 0.
+/// The same for each of the accesses that a table lists: a site, the size of an access, its distance from the checked address, the
+/// bits that must be zero, and the size in a lane's own window. `size` is that of the window, or -1 for the ranges cached for the
+/// sites. Returns the number of the access that fails, from 1 on, or 0.
 const CHECKS: &str = "\
 define internal i32 @margay.checks(ptr %ctx, i32 %mask, <32 x i64> %from, i64 %start, i64 %size, ptr %members, i32 %count) #2 {
   %cached = icmp eq i64 %size, -1
@@ -379,7 +379,8 @@ impl Emitter<'_> {
         self.declare_ask("@margay.ask", Helper::Check);
     }
 
-    /// Whether code for single lanes leaves a group to the helper. Groups with others between their accesses are long, and worth a comparison.
+    /// Whether code for single lanes leaves a group to the helper. Groups with others between their accesses are long, and worth a
+    /// comparison.
     fn in_one_call(&self, check: &Check) -> bool {
         self.options.lean && check.others.is_empty()
     }
@@ -392,8 +393,8 @@ impl Emitter<'_> {
         self.w.declared.insert(text);
     }
 
-    /// Checks the accesses of all lanes one by one, in one call: `lanes` are the addresses, `sites` those of the accesses. Goes on at a label
-    /// that a point dominates, if one is given.
+    /// Checks the accesses of all lanes one by one, in one call: `lanes` are the addresses, `sites` those of the accesses. Goes on
+    /// at a label that a point dominates, if one is given.
     fn check_members(
         &mut self,
         lanes: &Val,
