@@ -14,7 +14,7 @@ use crate::{
     raw::{Host, In, Out, Text},
 };
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -73,8 +73,8 @@ pub struct LibraryKernel {
     name: String,
     /// By the number of the context's handle.
     functions: Mutex<HashMap<usize, Arc<Function>>>,
-    /// Attributes set for a device: its number, the attribute, the value.
-    settings: Mutex<Vec<(i32, u32, i32)>>,
+    /// Attributes set for a device, by the number of the device and of the attribute.
+    settings: Mutex<BTreeMap<(i32, u32), i32>>,
 }
 
 impl LibraryKernel {
@@ -85,7 +85,7 @@ impl LibraryKernel {
         }
         let (_, module) = driver.libraries.get(self.library)?.module(driver, context)?;
         let function = driver.functions.get(module.function(&self.name)?)?;
-        for (_, number, value) in locked(&self.settings).iter().filter(|(device, ..)| *device == context.device) {
+        for ((_, number), value) in locked(&self.settings).range((context.device, 0)..=(context.device, u32::MAX)) {
             function.set_attribute(*number, *value)?;
         }
         locked(&self.functions).insert(context.handle.number(), function.clone());
@@ -110,12 +110,13 @@ impl LibraryKernel {
 
     /// Sets an attribute of its functions on a device, also of those that do not exist yet.
     pub fn set_on(&self, device: i32, number: u32, value: i32) -> Outcome {
-        self.on(device)?.set_attribute(number, value)?;
-        locked(&self.settings).push((device, number, value));
+        self.on(device)?;
         let functions: Vec<_> = locked(&self.functions).iter().map(|(c, f)| (*c, f.clone())).collect();
         let contexts = &driver()?.contexts;
         let of_device = |context| contexts.get(Handle::of(context)).is_ok_and(|c| c.device == device);
-        functions.into_iter().filter(|(c, _)| of_device(*c)).try_for_each(|(_, f)| f.set_attribute(number, value))
+        functions.into_iter().filter(|(c, _)| of_device(*c)).try_for_each(|(_, f)| f.set_attribute(number, value))?;
+        locked(&self.settings).insert((device, number), value);
+        Ok(())
     }
 
     /// Whether this is its function in some context.
