@@ -1,17 +1,10 @@
 /* A program as nvcc would make it with `-cudart shared`, written by hand: a fat binary with PTX, the registration before
    main, a kernel's stub, and calls of the runtime API. Expectations are those of the CUDA Runtime API's documentation. */
-#include <stdio.h>
-#include <stdlib.h>
+#include "program.h"
 #include <string.h>
 
-typedef struct { unsigned x, y, z; } dim3;
-void **__cudaRegisterFatBinary(void *), __cudaRegisterFatBinaryEnd(void **);
-void __cudaRegisterFunction(void **, const void *, char *, const char *, int, void *, void *, void *, void *, int *);
-void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
-void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int, int);
 unsigned __cudaPushCallConfiguration(dim3, dim3, size_t, void *), __cudaPopCallConfiguration(dim3 *, dim3 *, size_t *, void *);
 char __cudaInitModule(void **);
-int __cudaGetKernel(void **, const void *), __cudaLaunchKernel(void *, dim3, dim3, void **, size_t, void *);
 int cudaMemcpyPeer(void *, int, const void *, int, size_t);
 int cudaMalloc(void **, size_t), cudaFree(void *), cudaMallocManaged(void **, size_t, unsigned), cudaMemcpy(void *, const void *, size_t, int);
 int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int), cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);
@@ -35,10 +28,6 @@ int cudaGetTextureObjectResourceDesc(void *, unsigned long long), cudaGetTexture
 int cudaMemAdvise(void *, size_t, int, long), cudaMemRangeGetAttribute(void *, size_t, int, void *, size_t), cudaIpcGetMemHandle(void *, void *);
 const char *cudaGetErrorName(int), *cudaGetErrorString(int);
 
-static int failures;
-#define CHECK(what) do { if (!(what)) { printf("client.c:%d: %s\n", __LINE__, #what); failures++; } } while (0)
-#define OK(call) do { int r_ = (call); if (r_) { printf("client.c:%d: %s = %d\n", __LINE__, #call, r_); exit(1); } } while (0)
-
 #define PTX \
     ".version 7.0\n.target sm_80\n.address_size 64\n.const .align 4 .b8 factor[8];\n.global .align 4 .u32 calls;\n" \
     ".visible .global .attribute(.managed) .align 4 .u32 shared_word;\n" \
@@ -60,23 +49,13 @@ static int failures;
     ".visible .func (.param .b32 r) twice(.param .b32 x) {\n.reg .b32 %r<3>; ld.param.u32 %r1, [x];\n" \
     "ld.global.u32 %r2, [base]; mad.lo.u32 %r1, %r1, 2, %r2; st.param.b32 [r], %r1; ret; }\n"
 
-/* Header and one entry of a fat binary: uncompressed PTX for sm_80. */
-#define FATBIN(binary, ptx) \
-    static struct { \
-        unsigned magic; unsigned short version, header; unsigned long long size; \
-        unsigned short kind, entry_version; unsigned entry_header; unsigned long long payload; \
-        unsigned compressed, options; unsigned short minor, major; unsigned architecture, name, name_size; \
-        unsigned long long flags, zero, unpacked; \
-        char text[(sizeof ptx + 7) / 8 * 8]; \
-    } binary = {0xba55ed50, 1, 16, 64 + sizeof binary.text, 1, 0x101, 64, sizeof binary.text, 0, 0, 0, 7, 80, 0, 0, 0x11, 0, 0, ptx}
 FATBIN(fat, PTX);
 FATBIN(fat_caller, CALLER);
 FATBIN(fat_callee, CALLEE);
-/* What nvlink leaves: nothing but machine code in the binary, and behind it the files' own. */
-static struct { unsigned magic; unsigned short version, header; unsigned long long size; } nothing = {0xba55ed50, 1, 16, 0};
+/* A program that nvlink has linked: the binary itself has no code, and the files' own follow. */
+EMPTY_FATBIN(nothing);
 static void *files[] = {&fat_caller, &fat_callee, 0};
-static struct { int magic, version; void *data, *files; }
-    wrapper = {0x466243b1, 1, &fat, 0}, linked = {0x466243b1, 2, &nothing, files};
+static struct wrapper wrapper = WRAPPER(1, &fat, 0), linked = WRAPPER(2, &nothing, files);
 
 static void **handle, **linked_handle;
 static unsigned factor[2], calls, *shared_word;

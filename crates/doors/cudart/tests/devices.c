@@ -1,39 +1,19 @@
 /* A program as nvcc makes it, on two devices and across a reset: its stubs keep the kernel's handle from the first launch on
    (`__cudaGetKernel`), and each device has variables of its own, but for managed ones (CUDA C++ Programming Guide, "Multi-Device System"). */
-#include <stdio.h>
-#include <stdlib.h>
+#include "program.h"
 
-typedef struct { unsigned x, y, z; } dim3;
-void **__cudaRegisterFatBinary(void *), __cudaRegisterFatBinaryEnd(void **), __cudaUnregisterFatBinary(void **);
-void __cudaRegisterFunction(void **, const void *, char *, const char *, int, void *, void *, void *, void *, int *);
-void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int, int);
-void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
-int __cudaGetKernel(void **, const void *), __cudaLaunchKernel(void *, dim3, dim3, void **, size_t, void *);
 int cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *), cudaGetKernel(void **, const void *);
 int cudaGetFuncBySymbol(void **, const void *), cudaFuncSetAttribute(const void *, int, int), cudaFuncGetAttributes(void *, const void *);
 int cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int), cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int);
 int cudaSetDevice(int), cudaDeviceReset(void), cudaDeviceSynchronize(void), cudaGetSymbolAddress(void **, const void *);
 
-static int failures;
-#define CHECK(what) do { if (!(what)) { printf("devices.c:%d: %s\n", __LINE__, #what); failures++; } } while (0)
-#define OK(call) do { int r_ = (call); if (r_) { printf("devices.c:%d: %s = %d\n", __LINE__, #call, r_); exit(1); } } while (0)
-
 #define PTX(step) \
     ".version 7.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .u32 calls = 100;\n" \
     ".visible .global .attribute(.managed) .align 4 .u32 all = 1000;\n" \
     ".visible .entry count() { red.global.add.u32 [calls], " step "; red.global.add.u32 [all], 1; ret; }\n"
-#define FATBIN(binary, ptx) \
-    static struct { \
-        unsigned magic; unsigned short version, header; unsigned long long size; \
-        unsigned short kind, entry_version; unsigned entry_header; unsigned long long payload; \
-        unsigned compressed, options; unsigned short minor, major; unsigned architecture, name, name_size; \
-        unsigned long long flags, zero, unpacked; \
-        char text[(sizeof ptx + 7) / 8 * 8]; \
-    } binary = {0xba55ed50, 1, 16, 64 + sizeof binary.text, 1, 0x101, 64, sizeof binary.text, 0, 0, 0, 7, 80, 0, 0, 0x11, 0, 0, ptx}
 FATBIN(fat, PTX("1"));
 FATBIN(other_fat, PTX("7"));
-static struct { int magic, version; void *data, *files; }
-    wrapper = {0x466243b1, 1, &fat, 0}, other = {0x466243b1, 1, &other_fat, 0};
+static struct wrapper wrapper = WRAPPER(1, &fat, 0), other = WRAPPER(1, &other_fat, 0);
 
 static unsigned calls, *all;
 static int count_stub(void) {

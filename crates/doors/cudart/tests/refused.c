@@ -1,13 +1,10 @@
 /* A program whose only kernel is in a fat binary that holds no code, and which never asks whether its launch succeeded. */
-#include <stddef.h>
+#include "program.h"
 
-typedef struct { unsigned x, y, z; } dim3;
-void **__cudaRegisterFatBinary(void *), __cudaRegisterFatBinaryEnd(void **);
-void __cudaRegisterFunction(void **, const void *, char *, const char *, int, void *, void *, void *, void *, int *);
 int cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *), cudaDeviceSynchronize(void);
 
-static struct { unsigned magic; unsigned short version, header; unsigned long long size; } nothing = {0xba55ed50, 1, 16, 0};
-static struct { int magic, version; void *data, *files; } wrapper = {0x466243b1, 1, &nothing, 0};
+EMPTY_FATBIN(nothing);
+static struct wrapper wrapper = WRAPPER(1, &nothing, 0);
 static void stub(void) {}
 
 int main(void) {
