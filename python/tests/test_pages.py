@@ -1,10 +1,11 @@
 """The pages under docs/python: every file that a page has its reader save is saved, and every command is run, in a virtual environment of
-its own that has the packages of this one. A page is skipped where a package that it installs is not here; `MARGAY_TEST_FETCH=1` has pip
-fetch it."""
+its own. It has the packages of this one, and a page is skipped where a package that it installs is not here; with `MARGAY_TEST_FETCH=1`
+it is empty, as a reader's is, and pip fetches everything but margay, which is the wheel that `MARGAY_WHEEL` names."""
 
 import importlib.metadata
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -51,33 +52,55 @@ def missing(lines):
     return sorted(name for name in names if not is_here(name))
 
 
+def with_packages_from_here(environment):
+    """Creates a virtual environment that sees the packages and commands of this one; its PATH."""
+    venv.create(environment, with_pip=True, symlinks=True)
+    inner = sysconfig.get_path("purelib", "venv", {"base": str(environment), "platbase": str(environment)})
+    # With the `.pth` files there.
+    Path(inner, "outer.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
+    return [str(environment / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
+
+
+def without_packages_from_here(environment):
+    """Creates a virtual environment that knows nothing of this one, whose commands would run on this one's packages; its PATH."""
+    venv.create(environment, with_pip=True, symlinks=True)
+    here = Path(sys.executable).parent
+    others = [folder for folder in os.environ["PATH"].split(os.pathsep) if Path(folder) != here]
+    return [str(environment / "bin"), *others]
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """The folder of a page's virtual environment, deleted after the test: they are large."""
+    folder = tmp_path / "environment"
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_page(name, tmp_path):
+def test_page(name, tmp_path, environment):
     page = (PAGES / name).read_text()
     lines = commands(page)
     if not lines:
         pytest.skip("no commands for a shell at hand")
-    absent = missing(lines)
-    if absent and not os.environ.get("MARGAY_TEST_FETCH"):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    if os.environ.get("MARGAY_TEST_FETCH"):
+        path = without_packages_from_here(environment)
+        constraint = tmp_path / "constraint.txt"
+        constraint.write_text(f"margay @ {Path(os.environ['MARGAY_WHEEL']).resolve().as_uri()}\n")
+        env["PIP_CONSTRAINT"] = str(constraint)
+    elif absent := missing(lines):
         pytest.skip(f"{', '.join(absent)} not installed here; MARGAY_TEST_FETCH=1 has pip fetch it")
-    environment = tmp_path / "environment"
-    venv.create(environment, with_pip=True, symlinks=True)
-    inner = sysconfig.get_path("purelib", "venv", {"base": str(environment), "platbase": str(environment)})
-    outer = sysconfig.get_path("purelib")
-    # With the `.pth` files there.
-    Path(inner, "outer.pth").write_text(f"import site; site.addsitedir({outer!r})\n")
+    else:
+        path = with_packages_from_here(environment)
     room = tmp_path / "room"
     room.mkdir()
     for file, text in files(page):
         (room / file).write_text(text)
-    path = os.pathsep.join([str(environment / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
-    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
-    if "MARGAY_WHEEL" in env:
-        env["PIP_FIND_LINKS"] = str(Path(env["MARGAY_WHEEL"]).parent)
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
         cwd=room,
-        env={**env, "PATH": path, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+        env={**env, "PATH": os.pathsep.join(path), "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
