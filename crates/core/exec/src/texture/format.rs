@@ -40,8 +40,10 @@ pub struct Texel {
 
 impl Texel {
     /// A texel of floats.
+    #[inline]
     pub fn floats(v: [f32; 4]) -> Texel {
-        Texel { float: true, channels: v.map(f32::to_bits) }
+        let [r, g, b, a] = v;
+        Texel { float: true, channels: [r.to_bits(), g.to_bits(), b.to_bits(), a.to_bits()] }
     }
 
     /// The channels reinterpreted as floats.
@@ -101,15 +103,30 @@ impl Format {
         Texel { float, channels }
     }
 
+    /// The first `C` channels of a texel of floats.
+    #[inline]
+    pub fn floats<const C: usize>(&self, bytes: &[u8; 16]) -> [f32; C] {
+        let mut values = [0.0; C];
+        for (k, value) in values.iter_mut().enumerate() {
+            *value = f32::from_bits(self.decode_one(self.raw(bytes, k)));
+        }
+        values
+    }
+
     /// The bits of a channel, zero-extended.
+    #[inline]
     fn raw(&self, bytes: &[u8; 16], channel: usize) -> u32 {
         match self.bits {
             8 => bytes[channel].into(),
             16 => u16::from_le_bytes([bytes[2 * channel], bytes[2 * channel + 1]]).into(),
-            _ => u32::from_le_bytes(std::array::from_fn(|i| bytes[4 * channel + i])),
+            _ => {
+                let at = 4 * channel;
+                u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+            }
         }
     }
 
+    #[inline]
     fn decode_one(&self, raw: u32) -> u32 {
         let up = 32 - u32::from(self.bits);
         let signed = (raw << up) as i32 >> up;

@@ -17,7 +17,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, PoisonError, RwLock,
-        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -209,6 +209,7 @@ impl Texels {
     }
 
     /// A level; numbers beyond the last one give the last one.
+    #[inline]
     pub fn level(&self, level: u32) -> &Level {
         &self.levels[(level as usize).min(self.levels.len() - 1)]
     }
@@ -219,37 +220,40 @@ impl Texels {
     }
 
     /// Address of a texel within the image; `slice` is the plane or the layer.
+    #[inline]
     pub fn address(&self, level: &Level, x: u32, y: u32, slice: u32, sample: u32) -> u64 {
         let column = u64::from(x) * u64::from(self.extent.samples) + u64::from(sample.min(self.extent.samples - 1));
         self.row(level, y, slice) + column * u64::from(self.format.bytes())
     }
 
     /// Address of a row.
+    #[inline]
     pub fn row(&self, level: &Level, y: u32, slice: u32) -> u64 {
         self.base + level.offset + u64::from(slice) * level.slice + u64::from(y) * level.pitch
     }
 
     /// The bytes of a texel, padded with zeros.
+    #[inline]
     pub(crate) fn load(&self, address: u64) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        let size = self.format.bytes() as usize;
-        // Texels of arrays are aligned, and most have one of these sizes.
-        match size {
-            4 if address.is_multiple_of(4) => {
-                if let Some([word]) = self.block().cells::<AtomicU32>(address, 1) {
-                    bytes[..4].copy_from_slice(&word.load(Relaxed).to_ne_bytes());
-                }
-                return bytes;
-            }
-            8 | 16 if address.is_multiple_of(8) => {
-                let words = self.block().cells::<AtomicU64>(address, size / 8).unwrap_or_default();
-                for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
-                    to.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
-                }
-                return bytes;
-            }
-            _ => {}
+        let (block, size) = (self.block(), self.format.bytes() as usize);
+        let double = |at: u64| block.cell::<AtomicU64>(at).map(|cell| u128::from(u64::from_le(cell.load(Relaxed))));
+        // Texels of arrays are aligned; other addresses have no cell.
+        let aligned = match size {
+            1 => block.cell::<AtomicU8>(address).map(|cell| cell.load(Relaxed).into()),
+            2 => block.cell::<AtomicU16>(address).map(|cell| u16::from_le(cell.load(Relaxed)).into()),
+            4 => block.cell::<AtomicU32>(address).map(|cell| u32::from_le(cell.load(Relaxed)).into()),
+            8 => double(address),
+            16 => double(address).zip(double(address + 8)).map(|(low, high)| low | high << 64),
+            _ => None,
+        };
+        match aligned {
+            Some(bits) => bits.to_le_bytes(),
+            None => self.load_bytes(address, size),
         }
+    }
+
+    fn load_bytes(&self, address: u64, size: usize) -> [u8; 16] {
+        let mut bytes = [0; 16];
         // Levels lie within the allocation by construction.
         let _ = mem::load_bytes(self.block(), address, &mut bytes[..size]);
         bytes

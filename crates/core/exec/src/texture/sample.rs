@@ -135,10 +135,12 @@ struct SamplePosition {
     size: [u32; 3],
 }
 
+#[inline]
 fn floor(x: f64) -> f64 {
     fp::floor64(x)
 }
 
+#[inline]
 fn locate(view: &View<'_>, level: &Level, at: [f64; 3], offset: [i32; 3], normalized: bool) -> SamplePosition {
     let mut place = SamplePosition { at: [0.0; 3], modes: view.sampler.address, size: level.size };
     for d in 0..view.dims {
@@ -167,25 +169,26 @@ fn locate(view: &View<'_>, level: &Level, at: [f64; 3], offset: [i32; 3], normal
 }
 
 impl SamplePosition {
-    /// The texel index of an integral coordinate in one dimension; `None` for the border.
-    fn index(&self, d: usize, i: f64) -> Option<u32> {
-        let n = f64::from(self.size[d]);
+    /// The texel index of a coordinate in one dimension; `None` for the border.
+    #[inline]
+    fn index(&self, d: usize, i: i64) -> Option<u32> {
+        let last = self.size[d] - 1;
         match self.modes[d] {
-            _ if i >= 0.0 && i < n => Some(i as u32),
+            _ if (0..=i64::from(last)).contains(&i) => Some(i as u32),
             Address::Border => None,
             // Only neighbors of a wrapped coordinate get here, one step outside.
-            Address::Wrap => Some(if i < 0.0 { self.size[d] - 1 } else { 0 }),
-            Address::Mirror | Address::Clamp => Some(if i < 0.0 { 0 } else { self.size[d] - 1 }),
+            Address::Wrap => Some(if i < 0 { last } else { 0 }),
+            Address::Mirror | Address::Clamp => Some(if i < 0 { 0 } else { last }),
         }
     }
 
     /// The lower of the two nearest texels, and the weight of the upper one in 1/256.
-    fn between(&self, d: usize) -> (f64, f64) {
+    #[inline]
+    fn between(&self, d: usize) -> (i64, i64) {
         // Far outside any image, a rounded coordinate will do.
         let x = (self.at[d] - 0.5).clamp(-1e9, 1e9);
-        let fixed = fp::rint64(x * 256.0);
-        let low = floor(fixed / 256.0);
-        (low, fixed - 256.0 * low)
+        let fixed = fp::rint64(x * 256.0) as i64;
+        (fixed >> 8, fixed & 255)
     }
 }
 
@@ -193,31 +196,78 @@ impl SamplePosition {
 fn point(view: &View<'_>, level: &Level, place: &SamplePosition) -> Texel {
     let mut index = [Some(0); 3];
     for d in 0..view.dims {
-        index[d] = place.index(d, floor(place.at[d]));
+        index[d] = place.index(d, floor(place.at[d]) as i64);
     }
     view.texel(level, index)
 }
 
 /// The weighted mean of the nearest texels.
 fn linear(view: &View<'_>, level: &Level, place: &SamplePosition) -> [f64; 4] {
-    let near: [(f64, f64); 3] = std::array::from_fn(|d| if d < view.dims { place.between(d) } else { (0.0, 0.0) });
+    // By dimension, the indices and weights of the lower and of the upper texel.
+    let (mut index, mut weights, mut is_plain) =
+        ([[Some(0); 2]; 3], [[1.0, 0.0]; 3], view.depth.is_none() && !view.srgb);
+    for d in 0..view.dims {
+        let (low, upper) = place.between(d);
+        index[d] = [place.index(d, low), place.index(d, low + 1)];
+        weights[d] = [(256 - upper) as f64 / 256.0, upper as f64 / 256.0];
+        is_plain &= index[d][0].is_some() && index[d][1].is_some();
+    }
+    if is_plain {
+        return match view.format.channels {
+            1 => mean_of_channels::<1>(view, level, &index, &weights),
+            2 => mean_of_channels::<2>(view, level, &index, &weights),
+            _ => mean_of_channels::<4>(view, level, &index, &weights),
+        };
+    }
     let mut sum = [0.0; 4];
     for corner in 0..1usize << view.dims {
-        let (mut weight, mut index) = (1.0, [Some(0); 3]);
-        for d in 0..view.dims {
-            let upper = corner >> d & 1 == 1;
-            let (low, part) = near[d];
-            weight *= if upper { part } else { 256.0 - part } / 256.0;
-            index[d] = place.index(d, if upper { low + 1.0 } else { low });
-        }
+        let [x, y, z] = [corner & 1, corner >> 1 & 1, corner >> 2];
+        let weight = weights[0][x] * weights[1][y] * weights[2][z];
         if weight != 0.0 {
-            let texel = view.texel(level, index).as_floats();
+            let texel = view.texel(level, [index[0][x], index[1][y], index[2][z]]).as_floats();
             for k in 0..4 {
                 sum[k] += weight * f64::from(texel[k]);
             }
         }
     }
     sum
+}
+
+/// [`linear`] inside of an image with `C` channels whose texels are taken as they are: row by row, without what is the same for all texels.
+#[inline]
+fn mean_of_channels<const C: usize>(
+    view: &View<'_>,
+    level: &Level,
+    index: &[[Option<u32>; 2]; 3],
+    weights: &[[f64; 2]; 3],
+) -> [f64; 4] {
+    let texels = view.texels;
+    let bytes = u64::from(texels.format.bytes()) * u64::from(texels.extent.samples);
+    let mut all = [0.0, 0.0, 0.0, 1.0];
+    let mut sum = [0.0; C];
+    for corner in 0..if view.dims == 3 { 4 } else { 2 } {
+        let (y, z) = (corner & 1, corner >> 1);
+        let of_row = weights[1][y] * weights[2][z];
+        if of_row == 0.0 {
+            continue;
+        }
+        let slice = if view.dims == 3 { index[2][z].unwrap_or(0) } else { view.layer };
+        let row = texels.address(level, 0, index[1][y].unwrap_or(0), slice, view.sample);
+        let mut add = |x: usize| {
+            let weight = weights[0][x] * of_row;
+            let texel = view.format.floats::<C>(&texels.load(row + u64::from(index[0][x].unwrap_or(0)) * bytes));
+            for k in 0..C {
+                sum[k] += weight * f64::from(texel[k]);
+            }
+        };
+        add(0);
+        if weights[0][1] != 0.0 {
+            add(1);
+        }
+    }
+    // The weights add up to exactly 1, so channels that the image lacks keep their values.
+    all[..C].copy_from_slice(&sum);
+    all
 }
 
 /// The face of a cube that a direction hits, and the coordinates there in [0, 1] (CUDA C++ Programming Guide, "Cubemap
@@ -252,13 +302,16 @@ fn face([x, y, z]: [f32; 3]) -> (u32, [f64; 3]) {
 }
 
 /// Resolves the parameters of a read: the view, the coordinates, and whether they are normalized.
+#[inline]
 fn view<'a>(texture: &'a Texture, sampler: &'a Sampler, q: &Query) -> (View<'a>, [f64; 3], bool) {
     let texels = &*texture.texels;
     let format = if texture.normalized_read { texels.format.normalized() } else { texels.format };
     let srgb = texture.srgb && format.scalar == Scalar::Unorm && format.bits == 8;
     let layers = texels.extent.layers.max(1);
     let coordinates = |v: u32| if q.integer { f64::from(v as i32) } else { f64::from(f32::from_bits(v)) };
-    let (mut at, mut layer, mut dims) = (q.at.map(coordinates), q.layer.min(layers - 1), usize::from(q.geometry.dims));
+    let [x, y, z] = q.at;
+    let mut at = [coordinates(x), coordinates(y), coordinates(z)];
+    let (mut layer, mut dims) = (q.layer.min(layers - 1), usize::from(q.geometry.dims));
     if q.geometry.cube {
         let (face, place) = face(q.at.map(f32::from_bits));
         let cube = if q.geometry.layered { q.layer.min(layers.div_ceil(6) - 1) } else { 0 };
@@ -270,6 +323,7 @@ fn view<'a>(texture: &'a Texture, sampler: &'a Sampler, q: &Query) -> (View<'a>,
 }
 
 /// The level of detail, with the sampler's bias and clamps applied.
+#[inline]
 fn level_of_detail(texture: &Texture, sampler: &Sampler, q: &Query, normalized: bool) -> f64 {
     let texels = &texture.texels;
     let last = f64::from(texels.levels() - 1);
@@ -389,7 +443,7 @@ pub fn sample(texture: &Texture, sampler: &Sampler, q: &Query) -> Texel {
         }
     }
     match one(floor(lod + 0.5) as u32) {
-        Ok(sum) => Texel::floats(sum.map(|v| v as f32)),
+        Ok([r, g, b, a]) => Texel::floats([r as f32, g as f32, b as f32, a as f32]),
         Err(texel) => texel,
     }
 }
@@ -402,7 +456,7 @@ pub fn gather(texture: &Texture, sampler: &Sampler, q: &Query, channel: usize) -
     let ((x, _), (y, _)) = (place.between(0), place.between(1));
     let mut out = Texel { float: true, channels: [0; 4] };
     // Rows are numbered downwards, so the lower ones have the larger index.
-    for (slot, (i, j)) in out.channels.iter_mut().zip([(0.0, 1.0), (1.0, 1.0), (1.0, 0.0), (0.0, 0.0)]) {
+    for (slot, (i, j)) in out.channels.iter_mut().zip([(0, 1), (1, 1), (1, 0), (0, 0)]) {
         let texel = view.texel(level, [place.index(0, x + i), place.index(1, y + j), Some(0)]);
         out.float = texel.float;
         *slot = texel.channels[channel & 3];

@@ -41,7 +41,8 @@ impl Values {
 
     /// Up to three elements of a lane; missing ones are zero.
     fn three(&self, lane: usize) -> [u32; 3] {
-        std::array::from_fn(|k| self.0.get(k).map_or(0, |v| v[lane]))
+        let element = |k: usize| if let Some(values) = self.0.get(k) { values[lane] } else { 0 };
+        [element(0), element(1), element(2)]
     }
 }
 
@@ -82,13 +83,14 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let first = lead.three(i);
         let (sample_number, layer) = if t.geometry.samples { (first[0], first[1]) } else { (0, first[0]) };
         let gradient = |v: &Values| v.three(i).map(f32::from_bits);
+        let [x, y, z] = offset.three(i);
         let query = Query {
             geometry: t.geometry,
             at: at.three(i),
             integer: t.integer,
             layer,
             sample: sample_number,
-            offset: offset.three(i).map(|v| v as i32),
+            offset: [x as i32, y as i32, z as i32],
             depth: depth.map(|d| f32::from_bits(d[i])),
             lod: match (&t.lod, level) {
                 (LodOp::Level(_), Some(l)) if t.integer => Lod::Number(l[i] as i32),
