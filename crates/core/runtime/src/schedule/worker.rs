@@ -128,7 +128,7 @@ impl<'a> Worker<'a> {
         let stays = || self.tool.version == shared.code.version() && !shared.over.load(Relaxed);
         let mut held = false;
         while shared.code.holds_back(shared.left(), self.workers) && stays() {
-            std::thread::sleep(Duration::from_millis(1));
+            shared.code.wait(Duration::from_millis(1));
             held = true;
         }
         held

@@ -300,6 +300,11 @@ pub(crate) trait CodeSource: Sync {
     /// Whether one of the workers should leave its processor to the compiler for a while.
     fn holds_back(&self, left: u64, workers: usize) -> bool;
 
+    /// Waits for the first compiled code, but no longer than `most`.
+    fn wait(&self, most: Duration) {
+        std::thread::sleep(most);
+    }
+
     /// Compiled code for the rest of a CTA that the reference engine has run for a while, if there is some.
     fn take_over(&self, _: &mut Attempt, _: &mut dyn Cta) -> Result<Option<Moved>, Stop> {
         Ok(None)
@@ -333,6 +338,13 @@ impl CodeSource for Ready<'_> {
                 self.tiers.alone.units.fetch_add(units, Relaxed);
                 self.tiers.alone.nanoseconds.fetch_add(nanoseconds, Relaxed);
             }
+        }
+    }
+
+    fn wait(&self, most: Duration) {
+        match &self.slot {
+            Some(slot) => slot.wait(most),
+            None => std::thread::sleep(most),
         }
     }
 

@@ -18,6 +18,8 @@ const STACK: usize = 16 << 20;
 const GUESS: [u64; 2] = [220_000, 1_200_000];
 /// Constant part of the compile time, most of it for loading LLVM.
 const FIXED: Duration = Duration::from_millis(12);
+/// Memory that compiling a kernel of some hundred instructions takes.
+const ARENA: usize = 4 << 20;
 
 /// A compilation.
 pub(crate) struct Job {
@@ -89,6 +91,11 @@ impl Queue {
         all <= SMALL.max(self.ran.load(Relaxed).saturating_add(running).saturating_mul(2))
     }
 
+    /// Whether a compilation that is queued now starts at once.
+    pub fn is_free(&self) -> bool {
+        self.lock().threads < self.most
+    }
+
     /// Queues a compilation.
     pub fn push(self: &Arc<Queue>, job: Job) {
         let mut state = self.lock();
@@ -104,6 +111,7 @@ impl Queue {
     }
 
     fn work(&self) {
+        reserve_memory();
         loop {
             let job = {
                 let mut state = self.lock();
@@ -125,5 +133,14 @@ impl Queue {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Has the C library reserve memory for this thread in one go. It extends the heap of a thread by a page at a time otherwise, for which it
+/// locks the address space, where other threads run into page faults at the same time.
+fn reserve_memory() {
+    // An allocation of this size has a mapping of its own; once it was freed, the next one comes from the heap, and stays there.
+    for _ in 0..2 {
+        std::hint::black_box(Vec::<u8>::with_capacity(ARENA));
     }
 }

@@ -5,13 +5,13 @@ use crate::engine::Policy;
 use margay_exec::{CodeShape, Effort, Kernel, Log, NoCode, Program};
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{
             AtomicBool, AtomicU8, AtomicU32, AtomicU64,
             Ordering::{Acquire, Relaxed, Release},
         },
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Run time on light code, in nanoseconds, beyond which recompilation is considered.
@@ -76,7 +76,9 @@ pub(super) struct Slot {
     asked: AtomicU8,
     /// The code was in the cache on disk, so it was worth compiling before.
     recurs: AtomicBool,
-    /// Since when a background thread has been compiling, if one is.
+    /// Notified when the code changes.
+    changed: Condvar,
+    /// Since when a background thread has been compiling, if one is, or is about to.
     busy: Mutex<Option<Instant>>,
     /// Held by the launch that compiles while others wait.
     making: Mutex<()>,
@@ -94,6 +96,7 @@ impl Slot {
             policy,
             log: log.in_background(),
             code: Mutex::default(),
+            changed: Condvar::new(),
             version: AtomicU32::new(0),
             asked: AtomicU8::new(Tier::Reference as u8),
             recurs: AtomicBool::new(false),
@@ -216,12 +219,19 @@ impl Slot {
         let slot = Arc::downgrade(self);
         let work = move || {
             let Some(slot) = slot.upgrade() else { return };
-            let busy = |since| *slot.busy.lock().unwrap_or_else(PoisonError::into_inner) = since;
-            busy(Some(Instant::now()));
+            slot.set_busy(true);
             slot.improve(effort);
-            busy(None);
+            slot.set_busy(false);
         };
+        // The new thread may need a processor that a worker leaves to it.
+        if self.queue.is_free() {
+            self.set_busy(true);
+        }
         self.queue.push(Job { worth, effort, work: Box::new(work) });
+    }
+
+    fn set_busy(&self, busy: bool) {
+        *self.busy.lock().unwrap_or_else(PoisonError::into_inner) = busy.then(Instant::now);
     }
 
     fn improve(&self, effort: Effort) {
@@ -253,12 +263,21 @@ impl Slot {
         self.code().is_none() && rest > cost.saturating_sub(elapsed).max(cost / 8)
     }
 
+    /// Waits for the first code, but no longer than `most`.
+    pub fn wait(&self, most: Duration) {
+        let code = self.lock();
+        if code.is_none() {
+            drop(self.changed.wait_timeout(code, most));
+        }
+    }
+
     fn put(&self, kernel: Arc<dyn Kernel>, tier: Tier) {
         let mut code = self.lock();
         if code.as_ref().is_none_or(|(_, old)| *old < tier) {
             *code = Some((kernel, tier));
             self.asked.fetch_max(tier as u8, Relaxed);
             self.version.fetch_add(1, Release);
+            self.changed.notify_all();
         }
     }
 

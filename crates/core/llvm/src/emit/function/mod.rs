@@ -1,6 +1,7 @@
 //! Emission of one function: options, variables of registers, the order in which blocks are written.
 
 pub(in crate::emit) mod affine;
+mod blend;
 pub(in crate::emit) mod branch;
 pub(in crate::emit) mod context;
 pub(in crate::emit) mod control;
@@ -26,7 +27,7 @@ use crate::emit::{
     warp::product::Side,
 };
 use margay_ir::{
-    BlockId, FormalHome, Func, FuncId, Inst, Ir, MemSpace, Placed,
+    BlockId, Func, FuncId, Inst, Ir, MemSpace, Placed,
     pass::{BitSet, Cfg, Cut, Liveness, Ranges, Shape, Uniformity, WarpShape},
 };
 use margay_isa::{Opcode, Type};
@@ -162,8 +163,9 @@ pub(in crate::emit) struct Emitter<'a> {
     pub loaded: HashMap<(u64, Elem), Val>,
     pub spills: crate::emit::barrier::spill::SpillPlan,
     pub sites: &'a mut Vec<Site>,
-    /// Registers whose masked writes must preserve the inactive lanes.
+    /// Registers of which some masked write must preserve the inactive lanes, and by block, those that lanes pending elsewhere may still need.
     pub blended: Vec<bool>,
+    pub kept: Vec<BitSet>,
     /// Registers that may hold the host's NaNs (see `arithmetic/nan.rs`).
     pub lazy: Vec<bool>,
     /// The function takes square roots.
@@ -312,6 +314,7 @@ pub fn emit(
         spills,
         sites,
         blended: Vec::new(),
+        kept: Vec::new(),
         lazy: crate::emit::arithmetic::nan::lazy_registers(func),
         roots: func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Sqrt | Opcode::Rsqrt)),
         pins: false,
@@ -454,6 +457,7 @@ impl Emitter<'_> {
     fn allocate(&mut self) {
         let func = self.func;
         self.blended = self.find_blended();
+        self.kept = self.find_kept();
         let pinned = self.find_pinned();
         self.pins = pinned.is_some();
         for (r, ty) in func.regs.iter().enumerate() {
@@ -526,50 +530,6 @@ impl Emitter<'_> {
     /// The budget of back edges between two yields or safepoints.
     pub fn period(&self) -> u32 {
         if self.spins { PATIENCE } else { PERIOD }
-    }
-
-    /// Registers whose masked writes must keep inactive lanes: of those that live across blocks, those with several definitions, and those
-    /// that lanes which left the loop of their definition still need.
-    fn find_blended(&self) -> Vec<bool> {
-        let n = self.func.regs.len();
-        let (mut defs, mut def_block) = (vec![0u32; n], vec![0u32; n]);
-        for (b, block) in self.func.blocks.iter().enumerate() {
-            for inst in self.func.insts(block) {
-                margay_ir::pass::liveness::inst_writes(self.func, inst, &mut |r| {
-                    defs[r.0 as usize] += 1 + u32::from(inst.guard.is_some());
-                    def_block[r.0 as usize] = b as u32;
-                });
-            }
-        }
-        for home in self.func.params.iter().chain(&self.func.rets) {
-            if let FormalHome::Regs(regs) = home {
-                regs.iter().for_each(|r| defs[r.0 as usize] += 2);
-            }
-        }
-        // Within a block the active lanes are the same.
-        let mut outlives = BitSet::new(n);
-        self.cfg.order.iter().for_each(|b| _ = outlives.union(&self.live.live_in[b.0 as usize]));
-        for home in &self.func.rets {
-            if let FormalHome::Regs(regs) = home {
-                regs.iter().for_each(|r| outlives.insert(r.0));
-            }
-        }
-        (0..n)
-            .map(|r| {
-                if !outlives.has(r as u32) {
-                    return false;
-                }
-                let position = self.cfg.position[def_block[r] as usize];
-                let escapes = || {
-                    self.cfg.loops.iter().filter(|l| l.first <= position && position <= l.last).any(|l| {
-                        (0..self.cfg.order.len() as u32)
-                            .filter(|p| *p < l.first || *p > l.last)
-                            .any(|p| self.live.live_in[self.cfg.order[p as usize].0 as usize].has(r as u32))
-                    })
-                };
-                defs[r] > 1 || !self.cfg.reducible || self.spins || self.divergent || escapes()
-            })
-            .collect()
     }
 
     /// LLVM type of a register's variable.

@@ -44,7 +44,7 @@ impl Emitter<'_> {
         let blend = match (self.mode, mask) {
             (Mode::Full, None) => None,
             (Mode::Full, Some(m)) => Some(self.w.splat(m)),
-            (Mode::Masked, None) => self.blended[r.0 as usize].then(|| self.active.clone()),
+            (Mode::Masked, None) => self.blends(r).then(|| self.active.clone()),
             (Mode::Masked, Some(m)) => {
                 let active = self.active.clone();
                 Some(self.w.op("and", &active, m))

@@ -1,0 +1,151 @@
+//! Which masked writes must preserve the inactive lanes.
+//!
+//! While a block runs for some lanes, others are pending at blocks that the sweep comes to later, or at the header of a loop around it. A
+//! register that is live at none of these has no value that an inactive lane could still need. So what a loop carries around is
+//! blended with the lanes that have left it only if it is needed after the loop.
+
+use crate::emit::function::{Emitter, Role};
+use margay_ir::{
+    BlockId, FormalHome, VReg,
+    pass::{BitSet, Cfg},
+};
+
+impl Emitter<'_> {
+    /// Whether a write of a register by the current block, in its masked version, must keep the inactive lanes.
+    pub(super) fn blends(&self, r: VReg) -> bool {
+        self.blended[r.0 as usize] && self.kept.get(self.here.0 as usize).is_none_or(|kept| kept.has(r.0))
+    }
+
+    /// Registers whose masked writes must keep inactive lanes: of those that live across blocks, those with several definitions, and those
+    /// that lanes which left the loop of their definition still need.
+    pub(super) fn find_blended(&self) -> Vec<bool> {
+        let n = self.func.regs.len();
+        let (mut defs, mut def_block) = (vec![0u32; n], vec![0u32; n]);
+        for (b, block) in self.func.blocks.iter().enumerate() {
+            for inst in self.func.insts(block) {
+                margay_ir::pass::liveness::inst_writes(self.func, inst, &mut |r| {
+                    defs[r.0 as usize] += 1 + u32::from(inst.guard.is_some());
+                    def_block[r.0 as usize] = b as u32;
+                });
+            }
+        }
+        for home in self.func.params.iter().chain(&self.func.rets) {
+            if let FormalHome::Regs(regs) = home {
+                regs.iter().for_each(|r| defs[r.0 as usize] += 2);
+            }
+        }
+        // Within a block the active lanes are the same.
+        let mut outlives = BitSet::new(n);
+        self.cfg.order.iter().for_each(|b| _ = outlives.union(&self.live.live_in[b.0 as usize]));
+        for home in &self.func.rets {
+            if let FormalHome::Regs(regs) = home {
+                regs.iter().for_each(|r| outlives.insert(r.0));
+            }
+        }
+        (0..n)
+            .map(|r| {
+                if !outlives.has(r as u32) {
+                    return false;
+                }
+                let position = self.cfg.position[def_block[r] as usize];
+                let escapes = || {
+                    self.cfg.loops.iter().filter(|l| l.first <= position && position <= l.last).any(|l| {
+                        (0..self.cfg.order.len() as u32)
+                            .filter(|p| *p < l.first || *p > l.last)
+                            .any(|p| self.live.live_in[self.cfg.order[p as usize].0 as usize].has(r as u32))
+                    })
+                };
+                defs[r] > 1 || !self.cfg.reducible || self.spins || self.divergent || escapes()
+            })
+            .collect()
+    }
+
+    /// By block: the registers that lanes may still need that are pending at other blocks while it runs. Empty if they may be anywhere.
+    pub(super) fn find_kept(&self) -> Vec<BitSet> {
+        let parks = !self.barriers.is_empty() && self.role != Role::Grid;
+        let tangled = !self.cfg.reducible || self.cfg.loops.iter().any(|l| l.tangled);
+        if !self.masks || self.spins || self.divergent || parks || tangled || self.holds.contains(&true) {
+            return Vec::new();
+        }
+        let live = |position: u32| &self.live.live_in[self.cfg.order[position as usize].0 as usize];
+        let mut spans = Spans::new(self.cfg.order.len(), self.func.regs.len());
+        pending(&self.cfg, &mut |at, first, last| spans.add(first, last, live(at)));
+        let by_position = spans.finish();
+        let none = BitSet::new(self.func.regs.len());
+        let kept = |b: &u32| by_position.get(*b as usize).unwrap_or(&none).clone();
+        self.cfg.position.iter().map(kept).collect()
+    }
+}
+
+/// Calls `f(at, first, last)` for spans of layout positions: while one of their blocks runs, lanes may be pending at the block at `at`, and
+/// there are no others. The sweep runs pending blocks in the order of their positions, and repeats a loop while lanes are pending at its
+/// header.
+fn pending(cfg: &Cfg, f: &mut impl FnMut(u32, u32, u32)) {
+    let position = |b: &BlockId| cfg.position[b.0 as usize];
+    for (at, b) in (0..).zip(&cfg.order) {
+        let from = || cfg.preds[b.0 as usize].iter().map(position).filter(|p| *p != u32::MAX);
+        // From a block before it, until the sweep comes to it.
+        if let Some(first) = from().filter(|p| *p < at).min() {
+            f(at, first + 1, at - 1);
+        }
+        // Back from a block of a loop that it heads, until the loop is repeated.
+        if let Some(first) = from().filter(|p| *p >= at).min() {
+            let last = cfg.loops.iter().filter(|l| l.first == at).map(|l| l.last).max().unwrap_or(at);
+            f(at, first + 1, last);
+        }
+    }
+    // Out of a loop, while it is repeated for others.
+    for l in &cfg.loops {
+        let inside = |p: u32| l.first <= p && p <= l.last;
+        for from in l.first..=l.last {
+            let out = cfg.succs[cfg.order[from as usize].0 as usize].iter().map(position).filter(|to| !inside(*to));
+            out.for_each(|to| f(to, l.first, l.last));
+        }
+    }
+}
+
+/// Sets of registers for all numbers below a limit, by spans: a tree over the numbers, whose nodes have what all numbers below them have.
+struct Spans {
+    /// The root is node 1, and the children of node `i` are `2 i` and `2 i + 1`.
+    nodes: Vec<Option<BitSet>>,
+    leaves: usize,
+    registers: usize,
+}
+
+impl Spans {
+    fn new(limit: usize, registers: usize) -> Spans {
+        let leaves = limit.next_power_of_two();
+        Spans { nodes: vec![None; 2 * leaves], leaves, registers }
+    }
+
+    /// Adds a set for all numbers from `first` to `last`, if there are any.
+    fn add(&mut self, first: u32, last: u32, set: &BitSet) {
+        let (mut from, mut to) = (first as usize + self.leaves, last as usize + 1 + self.leaves);
+        while from < to {
+            if from % 2 == 1 {
+                self.join(from, set);
+                from += 1;
+            }
+            if to % 2 == 1 {
+                to -= 1;
+                self.join(to, set);
+            }
+            (from, to) = (from / 2, to / 2);
+        }
+    }
+
+    fn join(&mut self, node: usize, set: &BitSet) {
+        self.nodes[node].get_or_insert_with(|| BitSet::new(self.registers)).union(set);
+    }
+
+    /// The set of each number.
+    fn finish(mut self) -> Vec<BitSet> {
+        for node in 2..self.nodes.len() {
+            if let Some(above) = self.nodes[node / 2].clone() {
+                self.join(node, &above);
+            }
+        }
+        let leaves = self.nodes.split_off(self.leaves);
+        leaves.into_iter().map(|set| set.unwrap_or_else(|| BitSet::new(self.registers))).collect()
+    }
+}
