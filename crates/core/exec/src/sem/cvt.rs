@@ -92,7 +92,17 @@ fn with_float(v: &Variant, d: Type, s: Type, dst: u32) -> Option<PureFn> {
     if dst != d.bits() || [Mod::Relu, Mod::Satfinite, Mod::Pzo].iter().any(|m| v.has(*m)) {
         return None;
     }
-    let (ftz, sat, r) = (v.has(Mod::Ftz), v.has(Mod::Sat), rnd(v));
+    match (d.is_int(), s.is_int()) {
+        (true, false) => float_to_integer(v, d, s),
+        (false, true) => integer_to_float(v, d, s),
+        (false, false) if integral(v) && d == s => to_integral(v, d),
+        (false, false) => between_floats(v, d, s),
+        (true, true) => None,
+    }
+}
+
+fn float_to_integer(v: &Variant, d: Type, s: Type) -> Option<PureFn> {
+    let (ftz, r) = (v.has(Mod::Ftz), rnd(v));
     // Rounding to an integral value in the source's precision; the host's conversion to an integer then clamps.
     macro_rules! from32 {
         ($round:expr) => {
@@ -116,67 +126,89 @@ fn with_float(v: &Variant, d: Type, s: Type, dst: u32) -> Option<PureFn> {
             }
         };
     }
-    match (d, s) {
+    match s {
         // `.ftz` changes nothing where subnormals round to zero anyway.
-        (_, Type::F32) if d.is_int() => match r {
+        Type::F32 => match r {
             Rnd::Zero => from32!(std::convert::identity::<f32>),
             Rnd::Nearest => from32!(fp::rint),
             Rnd::Down if !ftz => from32!(fp::floor),
             Rnd::Up if !ftz => from32!(fp::ceil),
             _ => None,
         },
-        (_, Type::F64) if d.is_int() => match r {
+        Type::F64 => match r {
             Rnd::Zero => from64!(std::convert::identity::<f64>),
             Rnd::Nearest => from64!(fp::rint64),
             Rnd::Down => from64!(fp::floor64),
             Rnd::Up => from64!(fp::ceil64),
             Rnd::Away => None,
         },
-        (Type::F32, _) if s.is_int() && r == Rnd::Nearest && !sat => match s {
-            Type::U8 => lift!(a: u8 => f32 { a as f32 }),
-            Type::S8 => lift!(a: i8 => f32 { a as f32 }),
-            Type::U16 => lift!(a: u16 => f32 { a as f32 }),
-            Type::S16 => lift!(a: i16 => f32 { a as f32 }),
-            Type::U32 => lift!(a: u32 => f32 { a as f32 }),
-            Type::S32 => lift!(a: i32 => f32 { a as f32 }),
-            Type::U64 => lift!(a: u64 => f32 { a as f32 }),
-            Type::S64 => lift!(a: i64 => f32 { a as f32 }),
-            _ => None,
-        },
-        (Type::F64, _) if s.is_int() && r == Rnd::Nearest && !sat => match s {
-            Type::U8 => lift!(a: u8 => f64 { a as f64 }),
-            Type::S8 => lift!(a: i8 => f64 { a as f64 }),
-            Type::U16 => lift!(a: u16 => f64 { a as f64 }),
-            Type::S16 => lift!(a: i16 => f64 { a as f64 }),
-            Type::U32 => lift!(a: u32 => f64 { a as f64 }),
-            Type::S32 => lift!(a: i32 => f64 { a as f64 }),
-            Type::U64 => lift!(a: u64 => f64 { a as f64 }),
-            Type::S64 => lift!(a: i64 => f64 { a as f64 }),
-            _ => None,
-        },
-        (Type::F64, Type::F32) if !sat && ftz => lift!(a: f32 => f64 { fp::widen(fp::flush(a)) }),
-        (Type::F64, Type::F32) if !sat => lift!(a: f32 => f64 { fp::widen(a) }),
-        (Type::F32, Type::F64) if r == Rnd::Nearest && !sat && ftz => lift!(a: f64 => f32 { fp::flush(fp::narrow(a)) }),
-        (Type::F32, Type::F64) if r == Rnd::Nearest && !sat => lift!(a: f64 => f32 { fp::narrow(a) }),
-        (Type::F32, Type::F32) if !sat && !integral(v) && !ftz => lift!(a: u32 => u32 { a }),
-        (Type::F64, Type::F64) if !sat && !integral(v) => lift!(a: u64 => u64 { a }),
-        (Type::F32, Type::F32) if !sat && !integral(v) && ftz => lift!(a: f32 => f32 { fp::finish::<true, false>(a) }),
-        (Type::F32, Type::F32) if sat && !integral(v) && ftz => lift!(a: f32 => f32 { fp::finish::<true, true>(a) }),
-        (Type::F32, Type::F32) if sat && !integral(v) => lift!(a: f32 => f32 { fp::saturate(a) }),
-        (Type::F32, Type::F32) if integral(v) && !sat && !ftz => match r {
+        _ => None,
+    }
+}
+
+fn integer_to_float(v: &Variant, d: Type, s: Type) -> Option<PureFn> {
+    if rnd(v) != Rnd::Nearest || v.has(Mod::Sat) {
+        return None;
+    }
+    macro_rules! to {
+        ($T:tt) => {
+            match s {
+                Type::U8 => lift!(a: u8 => $T { a as $T }),
+                Type::S8 => lift!(a: i8 => $T { a as $T }),
+                Type::U16 => lift!(a: u16 => $T { a as $T }),
+                Type::S16 => lift!(a: i16 => $T { a as $T }),
+                Type::U32 => lift!(a: u32 => $T { a as $T }),
+                Type::S32 => lift!(a: i32 => $T { a as $T }),
+                Type::U64 => lift!(a: u64 => $T { a as $T }),
+                Type::S64 => lift!(a: i64 => $T { a as $T }),
+                _ => None,
+            }
+        };
+    }
+    match d {
+        Type::F32 => to!(f32),
+        Type::F64 => to!(f64),
+        _ => None,
+    }
+}
+
+/// Rounding to an integral value of the same type.
+fn to_integral(v: &Variant, t: Type) -> Option<PureFn> {
+    let (ftz, r) = (v.has(Mod::Ftz), rnd(v));
+    if v.has(Mod::Sat) {
+        return None;
+    }
+    match t {
+        Type::F32 if !ftz => match r {
             Rnd::Nearest => lift!(a: f32 => f32 { fp::canon(fp::rint(a)) }),
             Rnd::Zero => lift!(a: f32 => f32 { fp::canon(fp::trunc(a)) }),
             Rnd::Down => lift!(a: f32 => f32 { fp::canon(fp::floor(a)) }),
             Rnd::Up => lift!(a: f32 => f32 { fp::canon(fp::ceil(a)) }),
             Rnd::Away => None,
         },
-        (Type::F64, Type::F64) if integral(v) && !sat => match r {
+        Type::F64 => match r {
             Rnd::Nearest => lift!(a: f64 => f64 { fp::keep64(fp::rint64(a), a, a) }),
             Rnd::Zero => lift!(a: f64 => f64 { fp::keep64(fp::trunc64(a), a, a) }),
             Rnd::Down => lift!(a: f64 => f64 { fp::keep64(fp::floor64(a), a, a) }),
             Rnd::Up => lift!(a: f64 => f64 { fp::keep64(fp::ceil64(a), a, a) }),
             Rnd::Away => None,
         },
+        _ => None,
+    }
+}
+
+fn between_floats(v: &Variant, d: Type, s: Type) -> Option<PureFn> {
+    let (ftz, sat, r) = (v.has(Mod::Ftz), v.has(Mod::Sat), rnd(v));
+    match (d, s) {
+        (Type::F64, Type::F32) if !sat && ftz => lift!(a: f32 => f64 { fp::widen(fp::flush(a)) }),
+        (Type::F64, Type::F32) if !sat => lift!(a: f32 => f64 { fp::widen(a) }),
+        (Type::F32, Type::F64) if r == Rnd::Nearest && !sat && ftz => lift!(a: f64 => f32 { fp::flush(fp::narrow(a)) }),
+        (Type::F32, Type::F64) if r == Rnd::Nearest && !sat => lift!(a: f64 => f32 { fp::narrow(a) }),
+        (Type::F32, Type::F32) if !sat && !ftz => lift!(a: u32 => u32 { a }),
+        (Type::F64, Type::F64) if !sat => lift!(a: u64 => u64 { a }),
+        (Type::F32, Type::F32) if !sat && ftz => lift!(a: f32 => f32 { fp::finish::<true, false>(a) }),
+        (Type::F32, Type::F32) if sat && ftz => lift!(a: f32 => f32 { fp::finish::<true, true>(a) }),
+        (Type::F32, Type::F32) if sat => lift!(a: f32 => f32 { fp::saturate(a) }),
         (Type::F32, Type::F16) if !sat => lift!(a: u16 => f32 { fp::from_f16(a) }),
         (Type::F32, Type::Bf16) if !sat && !ftz => lift!(a: u16 => f32 { fp::from_bf16(a) }),
         (Type::F16, Type::F32) if r == Rnd::Nearest && !sat && !ftz => lift!(a: f32 => u16 { fp::to_f16(a) }),

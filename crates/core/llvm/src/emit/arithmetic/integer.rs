@@ -17,20 +17,7 @@ impl Emitter<'_> {
         if saturates || raised || bits > 64 || (bits < 16 && t != Type::Pred) {
             return Ok(None);
         }
-        let mut v = Vec::new();
-        for (i, s) in srcs.iter().enumerate() {
-            let width = match (op, i) {
-                (Opcode::Shl | Opcode::Shr, 1) => Elem::I32,
-                (Opcode::Mad, 2) if variant.has(Mod::Wide) => Elem::int(bits * 2),
-                (Opcode::Bfe, 1 | 2)
-                | (Opcode::Bfi, 2 | 3)
-                | (Opcode::Szext, 1)
-                | (Opcode::Bmsk, _)
-                | (Opcode::Dp4a | Opcode::Dp2a | Opcode::Prmt, _) => Elem::I32,
-                _ => elem,
-            };
-            v.push(self.value(s, width)?);
-        }
+        let v = self.integer_operands(variant, srcs)?;
         let two = |name: &str, e: &mut Self, v: &[Val]| Some(e.w.op(name, &v[0], &v[1]));
         Ok(match (op, &v[..]) {
             (Opcode::Add | Opcode::Sub, [a, b]) if variant.has(Mod::Sat) => {
@@ -58,21 +45,12 @@ impl Emitter<'_> {
                 Some(self.w.op("add", &p, c))
             }
             (Opcode::Sad, [a, b, c]) => {
-                let (less, more) = if signed { ("llvm.smin", "llvm.smax") } else { ("llvm.umin", "llvm.umax") };
-                let (a, b) = self.w.agree(a, b);
-                let [less, more] = [less, more].map(|f| self.w.intrinsic(f, a.ty, &[&a, &b]));
+                let [less, more] = [Opcode::Min, Opcode::Max].map(|op| self.integer_extreme(op, a, b, signed));
                 let apart = self.w.op("sub", &more, &less);
                 Some(self.w.op("add", &apart, c))
             }
             (Opcode::Min | Opcode::Max, [a, b]) => {
-                let function = match (op, signed) {
-                    (Opcode::Min, true) => "llvm.smin",
-                    (Opcode::Min, false) => "llvm.umin",
-                    (_, true) => "llvm.smax",
-                    (_, false) => "llvm.umax",
-                };
-                let (a, b) = self.w.agree(a, b);
-                let r = self.w.intrinsic(function, a.ty, &[&a, &b]);
+                let r = self.integer_extreme(op, a, b, signed);
                 let zero = constant(r.ty, 0);
                 Some(if variant.has(Mod::Relu) { self.w.intrinsic("llvm.smax", r.ty, &[&r, &zero]) } else { r })
             }
@@ -81,16 +59,15 @@ impl Emitter<'_> {
                 Some(self.w.intrinsic_named(&full, a.ty, &[a, &int(Elem::I1, 0)]))
             }
             (Opcode::Shl | Opcode::Shr, [a, b]) => Some(self.shift(op, a, b, bits, signed)),
-            (Opcode::Popc | Opcode::Clz | Opcode::Brev, [a]) => {
-                let r = match op {
-                    Opcode::Popc => self.w.intrinsic("llvm.ctpop", a.ty, &[a]),
-                    Opcode::Brev => self.w.intrinsic("llvm.bitreverse", a.ty, &[a]),
-                    _ => {
-                        let full = format!("llvm.ctlz.{}", crate::emit::text::mangle(a.ty));
-                        self.w.intrinsic_named(&full, a.ty, &[a, &int(Elem::I1, 0)])
-                    }
-                };
-                Some(if op == Opcode::Brev { r } else { self.w.resize(&r, Elem::I32, false) })
+            (Opcode::Brev, [a]) => Some(self.w.intrinsic("llvm.bitreverse", a.ty, &[a])),
+            (Opcode::Popc, [a]) => {
+                let count = self.w.intrinsic("llvm.ctpop", a.ty, &[a]);
+                Some(self.w.resize(&count, Elem::I32, false))
+            }
+            (Opcode::Clz, [a]) => {
+                let full = format!("llvm.ctlz.{}", crate::emit::text::mangle(a.ty));
+                let count = self.w.intrinsic_named(&full, a.ty, &[a, &int(Elem::I1, 0)]);
+                Some(self.w.resize(&count, Elem::I32, false))
             }
             (Opcode::Cnot, [a]) => {
                 let zero = self.w.cmp("icmp eq", a, &constant(a.ty, 0));
@@ -116,28 +93,59 @@ impl Emitter<'_> {
             (Opcode::Dp4a | Opcode::Dp2a, [a, b, c]) => {
                 Some(self.dot(variant, op == Opcode::Dp2a, &[a.clone(), b.clone(), c.clone()]))
             }
-            (Opcode::Shf, [a, b, c]) => {
-                let shift = if variant.has(Mod::Clamp) {
-                    let (c, limit) = self.w.agree(c, &int(Elem::I32, 32));
-                    self.w.intrinsic("llvm.umin", c.ty, &[&c, &limit])
-                } else {
-                    self.w.op_const("and", c, 31)
-                };
-                let (low, high) = (self.w.cast("zext", a, Elem::I64), self.w.cast("zext", b, Elem::I64));
-                let high = self.w.op_const("shl", &high, 32);
-                let both = self.w.op("or", &low, &high);
-                let shift = self.w.cast("zext", &shift, Elem::I64);
-                Some(if variant.has(Mod::L) {
-                    let moved = self.w.op("shl", &both, &shift);
-                    let moved = self.w.op_const("lshr", &moved, 32);
-                    self.w.cast("trunc", &moved, Elem::I32)
-                } else {
-                    let moved = self.w.op("lshr", &both, &shift);
-                    self.w.cast("trunc", &moved, Elem::I32)
-                })
-            }
+            (Opcode::Shf, [a, b, c]) => Some(self.funnel_shift(variant, a, b, c)),
             _ => None,
         })
+    }
+
+    /// The source operands, each as wide as the manual says.
+    fn integer_operands(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Vec<Val>> {
+        let (op, bits) = (variant.op, variant.t().bits());
+        let width = |i| match (op, i) {
+            (Opcode::Shl | Opcode::Shr, 1) => Elem::I32,
+            (Opcode::Mad, 2) if variant.has(Mod::Wide) => Elem::int(bits * 2),
+            (Opcode::Bfe, 1 | 2)
+            | (Opcode::Bfi, 2 | 3)
+            | (Opcode::Szext, 1)
+            | (Opcode::Bmsk, _)
+            | (Opcode::Dp4a | Opcode::Dp2a | Opcode::Prmt, _) => Elem::I32,
+            _ => Elem::int(bits),
+        };
+        srcs.iter().enumerate().map(|(i, s)| self.value(s, width(i))).collect()
+    }
+
+    /// The smaller or the greater operand (`min`, `max`).
+    fn integer_extreme(&mut self, op: Opcode, a: &Val, b: &Val, signed: bool) -> Val {
+        let function = match (op, signed) {
+            (Opcode::Min, true) => "llvm.smin",
+            (Opcode::Min, false) => "llvm.umin",
+            (_, true) => "llvm.smax",
+            (_, false) => "llvm.umax",
+        };
+        let (a, b) = self.w.agree(a, b);
+        self.w.intrinsic(function, a.ty, &[&a, &b])
+    }
+
+    /// `shf`: 32 of the 64 bits of `b` and `a`, shifted by `c`.
+    fn funnel_shift(&mut self, variant: &Variant, a: &Val, b: &Val, c: &Val) -> Val {
+        let shift = if variant.has(Mod::Clamp) {
+            let (c, limit) = self.w.agree(c, &int(Elem::I32, 32));
+            self.w.intrinsic("llvm.umin", c.ty, &[&c, &limit])
+        } else {
+            self.w.op_const("and", c, 31)
+        };
+        let (low, high) = (self.w.cast("zext", a, Elem::I64), self.w.cast("zext", b, Elem::I64));
+        let high = self.w.op_const("shl", &high, 32);
+        let both = self.w.op("or", &low, &high);
+        let shift = self.w.cast("zext", &shift, Elem::I64);
+        if variant.has(Mod::L) {
+            let moved = self.w.op("shl", &both, &shift);
+            let moved = self.w.op_const("lshr", &moved, 32);
+            self.w.cast("trunc", &moved, Elem::I32)
+        } else {
+            let moved = self.w.op("lshr", &both, &shift);
+            self.w.cast("trunc", &moved, Elem::I32)
+        }
     }
 
     /// The product, its high half (`.hi`), or the full product (`.wide`).
