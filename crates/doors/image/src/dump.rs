@@ -14,10 +14,16 @@ pub struct Module<'a> {
     pub text: &'a str,
 }
 
-/// The modules of a listing; `None` if the text is not a listing.
+/// The modules of a listing, none if it has machine code only; `None` if the text is not a listing.
 pub fn modules(text: &str) -> Option<Vec<Module<'_>>> {
+    // A listing begins with a heading, so a module that mentions one in a comment is no listing.
+    let start = text.len() - text.trim_start().len();
+    if ![PTX, CODE].iter().any(|heading| text[start..].starts_with(heading)) {
+        return None;
+    }
     let mut found = Vec::new();
-    let mut rest = &text[text.find(PTX).filter(|at| is_heading(text, *at))?..];
+    let first = headings(text).find(|at| text[*at..].starts_with(PTX));
+    let mut rest = first.map_or("", |at| &text[at..]);
     while let Some(body) = rest.strip_prefix(PTX) {
         let next = headings(body).next();
         let (own, after) = body.split_at(next.unwrap_or(body.len()));
@@ -73,5 +79,10 @@ mod tests {
     fn other_texts_are_no_listing() {
         assert_eq!(modules(".version 7.0\n// Fatbin ptx code: not a heading\n"), None);
         assert_eq!(modules(""), None);
+    }
+
+    #[test]
+    fn a_listing_of_machine_code_has_no_module() {
+        assert_eq!(modules("\nFatbin elf code:\n================\narch = sm_80\n"), Some(Vec::new()));
     }
 }

@@ -383,9 +383,18 @@ fn a_listing_of_several_modules_is_read() {
         let ran = margay(&["run", &path, "--kernel", kernel]);
         assert_eq!(code(&ran), 0, "{}", err(&ran));
     }
+    let tables = margay(&["abi", &path]);
+    assert!(["kernel k\n", "kernel l\n"].iter().all(|k| out(&tables).matches(k).count() == 1), "{}", out(&tables));
+    let listed = margay(&["extract", &path]);
+    assert!(code(&listed) == 0 && out(&listed).matches("PTX").count() == 3, "{}", out(&listed));
+    let formatted = margay(&["fmt", &path]);
+    assert!(code(&formatted) == 2 && err(&formatted).contains("margay extract"), "{}", err(&formatted));
     std::fs::write(&file, [module(50, "k"), module(70, "l").replace("ret;", "frob;")].concat()).unwrap();
     let wrong = margay(&["check", &path]);
     assert!(code(&wrong) == 1 && out(&wrong).contains("#2:sm_70"), "{}", out(&wrong));
+    std::fs::write(&file, "\nFatbin elf code:\n================\narch = sm_70\n").unwrap();
+    let empty = margay(&["check", &path]);
+    assert!(code(&empty) == 1 && err(&empty).contains("machine code only"), "{}", err(&empty));
 }
 
 #[test]

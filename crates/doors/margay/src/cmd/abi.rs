@@ -1,6 +1,6 @@
 //! `margay abi`: where every byte of every formal and argument travels.
 
-use super::{Result, failure, name, options, read};
+use super::{Result, failure, modules, name, options};
 use crate::{
     args::{AbiArgs, VerdictArgs},
     exit::{Failure, Outcome},
@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// Runs the command.
 pub fn run(args: &AbiArgs, style: Style) -> Result {
     let abi = find_abi(&args.abi).map_err(Failure::usage)?;
-    let (name, text) = (name(&args.file), read(&args.file)?);
-    let modules = [checked(&name, &text, style)?];
+    let (name, texts) = (name(&args.file), modules(&args.file)?);
+    let modules = texts.iter().map(|(name, text)| checked(name, text, style)).collect::<Result<Vec<_>>>()?;
     // Signatures do not depend on bodies: what cannot be lowered still has its tables, without call sites.
     let ir = match lower_with(&modules, &LowerOptions { kernel: None, relocatable: true }) {
         Err(e) if e.unsupported => declare(&modules),

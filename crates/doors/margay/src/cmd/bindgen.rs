@@ -1,6 +1,6 @@
 //! `margay bindgen`: for each kernel a C or Rust struct whose members have the offsets of its parameters.
 
-use super::{Result, abi::checked, name, read};
+use super::{Result, abi::checked, modules, name};
 use crate::{
     args::{BindgenArgs, Language},
     exit::Outcome,
@@ -12,9 +12,9 @@ use margay_isa::{Kind, Type};
 
 /// Runs the command.
 pub fn run(args: &BindgenArgs, style: Style) -> Result {
-    let (name, text) = (name(&args.file), read(&args.file)?);
-    let (_, module) = checked(&name, &text, style)?;
-    let kernels = module.module.funcs.iter().filter(|f| f.kind == FuncKind::Kernel);
+    let (name, texts) = (name(&args.file), modules(&args.file)?);
+    let modules = texts.iter().map(|(name, text)| checked(name, text, style)).collect::<Result<Vec<_>>>()?;
+    let kernels = modules.iter().flat_map(|(_, m)| &m.module.funcs).filter(|f| f.kind == FuncKind::Kernel);
     emit(&match args.lang {
         Language::C => c_header(&name, kernels),
         Language::Rust => rust_structs(&name, kernels),

@@ -84,7 +84,7 @@ fn summary(errors: usize, warnings: usize, files: usize) {
 
 fn check_file(path: &Path, args: &CheckArgs, options: &Options, levels: &Levels, style: Style) -> Result<Checked> {
     let (name, text) = (name(path), read(path)?);
-    let Some(listed) = listing(&name, &text) else {
+    let Some(listed) = listing(&name, &text)? else {
         return check_text(path, &name, text, args, options, levels, style);
     };
     let mut all = Checked { text: String::new(), found: Vec::new(), errors: 0, warnings: 0 };

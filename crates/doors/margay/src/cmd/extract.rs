@@ -1,4 +1,5 @@
-//! `margay extract PROGRAM`: lists what a program, a library, an object file or a wheel holds for GPUs, and writes its PTX.
+//! `margay extract PROGRAM`: lists what a program, a library, an object file or a wheel holds for GPUs, and writes its PTX; so for the
+//! output of cuobjdump.
 
 use super::Result;
 use crate::{
@@ -8,10 +9,10 @@ use crate::{
 };
 use margay::render::demangled;
 use margay_image::{
-    archive,
+    archive, dump,
     fatbin::{self, Entry, Kind},
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Kernels that are named in one line of the list.
 const NAMED: usize = 3;
@@ -39,7 +40,8 @@ pub fn run(args: &ExtractArgs) -> Result {
 /// Lists one file, and writes its PTX if there is a folder for it. Says whether there is any.
 fn one(name: &Path, bytes: &[u8], folder: Option<&Path>, found: &mut String) -> Result<bool> {
     let binaries = fatbin::inside(bytes);
-    if binaries.is_empty() {
+    let listed = std::str::from_utf8(bytes).ok().and_then(dump::modules).unwrap_or_default();
+    if binaries.is_empty() && listed.is_empty() {
         return Ok(false);
     }
     let mut any = false;
@@ -48,26 +50,43 @@ fn one(name: &Path, bytes: &[u8], folder: Option<&Path>, found: &mut String) -> 
         for (place, entry) in (1..).zip(entries) {
             let text = if entry.kind == Kind::Ptx { entry.text() } else { None };
             let what = match &text {
-                Some(text) => format!("PTX, {} bytes{}", text.len(), kernels(text)),
+                Some(text) => about(text),
                 None => kind(entry).to_string(),
             };
-            *found += &format!("  {number:>3}.{place:<3} {:<12} {what}\n", entry.to_string());
+            let (place, entry) = (format!("{number}.{place}"), entry.to_string());
+            *found += &line(&place, &entry, &what);
             any |= text.is_some();
             if let (Some(text), Some(folder)) = (text, folder) {
-                let file = target(folder, name, number, place, entry);
-                let failed = |e: std::io::Error| Failure::usage(format!("cannot write {}: {e}", file.display()));
-                std::fs::create_dir_all(folder).map_err(failed)?;
-                std::fs::write(&file, text).map_err(failed)?;
+                write(folder, name, &format!("{place}.{entry}"), &text)?;
             }
         }
     }
-    Ok(any)
+    for (number, module) in (1..).zip(&listed) {
+        let (place, entry) = (format!("{number}"), format!("compute_{}", module.architecture));
+        *found += &line(&place, &entry, &about(module.text));
+        if let Some(folder) = folder {
+            write(folder, name, &format!("{place}.{entry}"), module.text)?;
+        }
+    }
+    Ok(any || !listed.is_empty())
 }
 
-/// `DIR/NAME.1.2.compute_80.ptx`
-fn target(folder: &Path, name: &Path, number: usize, place: usize, entry: &Entry<'_>) -> PathBuf {
+fn line(place: &str, entry: &str, what: &str) -> String {
+    let (number, place) = place.split_once('.').map_or((place, String::new()), |(n, p)| (n, format!(".{p}")));
+    format!("  {number:>3}{place:<4} {entry:<12} {what}\n")
+}
+
+fn about(text: &str) -> String {
+    format!("PTX, {} bytes{}", text.len(), kernels(text))
+}
+
+/// Writes `DIR/NAME.1.2.compute_80.ptx`.
+fn write(folder: &Path, name: &Path, what: &str, text: &str) -> Result<()> {
     let stem = name.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    folder.join(format!("{stem}.{number}.{place}.{entry}.ptx"))
+    let file = folder.join(format!("{stem}.{what}.ptx"));
+    let failed = |e: std::io::Error| Failure::usage(format!("cannot write {}: {e}", file.display()));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    std::fs::write(&file, text).map_err(failed)
 }
 
 fn kind(entry: &Entry<'_>) -> &'static str {

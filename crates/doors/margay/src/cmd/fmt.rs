@@ -1,6 +1,6 @@
 //! `margay fmt`
 
-use super::{Result, name, read};
+use super::{Result, listing, name, read};
 use crate::{
     args::FmtArgs,
     exit::{Failure, Outcome, complain},
@@ -13,6 +13,11 @@ pub fn run(args: &FmtArgs) -> Result {
     let formatter = margay::format::Formatter::default();
     for path in &args.files {
         let (name, text) = (name(path), read(path)?);
+        if listing(&name, &text)?.is_some() {
+            return Err(Failure::usage(format!(
+                "{name} is the output of cuobjdump; `margay extract {name} --output DIR` writes its modules to files"
+            )));
+        }
         let formatted = match formatter.format(&text) {
             Ok(formatted) => formatted,
             Err(why) => {

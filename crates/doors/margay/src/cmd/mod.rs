@@ -59,12 +59,25 @@ pub fn read(path: &Path) -> Result<String> {
 }
 
 /// The modules that a file of `cuobjdump -ptx` lists, each with a name of its own; `None` for other files.
-pub fn listing(name: &str, text: &str) -> Option<Vec<(String, String)>> {
-    let found = margay_image::dump::modules(text)?;
+pub fn listing(name: &str, text: &str) -> Result<Option<Vec<(String, String)>>> {
+    let Some(found) = margay_image::dump::modules(text) else { return Ok(None) };
+    if found.is_empty() {
+        let why = "lists machine code only, no PTX; of relocatable code, cuobjdump shows no PTX, but `margay extract PROGRAM` does";
+        return Err(Failure { message: format!("{name}: {why}"), outcome: Outcome::Findings });
+    }
     let named = |(i, m): (usize, &margay_image::dump::Module<'_>)| {
         (format!("{name}#{}:sm_{}", i + 1, m.architecture), m.text.to_string() + "\n")
     };
-    Some(found.iter().enumerate().map(named).collect())
+    Ok(Some(found.iter().enumerate().map(named).collect()))
+}
+
+/// The modules of a program in a file: its text, or of a listing those for the newest architecture, with their names.
+pub fn modules(path: &Path) -> Result<Vec<(String, String)>> {
+    let (name, text) = (name(path), read(path)?);
+    Ok(match listing(&name, &text)? {
+        Some(listed) => newest(listed),
+        None => vec![(name, text)],
+    })
 }
 
 /// Of the same program for several architectures, the modules for the newest one.
@@ -118,11 +131,7 @@ pub fn load(
 ) -> Result<Module> {
     let mut texts: Vec<(String, String)> = Vec::new();
     for path in files {
-        let (name, text) = (name(path), read(path)?);
-        match listing(&name, &text) {
-            Some(listed) => texts.extend(newest(listed)),
-            None => texts.push((name, text)),
-        }
+        texts.extend(modules(path)?);
     }
     let sources: Vec<SourceText<'_>> = texts.iter().map(|(name, text)| SourceText { name, text }).collect();
     context.load(&sources, options).map_err(|e| failure(e, style))
