@@ -156,11 +156,16 @@ pub fn report_error(message: &str) {
 
 /// The same with a word for machines ([`crate::reports`]): `fault`, `finding` or `error`.
 pub fn report_as(kind: &str, message: &str) {
-    crate::reports::note(kind, message);
-    crate::logs::log(message);
+    record_as(kind, message);
     if !asked("MARGAY_LOG", "quiet") {
         eprintln!("{}", message.trim_end());
     }
+}
+
+/// The same without printing it.
+pub fn record_as(kind: &str, message: &str) {
+    crate::reports::note(kind, message);
+    crate::logs::log(message);
 }
 
 /// Prints a message that is not an error.

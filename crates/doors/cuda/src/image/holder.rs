@@ -48,9 +48,14 @@ pub fn machine_code(image: Host) {
     report(&format!("margay: {who} is GPU machine code and contains no PTX; {ADVICE}"));
 }
 
+/// Prints a message once: every call that needs an image fails for the same reason.
 fn report(words: &str) {
+    static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     crate::account::unloadable(words);
-    crate::api::report_error(words);
+    match PRINTED.lock().unwrap_or_else(PoisonError::into_inner).insert(words.to_string()) {
+        true => crate::api::report_error(words),
+        false => crate::api::record_as("error", words),
+    }
 }
 
 /// NVIDIA's kernel libraries, by the names of their files up to the first dot. They contain machine code, with a
