@@ -101,9 +101,9 @@ pub fn initialize() -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the host has mask registers (AVX-512VL).
+/// Whether the host has mask registers (AVX-512VL), and classifies numbers (AVX-512DQ).
 pub fn mask_registers() -> bool {
-    has(is_x86_feature_detected!("avx512vl"), Processor::V4)
+    has(is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("avx512dq"), Processor::V4)
 }
 
 /// Whether the host's gathers and scatters of AVX-512 are faster than loops over lanes: on Intel's processors but those whose

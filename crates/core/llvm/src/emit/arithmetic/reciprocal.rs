@@ -3,17 +3,18 @@
 //! Processors divide at a fraction of the rate at which they multiply. The reciprocal is refined from the host's
 //! approximation `y` of 14 bits by `e = 1 - a y`, `y + e y`, twice. The first step is accurate to 28 bits, and rounds to
 //! one of the two neighbors of `1 / a`; from there the second step rounds correctly, except where its `e` is exactly half a
-//! unit of 1 (the test tries all). These, and operands whose reciprocal is not far inside the normal range, are divided.
+//! unit of 1, or to subnormal numbers (the tests try all). These are divided, and so are operands for which `e` is not a number: zeros,
+//! infinities, NaNs, and subnormal numbers of up to 2^-128, whose approximation is infinite (Intel's manual, `VRCP14PS`).
 
 use crate::emit::{
     function::{Emitter, Mode, affine::Row},
-    text::{Elem, Ty, Val, constant},
+    text::{Elem, Ty, Val, constant, int},
 };
 
 /// `e` of the reciprocals that the second step may round wrongly.
 const TIE: f32 = 1.0 / (1 << 24) as f32;
-/// Exponents of approximations for which no intermediate result leaves the normal range; biased.
-const EXPONENTS: std::ops::Range<i128> = 2..253;
+/// The class of subnormal numbers (Intel's manual, `VFPCLASSPS`).
+const SUBNORMAL: u32 = 1 << 5;
 /// Lanes of a 512-bit vector.
 const WIDTH: u32 = 16;
 
@@ -39,14 +40,7 @@ impl Emitter<'_> {
         let e = self.w.intrinsic("llvm.fma", a.ty, &[&minus, &near, &one]);
         let refined = self.w.intrinsic("llvm.fma", a.ty, &[&near, &e, &near]);
         self.w.store(&refined, &result, 64);
-        let bits = self.w.cast("bitcast", &y, Elem::I32);
-        let magnitude = self.w.op_const("shl", &bits, 1);
-        let above = self.w.op_const("sub", &magnitude, EXPONENTS.start << 24);
-        let limit = constant(above.ty, i128::from(((EXPONENTS.end - EXPONENTS.start) << 24) as i32));
-        let outside = self.w.cmp("icmp uge", &above, &limit);
-        let tie = self.w.cmp("fcmp oeq", &e, &single(&e, TIE));
-        let bad = self.w.op("or", &outside, &tie);
-        let bad = self.any(&bad);
+        let bad = self.is_any_bad(&e, &near);
         let (divide, done) = (self.w.label("divide"), self.w.label("divided"));
         self.w.branch_unlikely(&bad, &divide, &done);
         let mark = self.w.mark();
@@ -56,6 +50,29 @@ impl Emitter<'_> {
         self.w.jump(&done);
         self.w.join(&done, mark);
         self.w.load(a.ty, &result, 64)
+    }
+
+    /// Whether the second step, from `near` with `e`, may round wrongly in some lane. Tests halves, for which the host has instructions.
+    fn is_any_bad(&mut self, e: &Val, near: &Val) -> Val {
+        let (part, like) = (e.ty.part(WIDTH), e.ty.with(Elem::I1));
+        let (mask, tie) = (like.part(WIDTH), single(e, TIE));
+        let name = "llvm.x86.avx512.fpclass.ps.512";
+        self.w.declared.insert(format!("declare {mask} @{name}({part}, i32)"));
+        let mut bad: Option<Val> = None;
+        for index in 0..32 / WIDTH {
+            let row = Row { width: WIDTH, index };
+            let (e, near) = (self.piece(e, row), self.piece(near, row));
+            let tie = self.w.value(like, format_args!("fcmp ueq {part} {e}, {tie}"));
+            let tiny = self.w.value(like, format_args!("call {mask} @{name}({part} {near}, i32 {SUBNORMAL})"));
+            let either = self.w.value(like, format_args!("or {mask} {tie}, {tiny}"));
+            bad = Some(match bad {
+                Some(bad) => self.w.value(like, format_args!("or {mask} {bad}, {either}")),
+                None => either,
+            });
+        }
+        let Some(bad) = bad else { return int(Elem::I1, 0) };
+        let bits = self.w.value(Ty::scalar(Elem::I16), format_args!("bitcast {mask} {bad} to i{WIDTH}"));
+        self.w.cmp("icmp ne", &bits, &int(Elem::I16, 0))
     }
 
     /// `1 / a`, accurate to 14 bits.
@@ -77,20 +94,40 @@ impl Emitter<'_> {
 mod tests {
     use super::TIE;
 
+    /// The two neighbors of the reciprocal.
+    fn neighbors(a: f32) -> [f32; 2] {
+        let nearest = 1.0 / a;
+        let other = match 1.0 / f64::from(a) {
+            exact if exact > f64::from(nearest) => nearest.next_up(),
+            exact if exact < f64::from(nearest) => nearest.next_down(),
+            _ => nearest,
+        };
+        [nearest, other]
+    }
+
     /// From either neighbor of the reciprocal of any significand. Powers of two scale all steps alike.
     #[test]
     fn the_second_step_rounds_correctly() {
         for significand in 0..1u32 << 23 {
             let a = f32::from_bits(1f32.to_bits() | significand);
             let exact = 1.0 / a;
-            let error = (-a).mul_add(exact, 1.0);
-            // The neighbor on the other side of the exact reciprocal.
-            let other = match error {
-                e if e > 0.0 => exact.next_up(),
-                e if e < 0.0 => exact.next_down(),
-                _ => exact,
-            };
-            for near in [exact, other] {
+            for near in neighbors(a) {
+                let e = (-a).mul_add(near, 1.0);
+                assert!(near.mul_add(e, near) == exact || e == TIE, "1 / {a:e} from {near:e}");
+            }
+        }
+    }
+
+    /// The same near the ends of the range, where powers of two do not scale all steps alike: from large operands, unless the neighbor is
+    /// subnormal, and from subnormal ones.
+    #[test]
+    fn the_second_step_rounds_correctly_near_the_ends_of_the_range() {
+        let large = (253 << 23)..(255 << 23);
+        let small = (1 << 21) + 1..1 << 23;
+        for bits in large.chain(small) {
+            let a = f32::from_bits(bits);
+            let exact = 1.0 / a;
+            for near in neighbors(a).into_iter().filter(|near| near.is_normal()) {
                 let e = (-a).mul_add(near, 1.0);
                 assert!(near.mul_add(e, near) == exact || e == TIE, "1 / {a:e} from {near:e}");
             }

@@ -218,25 +218,14 @@ impl Emitter<'_> {
         let offsets = self.w.op("sub", &addresses, &base);
         let offsets = self.w.resize(&offsets, Elem::I32, false);
         let window = self.pointer(&base);
-        let spill = self.w.alloca("<32 x i32>", 64);
-        self.w.line(format_args!("store volatile <32 x i32> {offsets}, ptr {spill}, align 64"));
-        let values = v.ty.vector.then(|| {
-            let values = self.w.alloca(&v.ty.to_string(), 64);
-            self.w.line(format_args!("store volatile {} {v}, ptr {values}, align 64", v.ty));
-            values
-        });
-        for lane in 0..32u64 {
-            let p = self.w.offset_const(&spill, lane * 4);
-            let at = self.w.value(Ty::scalar(Elem::I32), format_args!("load volatile i32, ptr {p}, align 4"));
+        for lane in 0..32 {
+            // Taken out of the registers: loads of single lanes from a vector that was just stored take longer.
+            let lane = int(Elem::I32, lane);
+            let at = self.w.extract(&offsets, &lane);
             let at = self.w.cast("zext", &at, Elem::I64);
             let p = self.w.offset(&window, &at);
-            let v = match &values {
-                Some(values) => {
-                    let from = self.w.offset_const(values, lane * u64::from(align));
-                    self.w.value(scalar, format_args!("load volatile {scalar}, ptr {from}, align {align}"))
-                }
-                None => self.w.cast("bitcast", v, code.elem),
-            };
+            let v = if v.ty.vector { self.w.extract(v, &lane) } else { v.clone() };
+            let v = self.w.cast("bitcast", &v, code.elem);
             let old = self.w.value(scalar, format_args!("load {scalar}, ptr {p}, align {align}, {PROGRAM}"));
             let new = self.w.op(code.name, &old, &v);
             let new = if code.elem == Elem::F32 { self.canonical(&new) } else { new };

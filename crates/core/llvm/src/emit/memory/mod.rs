@@ -217,8 +217,13 @@ impl Emitter<'_> {
                 let pieces = pointers.iter().map(|p| self.load_apart(p, elem, width, apart)).collect();
                 return vec![self.concat(pieces, elem, width)];
             }
-            if count == 1 && masked.is_none() && kind == Kind::Weak && self.unrolls(elem) {
-                return vec![self.load_strided(&pointers, elem, width, *stride)];
+            if count == 1 && masked.is_none() && kind == Kind::Weak {
+                if let Some(v) = self.gather_strided(&pointers, elem, width, *stride) {
+                    return vec![v];
+                }
+                if !self.by_hardware(elem, kind) && self.unrolls(elem) {
+                    return vec![self.load_strided(&pointers, elem, width, *stride)];
+                }
             }
         }
         let first = self.spread(address);

@@ -1,4 +1,4 @@
-//! Rows of lanes whose addresses are a constant apart, such as the column of a tile: one scalar access per lane, at a
+//! Rows of lanes whose addresses are a constant apart, such as the column of a tile: the host's gathers, or one scalar access per lane, at a
 //! constant distance from the row's first.
 
 use super::PROGRAM;
@@ -16,6 +16,36 @@ impl Emitter<'_> {
         let yes = !self.options.lean && elem != Elem::I128 && self.unrolled < MOST;
         self.unrolled += u32::from(yes);
         yes
+    }
+
+    /// The same as [`Emitter::load_strided`] by gathers of the host, which take half the time; `None` if rows are too short for them, or too
+    /// long for their offsets of 32 bits.
+    pub(super) fn gather_strided(&mut self, pointers: &[Val], elem: Elem, width: u32, stride: i64) -> Option<Val> {
+        let (lanes, suffix) = match elem.bits() {
+            32 => (16, "dpi"),
+            64 => (8, "dpq"),
+            _ => return None,
+        };
+        let far = stride.checked_mul(i64::from(lanes)).is_none_or(|apart| i32::try_from(apart).is_err());
+        if !self.options.gathers || width < lanes || far {
+            return None;
+        }
+        let ty = Ty::lanes(elem);
+        let part = ty.part(lanes);
+        let name = format!("llvm.x86.avx512.mask.gather.{suffix}.512");
+        self.w.declared.insert(format!("declare {part} @{name}({part}, ptr, <{lanes} x i32>, <{lanes} x i1>, i32)"));
+        let offsets = (0..i64::from(lanes)).map(|l| format!("i32 {}", l * stride)).collect::<Vec<_>>().join(", ");
+        let mut pieces = Vec::new();
+        for first in pointers {
+            for piece in 0..width / lanes {
+                let p = self.step(first, piece * lanes, stride);
+                let how = format_args!(
+                    "call {part} @{name}({part} zeroinitializer, ptr {p}, <{lanes} x i32> <{offsets}>, <{lanes} x i1> splat (i1 true), i32 1)"
+                );
+                pieces.push(self.w.value(ty, how));
+            }
+        }
+        Some(self.concat(pieces, elem, lanes))
     }
 
     /// Loads one element per lane, `stride` bytes after that of the lane before.
