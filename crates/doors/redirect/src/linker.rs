@@ -7,12 +7,13 @@
 
 use margay_image::{
     fatbin::{self, Kind},
-    linked::pack,
+    linked::{pack, unpack},
 };
 use std::collections::BTreeMap;
 
 /// `nvJitLinkInputType`
 pub mod input {
+    pub const CUBIN: u32 = 1;
     pub const PTX: u32 = 2;
     pub const LTO: u32 = 3;
     pub const FATBIN: u32 = 4;
@@ -60,11 +61,11 @@ impl Link {
 
     /// Adds an input, unless it is the real library's or invalid.
     pub fn add(&mut self, kind: u32, data: &[u8], name: &str) -> Taken {
-        let text = || std::str::from_utf8(data).ok().map(|t| t.trim_end_matches('\0').to_string());
         let is_text = data.iter().take(64).all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace() || *b == 0);
         let texts = match kind {
-            input::PTX => text().into_iter().collect(),
-            input::ANY if is_text => text().into_iter().collect(),
+            input::PTX => texts_of(data),
+            // What NVRTC or an earlier link returns as machine code is PTX here.
+            input::CUBIN | input::ANY if is_text => texts_of(data),
             input::LTO if self.real.is_some() => return self.hand_over(),
             input::LTO => {
                 return self.refuse(name, "is LTO-IR, but the option -lto is missing", result::LTO_NOT_ENABLED);
@@ -124,6 +125,13 @@ impl Link {
     }
 }
 
+/// The modules in an input of text: one, or those of an earlier link.
+fn texts_of(data: &[u8]) -> Vec<String> {
+    let end = data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let one = || std::str::from_utf8(&data[..end]).map(|text| vec![text.to_string()]).unwrap_or_default();
+    unpack(&data[..end]).map_or_else(one, Result::unwrap_or_default)
+}
+
 /// The PTX of the newest architecture in each fat binary of an input.
 fn newest(data: &[u8]) -> Vec<String> {
     let of = |entries: Vec<fatbin::Entry<'_>>| {
@@ -176,9 +184,20 @@ mod tests {
     }
 
     #[test]
+    fn what_nvrtc_returns_in_place_of_machine_code_is_linked() {
+        let mut link = Link::default();
+        assert_eq!(link.add(input::CUBIN, b".version 7.0\n\0", "a"), Taken::Here);
+        let earlier = pack(&[".version 7.1\n".into(), ".version 7.2\n".into()]);
+        assert_eq!(link.add(input::CUBIN, &earlier, "b"), Taken::Here);
+        assert_eq!(link.complete(None), result::SUCCESS);
+        let all = [".version 7.0\n", ".version 7.1\n", ".version 7.2\n"].map(String::from);
+        assert_eq!(link.image(), pack(&all));
+    }
+
+    #[test]
     fn machine_code_is_refused_by_name() {
         let mut link = Link::default();
-        assert_eq!(link.add(1, b"\x7fELF", "kernel.cubin"), Taken::Refused(result::UNRECOGNIZED_INPUT));
+        assert_eq!(link.add(input::CUBIN, b"\x7fELF", "kernel.cubin"), Taken::Refused(result::UNRECOGNIZED_INPUT));
         assert!(String::from_utf8(link.log()).unwrap().contains("kernel.cubin contains machine code"));
         assert_eq!(link.complete(None), result::INVALID_INPUT);
     }
