@@ -31,6 +31,9 @@ pub fn no_ptx(entries: &[Entry<'_>], holder: Option<String>) {
     let mut kinds: Vec<String> = entries.iter().map(ToString::to_string).collect();
     kinds.sort();
     kinds.dedup();
+    if let Some(path) = holder.as_deref().filter(|path| is_kernel_library(path)) {
+        return report(&fails(&[path]));
+    }
     let who = holder.unwrap_or_else(|| "this image".into());
     let intermediate = entries.iter().any(|e| e.kind == Kind::Lto);
     let advice = if intermediate {
@@ -101,14 +104,19 @@ pub fn foreign_runtimes() -> Vec<String> {
     let (libraries, others): (Vec<&String>, Vec<&String>) = new.iter().partition(|path| is_kernel_library(path));
     let mut found: Vec<String> = others.into_iter().filter_map(|path| foreign_runtime(path)).collect();
     if !libraries.is_empty() {
-        let names: Vec<_> = libraries.iter().filter_map(|path| Path::new(path).file_name()?.to_str()).collect();
-        found.push(format!(
-            "margay: calls to {} fail: NVIDIA's kernel libraries need NVIDIA's driver; PyTorch's operators and your own kernels \
-             work without them",
-            names.join(", ")
-        ));
+        found.push(fails(&libraries));
     }
     found
+}
+
+/// The message for kernel libraries.
+fn fails<P: AsRef<Path>>(libraries: &[P]) -> String {
+    let names: Vec<_> = libraries.iter().filter_map(|path| path.as_ref().file_name()?.to_str()).collect();
+    format!(
+        "margay: calls to {} fail: NVIDIA's kernel libraries need NVIDIA's driver; PyTorch's operators and your own kernels \
+         work without them",
+        names.join(", ")
+    )
 }
 
 /// Whether a file is one of NVIDIA's kernel libraries.
