@@ -1,7 +1,8 @@
 //! Reader for sections and symbols of 64-bit ELF files ("System V Application Binary Interface", chapters 4 and 5).
 //! Reads only what is needed, since libraries of gigabytes are inspected when they are loaded.
 
-use std::{fs::File, io, os::unix::fs::FileExt};
+use memchr::memmem;
+use std::{cell::RefCell, collections::HashMap, fs::File, io, os::unix::fs::FileExt, rc::Rc};
 
 /// A file with its section table.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub struct Elf {
     pub machine: u16,
     /// All sections, in the file's order.
     pub sections: Vec<Section>,
+    /// String tables that were read, by section: those of large libraries take as long to read as to search.
+    strings: RefCell<HashMap<u32, Rc<[u8]>>>,
 }
 
 /// A section of the file.
@@ -69,7 +72,7 @@ impl Elf {
             return Ok(None);
         }
         let (table, each, count) = (number::<8>(&head, 40), number::<2>(&head, 58), number::<2>(&head, 60));
-        let mut elf = Elf { file, len, machine: number::<2>(&head, 18) as u16, sections: Vec::new() };
+        let mut elf = Elf { file, len, machine: number::<2>(&head, 18) as u16, sections: Vec::new(), strings: RefCell::default() };
         if each < 64 || table == 0 {
             return Ok(Some(elf)); // nothing is said of sections
         }
@@ -106,9 +109,18 @@ impl Elf {
     }
 
     /// The string table of a symbol table (`.symtab`, `.dynsym`); empty if there is none.
-    pub fn names(&self, table: &str) -> Vec<u8> {
-        let names = self.section(table).and_then(|table| self.sections.get(table.link as usize));
-        names.and_then(|names| self.read(names.offset, names.size).ok()).unwrap_or_default()
+    fn names(&self, table: &str) -> Rc<[u8]> {
+        let Some(link) = self.section(table).map(|table| table.link) else { return Rc::default() };
+        let read = || {
+            let names = self.sections.get(link as usize);
+            names.and_then(|names| self.read(names.offset, names.size).ok()).unwrap_or_default().into()
+        };
+        self.strings.borrow_mut().entry(link).or_insert_with(read).clone()
+    }
+
+    /// Whether the string table of a symbol table contains a name.
+    pub fn names_contain(&self, table: &str, name: &str) -> bool {
+        memmem::find(&self.names(table), &[name.as_bytes(), b"\0"].concat()).is_some()
     }
 
     /// The functions defined in a symbol table whose names are `wanted`, in order of address.

@@ -4,6 +4,7 @@ use crate::{
     elf::{Elf, Symbol},
     fatbin,
 };
+use memchr::memmem;
 use std::{fs::File, io, path::Path};
 
 /// A release of the CUDA runtime API with its own structures and symbols.
@@ -68,16 +69,10 @@ fn is_api(name: &str) -> bool {
     name.starts_with("cuda") || name.starts_with("__cuda")
 }
 
-/// Whether a string table contains a name.
-fn has_name(names: &[u8], name: &str) -> bool {
-    let wanted = [name.as_bytes(), b"\0"].concat();
-    names.windows(wanted.len()).any(|w| w == wanted)
-}
-
 /// Determines how a file uses the CUDA runtime.
 pub fn runtime(elf: &Elf) -> Runtime {
     for table in [".symtab", ".dynsym"] {
-        if !has_name(&elf.names(table), VERSION) {
+        if !elf.names_contain(table, VERSION) {
             continue;
         }
         let functions = elf.functions(table, is_api);
@@ -89,7 +84,7 @@ pub fn runtime(elf: &Elf) -> Runtime {
             };
         }
     }
-    if has_name(&elf.names(".dynsym"), REGISTRATION) && elf.asks_for(".dynsym", REGISTRATION) {
+    if elf.names_contain(".dynsym", REGISTRATION) && elf.asks_for(".dynsym", REGISTRATION) {
         return Runtime::Shared;
     }
     match elf.section(REGISTERED) {
@@ -106,7 +101,7 @@ const SHARED_MEMORY: &[u8] = b"/cudart.shm.";
 pub fn hides_runtime(elf: &Elf) -> io::Result<bool> {
     let Some(constants) = elf.section(".rodata") else { return Ok(false) };
     let bytes = elf.read(constants.offset, constants.size)?;
-    Ok(bytes.windows(SHARED_MEMORY.len()).any(|w| w == SHARED_MEMORY))
+    Ok(memmem::find(&bytes, SHARED_MEMORY).is_some())
 }
 
 /// Functions of NVIDIA's run-time compiler NVRTC that return machine code, and those with the same arguments that
@@ -116,7 +111,7 @@ const COMPILER: [(&str, &str); 2] = [("nvrtcGetCUBIN", "nvrtcGetPTX"), ("nvrtcGe
 /// If a file contains NVRTC: its functions that return machine code, each with the address of the one that returns PTX.
 pub fn compiler(elf: &Elf) -> Vec<(Symbol, u64)> {
     let wanted = |name: &str| COMPILER.iter().any(|(code, ptx)| name == *code || name == *ptx);
-    let tables = [".dynsym", ".symtab"].into_iter().filter(|table| has_name(&elf.names(table), COMPILER[0].0));
+    let tables = [".dynsym", ".symtab"].into_iter().filter(|table| elf.names_contain(table, COMPILER[0].0));
     let found = tables.map(|table| elf.functions(table, wanted)).find(|found| !found.is_empty()).unwrap_or_default();
     let named = |name: &str| found.iter().find(|f| f.name == name);
     COMPILER.iter().filter_map(|(code, ptx)| Some((named(code)?.clone(), named(ptx)?.address))).collect()
@@ -128,7 +123,7 @@ const LINKER: &str = "nvJitLinkCreate";
 /// If a file is nvJitLink: its functions, by their documented names (`nvJitLinkCreate`) and by the versioned ones
 /// (`__nvJitLinkCreate_13_0`) that C programs call.
 pub fn linker(elf: &Elf) -> Vec<Symbol> {
-    if !has_name(&elf.names(".dynsym"), LINKER) || elf.asks_for(".dynsym", LINKER) {
+    if !elf.names_contain(".dynsym", LINKER) || elf.asks_for(".dynsym", LINKER) {
         return Vec::new();
     }
     elf.functions(".dynsym", |name| name.trim_start_matches('_').starts_with("nvJitLink"))
