@@ -72,7 +72,13 @@ impl Elf {
             return Ok(None);
         }
         let (table, each, count) = (number::<8>(&head, 40), number::<2>(&head, 58), number::<2>(&head, 60));
-        let mut elf = Elf { file, len, machine: number::<2>(&head, 18) as u16, sections: Vec::new(), strings: RefCell::default() };
+        let mut elf = Elf {
+            file,
+            len,
+            machine: number::<2>(&head, 18) as u16,
+            sections: Vec::new(),
+            strings: RefCell::default(),
+        };
         if each < 64 || table == 0 {
             return Ok(Some(elf)); // nothing is said of sections
         }

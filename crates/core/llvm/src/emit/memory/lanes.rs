@@ -1,16 +1,22 @@
 //! The text of LLVM functions that access memory lane by lane, each at an address of its own.
 
 use crate::emit::{
-    memory::unit::Kind,
-    text::{Elem, Ty},
+    memory::{MASKED_ALIGN, unit::Kind},
+    text::{Elem, Ty, mangle},
 };
 
 /// A helper that loops over the set bits of `%mask`; `step` is the code for lane `%lane` and its pointer `%p`. Vectors
 /// are spilled first, since extracting elements one by one costs more.
 pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: &str, after: &str) -> String {
+    row_loop(header, before, "", step, after)
+}
+
+/// The same after code that may have handled all lanes together.
+fn row_loop(header: &str, before: &str, together: &str, step: &str, after: &str) -> String {
+    let (jump, from) = if together.is_empty() { ("", "entry") } else { ("  br label %loop\nloop:\n", "loop") };
     format!(
-        "define internal {header} #1 {{\nentry:\n{SPILL}{before}  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
-         %left = phi i32 [ %mask, %entry ], [ %rest, %each ]\n  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
+        "define internal {header} #1 {{\nentry:\n{SPILL}{before}{together}{jump}  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
+         %left = phi i32 [ %mask, %{from} ], [ %rest, %each ]\n  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
          %less = sub i32 %left, 1\n  %rest = and i32 %left, %less\n  %ap = getelementptr i64, ptr %addresses, i32 %lane\n  \
          %a = load i64, ptr %ap, align 8\n  %p = inttoptr i64 %a to ptr\n{step}  %more = icmp ne i32 %rest, 0\n  \
          br i1 %more, label %each, label %end\nend:\n{after}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)"
@@ -128,6 +134,50 @@ fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
     (text, declared)
 }
 
+/// The begin of a loop over the lanes of a mask that loads from consecutive addresses at once: whatever lanes there are if they access one
+/// row, and rows of all lanes, or single elements that the lanes of such rows share. Lanes run apart where their loops end at different
+/// times, and those left still access rows, as the light tier's code does where it counts rows as varying.
+fn load_together(elem: Elem) -> (String, String) {
+    let (t, bytes) = (Ty::scalar(elem), elem.bits() / 8);
+    let all = Ty::lanes(elem);
+    let name = format!("llvm.masked.load.{}.p0", mangle(all));
+    let (before, argument) =
+        MASKED_ALIGN.map_or_else(Default::default, |t| (format!(", {t}"), format!(", {t} {bytes}")));
+    let align = if MASKED_ALIGN.is_some() { String::new() } else { format!("align {bytes} ") };
+    let steps = (0..32).map(|lane| format!("i64 {}", lane * bytes)).collect::<Vec<_>>().join(", ");
+    let one = format!(
+        "  %low = call i32 @llvm.cttz.i32(i32 %mask, i1 false)\n  %first = and i32 %low, 31\n  \
+         %fp = getelementptr i64, ptr %addresses, i32 %first\n  %fa = load i64, ptr %fp, align 8\n  \
+         %far = zext i32 %first to i64\n  %back = mul i64 %far, {bytes}\n  %begin = sub i64 %fa, %back\n  \
+         %begins.0 = insertelement <32 x i64> poison, i64 %begin, i32 0\n  \
+         %begins = shufflevector <32 x i64> %begins.0, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
+         %row = add <32 x i64> %begins, <{steps}>\n  %known = freeze <32 x i64> %at\n  \
+         %off = icmp ne <32 x i64> %known, %row\n  %off.bits = bitcast <32 x i1> %off to i32\n  %off.some = and i32 %off.bits, %mask\n  \
+         %in = icmp eq i32 %off.some, 0\n  br i1 %in, label %one, label %several\none:\n  \
+         %base = inttoptr i64 %begin to ptr\n  %on = bitcast i32 %mask to <32 x i1>\n  \
+         %found = call {all} @{name}(ptr {align}%base{argument}, <32 x i1> %on, {all} zeroinitializer)\n  ret {all} %found\n\
+         several:\n  %every = icmp eq i32 %mask, -1\n  br i1 %every, label %full, label %apart.lanes\nfull:\n"
+    );
+    let mut shared = String::from(
+        "  %other = icmp ne <32 x i64> %at, %firsts\n  %other.bits = bitcast <32 x i1> %other to i32\n  \
+         %alone = icmp ne i32 %other.bits, 0\n  br i1 %alone, label %apart.lanes, label %share\nshare:\n",
+    );
+    for lane in (0..32).step_by(ROW as usize) {
+        shared.push_str(&format!(
+            "  %e{lane} = load {t}, ptr %c{lane}, align {bytes}\n  \
+             %h{lane} = insertelement <{ROW} x {t}> poison, {t} %e{lane}, i32 0\n  \
+             %k{lane} = shufflevector <{ROW} x {t}> %h{lane}, <{ROW} x {t}> poison, <{ROW} x i32> zeroinitializer\n"
+        ));
+    }
+    let starts: String = (0..32)
+        .step_by(ROW as usize)
+        .map(|l| format!("  %d{l} = extractelement <32 x i64> %at, i32 {l}\n  %c{l} = inttoptr i64 %d{l} to ptr\n"))
+        .collect();
+    let shared = shared.replace("share:\n", &format!("share:\n{starts}"));
+    let text = format!("{one}{}{shared}{}apart.lanes:\n", consecutive(bytes, &load_rows(elem)), join_rows(elem, 'k'));
+    (text, format!("declare {all} @{name}(ptr{before}, <32 x i1>, {all})"))
+}
+
 pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
     if hardware {
@@ -142,12 +192,16 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
         "  %v = {load}\n  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %op, align {align}\n"
     );
     let after = format!("  %result = load <32 x {t}>, ptr %out, align 64\n  ret <32 x {t}> %result\n");
-    lane_loop(
+    let together = (kind == Kind::Weak && elem.bits() <= 64).then(|| load_together(elem));
+    let (together, declared) = together.unwrap_or_default();
+    let text = row_loop(
         &format!("<32 x {t}> @margay.gather.{t}{}(<32 x i64> %at, i32 %mask)", kind.suffix()),
         &before,
+        &together,
         &step,
         &after,
-    )
+    );
+    format!("{text}\n{declared}")
 }
 
 pub(super) fn gather_all(elem: Elem, kind: Kind, hardware: bool) -> String {

@@ -459,4 +459,4 @@ impl Emitter<'_> {
 }
 
 /// Type of the alignment argument of masked loads and stores, if this LLVM has one.
-const MASKED_ALIGN: Option<&str> = if cfg!(feature = "llvm22") { None } else { Some("i32") };
+pub(super) const MASKED_ALIGN: Option<&str> = if cfg!(feature = "llvm22") { None } else { Some("i32") };
