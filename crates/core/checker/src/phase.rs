@@ -1,8 +1,8 @@
 //! Accesses to shared memory that need not be compared with others at once.
 //!
 //! A barrier of the whole CTA orders everything before it with everything behind it. In between, a line of shared memory that is only
-//! read, or only updated by relaxed atomics of one size, sees no race. So such accesses are noted, and a barrier forgets them all at once. An
-//! access of another kind lets the notes be looked at first, one after the other, as if nothing had been put off.
+//! read, or only updated by relaxed atomics of one size, sees no race. So such accesses are noted, and a barrier forgets them all at once.
+//! An access of another kind lets the notes be looked at first, one after the other, as if nothing had been put off.
 
 use crate::{
     Checker, State,
@@ -16,7 +16,8 @@ use margay_exec::{AccessKind, LANES, MemoryEvent, Semantics};
 
 /// The most notes of a phase.
 const MOST: usize = 1 << 14;
-/// How a line is used in a phase: in several ways, read only, by one store, or by atomics of elements of `size` bytes ([`ATOMICS`]` + size`).
+/// How a line is used in a phase: in several ways, read only, by one store, or by atomics of elements of `size` bytes ([`ATOMICS`]` +
+/// size`).
 const MIXED: u32 = 0;
 const READ: u32 = 1;
 /// Stored to once.

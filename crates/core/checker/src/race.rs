@@ -35,6 +35,43 @@ fn follow_order(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>
     }
 }
 
+/// The number of the site of an access, which the event remembers.
+fn site_of(state: &mut State, e: &MemoryEvent<'_>) -> u32 {
+    if let Some(known) = e.memo.get().checked_sub(1) {
+        return known;
+    }
+    let site = state.sites.number(&e.actor, e.access, e.order, e.element);
+    e.memo.set(site + 1);
+    site
+}
+
+/// Notes who stores flags, and who reads what.
+fn note_flags(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>) {
+    for lane in lanes(e.actor.lanes) {
+        let (at, address) = ((e.actor.warp, lane), e.addresses[lane as usize]);
+        match e.access {
+            AccessKind::Store => threads.hint(cta, at, address),
+            _ => threads.take_hint(cta, at, address),
+        }
+    }
+}
+
+/// Applies release and acquire patterns at each location of an access; lanes at one location are one access if it is `shared`.
+fn follow_orders(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>, shared: bool) {
+    let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
+    let mut left = e.actor.lanes;
+    while left != 0 {
+        let lane = left.trailing_zeros();
+        let address = e.addresses[lane as usize];
+        let group = if shared { same_address(e, left, lane) } else { 1 << lane };
+        left &= !group;
+        let is_local = address.wrapping_sub(e.local.0) < e.local.1;
+        if !is_local && (strong || threads.is_released(address)) {
+            follow_order(threads, cta, e, group, address);
+        }
+    }
+}
+
 /// The lanes from `first` on, of those in a mask, that access the same address.
 fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
     let address = e.addresses[first as usize];
@@ -44,14 +81,7 @@ fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
 
 impl Checker {
     pub(crate) fn look_for_races(&self, state: &mut State, e: &MemoryEvent<'_>) {
-        let site = match e.memo.get().checked_sub(1) {
-            Some(known) => known,
-            None => {
-                let site = state.sites.number(&e.actor, e.access, e.order, e.element);
-                e.memo.set(site + 1);
-                site
-            }
-        };
+        let site = site_of(state, e);
         let form = Form::of(e);
         let weak = e.order.semantics == Semantics::Weak;
         let alone = e.actor.lanes.is_power_of_two() || matches!(form, Form::Row(..));
@@ -113,25 +143,10 @@ impl Checker {
             }
         }
         if flags {
-            for lane in lanes(e.actor.lanes) {
-                let (at, address) = ((e.actor.warp, lane), e.addresses[lane as usize]);
-                match e.access {
-                    AccessKind::Store => threads.hint(&cta.threads, at, address),
-                    _ => threads.take_hint(&mut cta.threads, at, address),
-                }
-            }
+            note_flags(threads, &mut cta.threads, e);
         }
         if follows {
-            let mut left = e.actor.lanes;
-            while left != 0 {
-                let lane = left.trailing_zeros();
-                let address = e.addresses[lane as usize];
-                let group = if shared { same_address(e, left, lane) } else { 1 << lane };
-                left &= !group;
-                if !is_local(address) && (strong || threads.is_released(address)) {
-                    follow_order(threads, &mut cta.threads, e, group, address);
-                }
-            }
+            follow_orders(threads, &mut cta.threads, e, shared);
         }
         if e.windows.len() > 1 {
             self.look_for_ended(state, e, site);

@@ -3,9 +3,9 @@
 //! Most accesses are rows (lane after lane accesses element after element) or go to one address for all lanes. A line of 32
 //! words that was accessed so keeps [`Span`]s: an access of some of its words, with the rule by which the lane follows from
 //! the word. One stands in the line itself, which is enough for most memory, several in a list. When it has too many of them, or is
-//! accessed in another way, it gets a cell for each word: two inline records of 16 bytes, 8 bytes of shadow per checked byte. If more accesses of a word are mutually unordered (reads, atomics), they spill
-//! to a list of bounded length: [`MOST`]. The same access by several warps of a CTA is one span or record ([`Record::join`]):
-//! tiles that a whole CTA reads, bins that all threads update.
+//! accessed in another way, it gets a cell for each word: two inline records of 16 bytes, 8 bytes of shadow per checked byte. If more
+//! accesses of a word are mutually unordered (reads, atomics), they spill to a list of bounded length: [`MOST`]. The same access by several
+//! warps of a CTA is one span or record ([`Record::join`]): tiles that a whole CTA reads, bins that all threads update.
 
 mod record;
 mod span;

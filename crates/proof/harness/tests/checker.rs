@@ -1,11 +1,11 @@
 //! The labeled programs of `tests/checker`: CUDA, and the PTX that nvcc made of it.
 //!
 //! A kernel is a line that begins with `K NAME(`. It is wrong if lines of it end in `//~ KIND`: then findings of that kind must come,
-//! at seed 0, whose threads are at those lines. In functions that a kernel calls, `//~ KIND KERNEL` names the kernel. A kernel without marks is
-//! right, and nothing may be found under any seed. The kind `fault` is a fault, which ends the launch. `//@ WORDS` on the line before says how to launch it: `grid=4`, `block=32`,
-//! `cluster=2`, `shared=512`, `coop`; `zero` for buffers of zeros (else elements are 0 to 7 in turn), `uninit=0` for an
-//! argument that the host does not write; `findings=1` how many there are; `unlined`, that the PTX has no line information, so that only
-//! the kinds of findings are compared. Numbers are 4.
+//! at seed 0, whose threads are at those lines. In functions that a kernel calls, `//~ KIND KERNEL` names the kernel. A kernel without
+//! marks is right, and nothing may be found under any seed. The kind `fault` is a fault, which ends the launch. `//@ WORDS` on the line
+//! before says how to launch it: `grid=4`, `block=32`, `cluster=2`, `shared=512`, `coop`; `zero` for buffers of zeros (else elements are 0
+//! to 7 in turn), `uninit=0` for an argument that the host does not write; `findings=1` how many there are; `unlined`, that the PTX has no
+//! line information, so that only the kinds of findings are compared. Numbers are 4.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use margay::findings::{Files, Item, cuda, human};

@@ -163,7 +163,8 @@ pub(in crate::emit) struct Emitter<'a> {
     pub loaded: HashMap<(u64, Elem), Val>,
     pub spills: crate::emit::barrier::spill::SpillPlan,
     pub sites: &'a mut Vec<Site>,
-    /// Registers of which some masked write must preserve the inactive lanes, and by block, those that lanes pending elsewhere may still need.
+    /// Registers of which some masked write must preserve the inactive lanes, and by block, those that lanes pending elsewhere may still
+    /// need.
     pub blended: Vec<bool>,
     pub kept: Vec<BitSet>,
     /// Registers that may hold the host's NaNs (see `arithmetic/nan.rs`).

@@ -1,5 +1,5 @@
-//! Rows of lanes whose addresses are a constant apart, such as the column of a tile: the host's gathers, or one scalar access per lane, at a
-//! constant distance from the row's first.
+//! Rows of lanes whose addresses are a constant apart, such as the column of a tile: the host's gathers, or one scalar access per lane, at
+//! a constant distance from the row's first.
 
 use super::PROGRAM;
 use crate::emit::{
@@ -18,8 +18,8 @@ impl Emitter<'_> {
         yes
     }
 
-    /// The same as [`Emitter::load_strided`] by gathers of the host, which take half the time; `None` if rows are too short for them, or too
-    /// long for their offsets of 32 bits.
+    /// The same as [`Emitter::load_strided`] by gathers of the host, which take half the time; `None` if rows are too short for them, or
+    /// too long for their offsets of 32 bits.
     pub(super) fn gather_strided(&mut self, pointers: &[Val], elem: Elem, width: u32, stride: i64) -> Option<Val> {
         let (lanes, suffix) = match elem.bits() {
             32 => (16, "dpi"),
