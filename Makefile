@@ -10,7 +10,7 @@ WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test attack fuzz litmus \
-        miri asan tsan bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants oracle-cub \
+        miri asan tsan bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants oracle-cub oracle-random \
         golden ulp wheel test-python bench-python lint-python
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make oracle-isa    compare the checker with ptxas on generated instructions"
 	@echo "make oracle-fold   compare the results of instructions on constants with ptxas's constant folding"
 	@echo "make oracle-cub    run every device-wide algorithm of CUB on random data under margay exec, RUNS=n times each"
+	@echo "make oracle-random compare random CUDA programs with the same text compiled for the host, RUNS=n of them"
 	@echo "make ulp           measure the largest error of every approximate instruction over all single-precision numbers"
 	@echo "make oracle-mutants  compare the checker with ptxas on modules with one random error each"
 	@echo "make wheel         build the Python wheel, with the command, the libraries and LLVM, in target/wheel"
@@ -166,6 +167,9 @@ oracle-mutants: oracle
 
 oracle-cub: oracle release
 	scripts/cub.sh .oracle $(TARGET)/release/margay $(or $(RUNS),500)
+
+oracle-random: release
+	@scripts/random.sh $(TARGET)/release/margay .oracle $(or $(RUNS),100)
 
 # Exits with a message if there is no driver or no GPU.
 golden:
