@@ -10,8 +10,14 @@ from __future__ import annotations
 import torch
 
 from margay.torch.autograd import differentiable
+from margay.torch.wide import NARROW
 
 _aten = torch.ops.aten
+
+
+def _wide(*tensors):
+    """The tensors in float32 at least, in which processors without instructions for narrow types multiply several times as fast."""
+    return [t.float() if t is not None and t.dtype in NARROW else t for t in tensors]
 
 
 def _simple(query, key, value, bias, dropout_p):
@@ -67,7 +73,8 @@ def _forward(query, key, value, bias, dropout_p, is_causal, scale):
     seed = new_seed(dropout_p)
     if _simple(query, key, value, bias, dropout_p):
         flash = _aten._scaled_dot_product_flash_attention_for_cpu
-        out, lse = flash(query, key, value, 0.0, is_causal, attn_mask=bias, scale=scale)
+        out, lse = flash(*_wide(query, key, value), 0.0, is_causal, attn_mask=_wide(bias)[0], scale=scale)
+        out = out.to(query.dtype)
     else:
         out, lse = _composed(query, key, value, bias, dropout_p, is_causal, scale, seed)
     return out, lse.contiguous(), seed
@@ -77,7 +84,9 @@ def _backward(grad_out, query, key, value, bias, out, lse, dropout_p, is_causal,
     if not _simple(query, key, value, bias, dropout_p) or (bias is not None and mask[3]):
         return _composed_backward(grad_out, query, key, value, bias, dropout_p, is_causal, scale, seed, mask)
     flash = _aten._scaled_dot_product_flash_attention_for_cpu_backward
-    return (*flash(grad_out, query, key, value, out, lse, 0.0, is_causal, attn_mask=bias, scale=scale), None)
+    tensors = _wide(grad_out, query, key, value, out)
+    grads = flash(*tensors, lse, 0.0, is_causal, attn_mask=_wide(bias)[0], scale=scale)
+    return (*(grad.to(query.dtype) for grad in grads), None)
 
 
 def padded(rows):

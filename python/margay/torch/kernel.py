@@ -21,7 +21,7 @@ from time import perf_counter_ns
 
 import torch
 
-from margay.torch import account, capture, direct, driver, memory, mixed, narrow, random
+from margay.torch import account, capture, direct, driver, memory, mixed, narrow, random, wide
 
 _TENSOR = ("Tensor", "Optional[Tensor]")
 _TENSORS = ("List[Tensor]", "List[Optional[Tensor]]", "Optional[List[Tensor]]", "Optional[List[Optional[Tensor]]]", "List[List[Tensor]]")
@@ -206,7 +206,7 @@ def device_of(tensors, wanted):
 def list_of(name, tensors, d):
     if tensors is None:
         return None
-    return [t if t is None else list_of(name, t, d) if isinstance(t, list) else take_any(name, t, d) for t in tensors]
+    return [t if t is None else list_of(name, t, d) if isinstance(t, list) else take_any(name, t, d, True) for t in tensors]
 
 
 def flat(values):
@@ -263,14 +263,14 @@ def finish_out_list(outs, results):
         finish_out(out, result)
 
 
-def take_any(name, tensor, d):
-    """`take` for kernels of layouts that are not dense."""
+def take_any(name, tensor, d, in_list=False):
+    """`take` for kernels of layouts that are not dense, and for tensors in lists."""
     try:
         if tensor.get_device() == d:
             return memory.alias(tensor)
     except AttributeError:
         return tensor
-    return mixed.foreign(name, tensor, d)
+    return mixed.foreign(name, tensor, d, in_list)
 
 
 def build(name: str, call=None, dense=True):
@@ -280,14 +280,14 @@ def build(name: str, call=None, dense=True):
     """
     op = overload_of(name)
     schema = op._schema
-    out_call = direct.out_form(name, op) if dense and call is None else None
+    out_call = direct.out_form(name, op) if dense and call is None and not wide.covers(name) else None
     text, values = source(schema, op.tags, dense, out_call is not None)
     if out_call is not None:
         values |= {"Tensor": torch.Tensor, "LARGE": direct.LARGE, "into": direct.writer(name, op._op, out_call)}
     count = account.counter(name)
     values |= {
         "name": name,
-        "call": call or op._op,
+        "call": wide.rounded_once(name, call or op._op),
         "cpu": torch.device("cpu"),
         "clock": perf_counter_ns,
         "count": count,

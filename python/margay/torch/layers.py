@@ -168,6 +168,27 @@ def _typed(product):
     return compute
 
 
+def _softmax_of(op):
+    """`softmax(x, dtype=torch.float32)` of float16, which is one kernel on CUDA only."""
+
+    def compute(self, dim, half_to_float, **out):
+        return op(self.float() if half_to_float else self, dim, False, **out)
+
+    return compute
+
+
+def _softmax_backward_of(op):
+    def compute(grad_output, output, dim, input_dtype, **out):
+        if input_dtype is output.dtype:
+            return op(grad_output, output, dim, input_dtype, **out)
+        result = op(grad_output, output, dim, output.dtype).to(input_dtype)
+        for place in out.values():
+            return place.resize_(result.shape).copy_(result)
+        return result
+
+    return compute
+
+
 #: operators on CPU tensors
 OURS = {
     "aten::cudnn_convolution": _convolution,
@@ -194,6 +215,14 @@ OURS = {
     "aten::cudnn_grid_sampler_backward": _grid_sampler_backward,
     "aten::cudnn_affine_grid_generator": _affine_grid,
     "aten::cudnn_affine_grid_generator_backward": _affine_grid_backward,
+    "aten::_softmax": _softmax_of(_aten._softmax),
+    "aten::_softmax.out": _softmax_of(_aten._softmax),
+    "aten::_log_softmax": _softmax_of(_aten._log_softmax),
+    "aten::_log_softmax.out": _softmax_of(_aten._log_softmax),
+    "aten::_softmax_backward_data": _softmax_backward_of(_aten._softmax_backward_data),
+    "aten::_softmax_backward_data.out": _softmax_backward_of(_aten._softmax_backward_data),
+    "aten::_log_softmax_backward_data": _softmax_backward_of(_aten._log_softmax_backward_data),
+    "aten::_log_softmax_backward_data.out": _softmax_backward_of(_aten._log_softmax_backward_data),
     "aten::mm.dtype": _typed(_aten.mm),
     "aten::mm.dtype_out": _typed(_aten.mm),
     "aten::bmm.dtype": _typed(_aten.bmm),

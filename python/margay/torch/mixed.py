@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import torch
 
-# Arguments that CUDA kernels take from the CPU although they have dimensions: indices, and what is read on the host.
+# Indices, which CUDA kernels take from the CPU.
+_INDICES = {"aten::index.Tensor", "aten::index.Tensor_out", "aten::_index_put_impl_", "aten::index_put_", "aten::_unsafe_index.Tensor"}
+# Arguments that they take from the CPU although they have dimensions, because they are read on the host.
 _HOST = {
-    "aten::index.Tensor",
-    "aten::index.Tensor_out",
-    "aten::_index_put_impl_",
-    "aten::index_put_",
-    "aten::_unsafe_index.Tensor",
     "aten::_cudnn_rnn",
     "aten::_cudnn_rnn_backward",
     "aten::_ctc_loss.Tensor",
@@ -24,9 +21,11 @@ _HOST = {
 }
 
 
-def foreign(name: str, tensor, d: int):
+def foreign(name: str, tensor, d: int, in_list=False):
     """Handles a tensor that is not on the operator's device `d`, if CUDA's kernel would accept it."""
     if tensor.device.type == "cpu":
+        if in_list and name in _INDICES:
+            return tensor
         # A CPU tensor without dimensions is a scalar; one that is undefined or empty of storage says nothing.
         if tensor.dim() == 0 or name in _HOST or name.startswith("c10d::"):
             return tensor
@@ -39,3 +38,27 @@ def foreign(name: str, tensor, d: int):
         f"Expected all tensors to be on the same device, but found at least two devices, cuda:{d} and {tensor.device}! "
         f"(when checking arguments of {name})"
     )
+
+
+def check_index(self, *rest, **options) -> None:
+    """Raises torch's error for a CPU tensor with indices on a CUDA device."""
+    if not self.is_cuda:
+        raise RuntimeError(f"indices should be either on {self.device} or on the same device as the indexed tensor ({self.device})")
+
+
+def check_convolution(input, weight, bias=None, *rest, **options) -> None:
+    """Raises torch's errors for operands of different devices and types."""
+    for what, other in (("weight", weight), ("bias", bias)):
+        if isinstance(other, torch.Tensor) and (other.device.type != input.device.type or other.dtype is not input.dtype):
+            raise RuntimeError(f"Input type ({input.type()}) and {what} type ({other.type()}) should be the same")
+
+
+#: operator -> what checks its operands first
+CHECKS = {
+    "aten::index.Tensor": check_index,
+    "aten::index.Tensor_out": check_index,
+    "aten::_index_put_impl_": check_index,
+    "aten::index_put_": check_index,
+    "aten::_unsafe_index.Tensor": check_index,
+    "aten::convolution": check_convolution,
+}

@@ -10,14 +10,22 @@ from margay.torch import memory
 
 _REFUSED = re.compile(
     r"not implemented for '(\w+)'|not supported for|not support|expected scalar type|unsupported (data)?type|"
-    r"only .*(float|dtype)|does not support|dtype|Unsupported",
+    r"only .*(float|dtype)|does(n't| not) support|dtype|Unsupported|floating-point or complex",
     re.IGNORECASE,
 )
+# Operands of different types, which CUDA's kernels reject too.
+_MISMATCH = re.compile(r"same (scalar type|dtype)|dtypes match|to be equal to|expected scalar type \w+ but found", re.IGNORECASE)
+# LAPACK's operators: CUDA's libraries lack narrow types for them too.
+_LAPACK = re.compile(r"aten::_?(linalg_(?!vector_norm|cross|matrix_exp)|cholesky|lu_|qr|geqrf|ormqr|orgqr|triangular_solve|lstsq)")
+
+_COMPLEX = {torch.float16: torch.complex32, torch.bfloat16: getattr(torch, "bcomplex32", torch.complex32)}
 _WIDER = {
     torch.float16: torch.float32,
     torch.bfloat16: torch.float32,
     torch.complex32: torch.complex64,
+    _COMPLEX[torch.bfloat16]: torch.complex64,
 }
+_REAL = {_COMPLEX[torch.bfloat16]: torch.bfloat16, torch.complex32: torch.float16}
 # Where the CPU wants floating-point numbers and CUDA takes integers.
 _INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool}
 _OVER_INTEGERS = {"aten::histc", "aten::histc.out", "aten::_histc"}
@@ -41,13 +49,42 @@ def again(name, call, error, args, kwargs, outs=()):
             error, message = second, str(second)
     if "Unable to cast" in message and (numbers := _as_tensors(name, args)) is not None:
         return _called(name, call, numbers, kwargs, outs)
-    if isinstance(error, (RuntimeError, NotImplementedError)) and _REFUSED.search(message):
-        done = _wider(name, call, args, kwargs)
+    if isinstance(error, (RuntimeError, NotImplementedError)) and _REFUSED.search(message) and not _by_cuda_too(name, message, args, kwargs):
+        done = widened(name, call, args, kwargs)
         if done is not None:
             return (done[0], tuple(kwargs[out] for out in outs)) if outs else done[0]
+    raise _for_cuda(name, error)
+
+
+def _for_cuda(name, error):
+    """The error with the words of CUDA's kernel where they are known, and a note."""
+    words = error.args[0] if error.args and isinstance(error.args[0], str) else ""
+    for cpu, cuda in (('_cpu" not implemented for', '_cuda" not implemented for'), ("expected m1 and m2 to have", "expected mat1 and mat2 to have")):
+        if cpu in words:
+            error.args = (words.replace(cpu, cuda), *error.args[1:])
     if hasattr(error, "add_note"):
         error.add_note(f"margay: torch's CPU kernel computed {name} for the device cuda")
-    raise error
+    return error
+
+
+def _by_cuda_too(name, message, args, kwargs):
+    """Whether CUDA's kernel rejects the operands as well."""
+    if _LAPACK.match(name):
+        return True
+    if not _MISMATCH.search(message):
+        return False
+    types = set()
+
+    def note(values):
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                types.add(value.dtype)
+            elif isinstance(value, (list, tuple)):
+                note(value)
+
+    note(args)
+    note(kwargs.values())
+    return sum(t.is_floating_point or t.is_complex for t in types) > 1
 
 
 def _called(name, call, args, kwargs, outs):
@@ -72,8 +109,11 @@ def _as_tensors(name, args):
     return changed if any(a is not b for a, b in zip(changed, args, strict=True)) else None
 
 
-def _wider(name, call, args, kwargs):
-    """The operator on wider copies: its result with the narrow type, in a tuple; or `None` if nothing can be widened."""
+def widened(name, call, args, kwargs, kept=()):
+    """The operator on wide copies: its result with the narrow type, in a tuple; or `None` if nothing can be widened.
+
+    Of a tuple of results, those at the places `kept` stay wide.
+    """
     copies = []  # (the narrow tensor, its wide copy)
     narrow = None
 
@@ -103,25 +143,35 @@ def _wider(name, call, args, kwargs):
         result = call(*wide_args, **wide_kwargs)
     except Exception:
         return None
-    from margay.torch import kernel
-
-    schema = kernel.schema_of(name)
-    written = [a.alias_info is not None and a.alias_info.is_write for a in schema.arguments]
-    for i, (argument, is_written) in enumerate(zip(schema.arguments, written, strict=True)):
-        if is_written:
-            value = kwargs.get(argument.name, args[i] if i < len(args) else None)
-            for tensor in value if isinstance(value, (list, tuple)) else [value]:
-                for old, wide in copies:
-                    if old is tensor:
-                        old.copy_(wide)
-
-    widened = _WIDER.get(narrow, torch.float64)
+    _write_back(name, args, kwargs, copies)
+    real = _REAL.get(narrow, narrow)
+    narrower = {_WIDER.get(narrow, torch.float64): narrow}
+    if real in _COMPLEX:
+        narrower = {torch.float32: real, torch.complex64: _COMPLEX[real]}
 
     def back(value):
         if isinstance(value, torch.Tensor):
-            return value.to(narrow) if value.dtype is widened else value
+            return value.to(narrower[value.dtype]) if value.dtype in narrower else value
         if isinstance(value, (list, tuple)):
             return [back(v) for v in value]
         return value
 
+    if isinstance(result, (list, tuple)):
+        return ([value if i in kept else back(value) for i, value in enumerate(result)],)
     return (back(result),)
+
+
+def _write_back(name, args, kwargs, copies):
+    """Writes the wide copies of arguments that the operator has changed back to them."""
+    from margay.torch import kernel
+
+    for i, argument in enumerate(kernel.schema_of(name).arguments):
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        value = kwargs.get(argument.name, args[i] if i < len(args) else None)
+        for tensor in value if isinstance(value, (list, tuple)) else [value]:
+            for old, wide in copies:
+                if old is tensor:
+                    if old.size() != wide.size():
+                        old.resize_(wide.size())
+                    old.copy_(wide)

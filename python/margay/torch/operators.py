@@ -6,7 +6,7 @@ import warnings
 
 import torch
 
-from margay.torch import attention, distributed, kernel, layers, products, recurrent, varlen
+from margay.torch import attention, distributed, kernel, layers, mixed, products, recurrent, varlen
 
 # What torch's own CUDA code does without a kernel: it allocates, frees, notes, or changes sizes and strides.
 _OWN = {
@@ -142,7 +142,16 @@ def _kernel(name: str):
     call = OURS.get(name)
     if call is None and not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CPU"):
         return _absent(name)
-    return kernel.lazy(name, call)
+    computed = kernel.lazy(name, call)
+    check = mixed.CHECKS.get(name)
+    if check is None:
+        return computed
+
+    def checked(*args, **kwargs):
+        check(*args, **kwargs)
+        return computed(*args, **kwargs)
+
+    return checked
 
 
 def _absent(name: str):

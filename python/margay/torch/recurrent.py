@@ -165,9 +165,20 @@ def _gru_cell_backward(grad_hy, workspace, has_bias):
     return (by_input, by_hidden, grad_hy * update, *biases)
 
 
+def _check(input, params, hiddens):
+    """Raises torch's error for operands of different devices."""
+    for what, tensors in (("hidden", hiddens), ("parameter", params)):
+        for t in tensors:
+            if t.device != input.device:
+                raise RuntimeError(
+                    f"Input and {what} tensors are not at the same device, found input tensor at {input.device} and {what} tensor at {t.device}"
+                )
+
+
 def _cudnn(mode, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, batch_sizes):
     """Implements torch's cuDNN path of `lstm`, `gru` and `rnn_*`, except for its single weight buffer."""
     hidden, cell = hx if mode == _LSTM else (hx, None)
+    _check(input, params, [t for t in (hidden, cell) if t is not None])
     hidden_size = hidden.size(2) if cell is None else cell.size(2)
     proj_size = hidden.size(2) if hidden.size(2) != hidden_size else 0
     stride = (4 if has_biases else 2) + (1 if proj_size else 0)

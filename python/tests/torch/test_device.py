@@ -183,7 +183,11 @@ def test_fused_attention_is_the_cpus(causal, dtype):
         q, k, v = (torch.randn(2, 3, 17, 16).to(device, dtype).requires_grad_() for _ in range(3))
         out = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
         found.append([out, *torch.autograd.grad(out.sum(), (q, k, v))])
-    assert all(torch.equal(a, b.cpu()) for a, b in zip(*found, strict=True))
+    for on_cpu, on_cuda in zip(*found, strict=True):
+        if dtype is torch.float32:
+            assert torch.equal(on_cpu, on_cuda.cpu())
+        else:
+            torch.testing.assert_close(on_cpu, on_cuda.cpu(), rtol=2e-2, atol=2e-2)
 
 
 def test_attention_with_dropout_repeats_its_mask_in_the_backward_pass():

@@ -1,0 +1,126 @@
+"""Narrow floating-point types, which CUDA's kernels accumulate in float32, and operands of several types and devices."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+NARROW = [torch.float16, torch.bfloat16]
+ROWS = torch.randint(0, 7, (4000,), generator=torch.Generator().manual_seed(1))
+
+# What sums many elements, or computes places from narrow numbers: function, shapes of its operands.
+SUMS = {
+    "matrix product": (lambda a, b: a @ b, (9, 700), (700, 5)),
+    "batched product": (lambda a, b: a @ b, (2, 9, 300), (2, 300, 5)),
+    "linear": (F.linear, (9, 300), (5, 300), (5,)),
+    "convolution": (lambda x, w, b: F.conv2d(x, w, b, padding=1), (2, 32, 12, 12), (8, 32, 3, 3), (8,)),
+    "depthwise convolution": (lambda x, w: F.conv2d(x, w, groups=16), (4, 16, 20, 20), (16, 1, 5, 5)),
+    "transposed convolution": (lambda x, w: F.conv_transpose2d(x, w, stride=2), (2, 16, 10, 10), (16, 8, 3, 3)),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (400,), w, b), (300, 400), (400,), (400,)),
+    "group_norm": (lambda x, w, b: F.group_norm(x, 4, w, b), (8, 16, 12, 12), (16,), (16,)),
+    "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), (8, 16, 12, 12), (16,), (16,)),
+    "embedding": (lambda w: F.embedding(ROWS.to(w.device), w), (7, 8)),
+    "embedding_bag": (lambda w: F.embedding_bag(ROWS.view(4, 1000).to(w.device), w, mode="mean"), (7, 8)),
+    "rows": (lambda w: w[ROWS.to(w.device)], (7, 8)),
+    "accumulation": (lambda w, x: w.index_put((ROWS.to(w.device),), x, accumulate=True), (7, 8), (4000, 8)),
+    "fold": (lambda x: F.fold(x, (14, 14), 5), (2, 50, 100)),
+    "pool": (lambda x: F.adaptive_avg_pool3d(x, 2), (2, 3, 12, 12, 12)),
+    "samples": (lambda x, grid: F.grid_sample(x, grid, align_corners=False), (2, 3, 20, 20), (2, 9, 9, 2)),
+    "attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), (1, 2, 70, 16), (1, 2, 70, 16), (1, 2, 70, 16)),
+}
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("name", SUMS)
+def test_results_are_rounded_once(name, dtype):
+    """Forward and backward, within two units in the last place of the largest result of float64."""
+    function, *shapes = SUMS[name]
+    given = [torch.randn(shape).to(dtype) for shape in shapes]
+
+    def compute(device, kind):
+        inputs = [t.to(device, kind).requires_grad_() for t in given]
+        out = function(*inputs)
+        grad = torch.randn(out.shape, generator=torch.Generator().manual_seed(2)).to(dtype).to(device, kind)
+        return [out, *torch.autograd.grad(out, inputs, grad)]
+
+    for actual, exact in zip(compute("cuda", dtype), compute("cpu", torch.float64), strict=True):
+        assert actual.dtype is dtype
+        error = (actual.cpu().double() - exact).abs().max() / (torch.finfo(dtype).eps * exact.abs().max())
+        assert error < 2, f"{error:.1f} units"
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_a_product_is_rounded_once(dtype):
+    x = (1 + torch.arange(-40, 40) / 256).to(dtype)
+    exact = x.double().prod()
+    assert abs(x.cuda().prod().item() - exact) <= torch.finfo(dtype).eps * exact
+
+
+def test_statistics_are_wide():
+    x = torch.randn(6, 8, device="cuda", dtype=torch.bfloat16)
+    assert [t.dtype for t in torch.native_layer_norm(x, (8,), None, None, 1e-5)] == [torch.bfloat16, torch.float32, torch.float32]
+    results = torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+    assert [t.dtype for t in results] == [torch.bfloat16, torch.float32, torch.float32]
+
+
+@pytest.mark.parametrize("function", [torch.softmax, torch.log_softmax])
+def test_softmax_of_float16_into_float32(function):
+    x = torch.randn(3, 40).half()
+    leaf = x.cuda().requires_grad_()
+    out = function(leaf, -1, dtype=torch.float32)
+    assert out.dtype is torch.float32
+    torch.testing.assert_close(out.cpu(), function(x.float(), -1))
+    (out * out).sum().backward()
+    wide = x.float().requires_grad_()
+    function(wide, -1).square().sum().backward()
+    torch.testing.assert_close(leaf.grad.cpu(), wide.grad.half(), rtol=2e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_transforms(dtype):
+    x = torch.randn(4, 16).to(dtype)
+    spectrum = torch.fft.rfft(x.cuda())
+    assert spectrum.is_complex() and spectrum.element_size() == 4
+    torch.testing.assert_close(torch.fft.irfft(spectrum).cpu(), x, rtol=2e-2, atol=2e-2)
+
+
+def test_out_arguments_of_narrow_products():
+    a = torch.randn(3, 5, device="cuda").half()
+    empty, exact = a.new_empty(0), a.new_empty(3, 3)
+    columns, where = a.new_empty(3, 3).t(), exact.data_ptr()
+    for out in (empty, exact, columns):
+        assert torch.mm(a, a.t(), out=out) is out and torch.equal(out, a @ a.t())
+    assert exact.data_ptr() == where and columns.stride() == (1, 3)
+    assert a.prod(dtype=torch.float32).dtype is torch.float32
+
+
+def ones(*shape, dtype=torch.float32, device="cuda"):
+    return torch.ones(*shape, dtype=dtype, device=device)
+
+
+NEAR, FAR = torch.tensor([0, 1], device="cuda"), torch.tensor([0, 1])
+HALF = torch.float16
+MISTAKES = {
+    "mm": (lambda: ones(2, 2, dtype=HALF) @ ones(2, 2), "expected mat1 and mat2 to have the same dtype"),
+    "bmm": (lambda: torch.bmm(ones(1, 2, 2, dtype=HALF), ones(1, 2, 2)), "expected scalar type Half but found Float"),
+    "linear": (lambda: F.linear(ones(2, 2, dtype=HALF), ones(2, 2), ones(2)), "same dtype"),
+    "convolution": (lambda: F.conv1d(ones(1, 2, 4, dtype=HALF), ones(3, 2, 1)), "Input type .*Half.* and weight type .*Float.* should be the same"),
+    "layer_norm": (lambda: F.layer_norm(ones(2, 2, dtype=HALF), (2,), ones(2)), "expected scalar type Half but found Float"),
+    "index_put": (lambda: ones(3, dtype=HALF).index_put_((NEAR,), ones(2)), "source and destination dtypes match"),
+    "scatter": (lambda: ones(3, dtype=HALF).scatter_(0, NEAR, ones(2)), "Expected self.dtype to be equal to src.dtype"),
+    "inverse": (lambda: torch.linalg.inv(ones(2, 2, dtype=HALF)), "Low precision dtypes not supported"),
+    "singular values": (lambda: torch.linalg.svd(ones(2, 2, dtype=HALF)), "_cuda. not implemented for 'Half'"),
+    "weights elsewhere": (
+        lambda: F.conv1d(ones(1, 2, 4), ones(3, 2, 1, device="cpu")),
+        r"Input type \(torch.cuda.FloatTensor\) and weight type \(torch.FloatTensor\) should be the same",
+    ),
+    "recurrent weights elsewhere": (lambda: torch.nn.LSTM(2, 2)(ones(1, 1, 2)), "parameter tensors are not at the same device"),
+    "indices elsewhere": (lambda: ones(3, device="cpu")[NEAR], "indices should be either on cpu or on the same device as the indexed tensor"),
+    "values elsewhere": (lambda: ones(3).index_put_((FAR,), ones(2, device="cpu")), "Expected all tensors to be on the same device"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_with_types_and_devices(name):
+    call, words = MISTAKES[name]
+    with pytest.raises(RuntimeError, match=words):
+        call()
