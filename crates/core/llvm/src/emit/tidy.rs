@@ -51,6 +51,7 @@ fn classify(line: &str) -> (Option<usize>, Line) {
         (Some(_), "alloca") => Line::Variable,
         (Some(_), "load") if !text.contains(" volatile ") && !text.contains(" atomic ") => Line::Value,
         (Some(_), "call") if text.contains(" @llvm.") && !text.contains("@llvm.readcyclecounter") => Line::Value,
+        (Some(_), "call") if text.contains(" @margay.lanes(") || text.contains(" @margay.bits(") => Line::Value,
         (Some(_), word) if is_pure(word) => Line::Value,
         (None, "store") if !text.starts_with("store volatile") && !text.starts_with("store atomic") => {
             let to = text.rfind(", ptr %t").and_then(|at| number(&text[at + 6..]));

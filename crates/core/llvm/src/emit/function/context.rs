@@ -4,7 +4,7 @@ use crate::ctx::{Helper, at};
 use crate::emit::{
     function::{Emitter, Mode, Role},
     site::{Site, SiteKind},
-    text::{Elem, Ty, Val, constant, int, named},
+    text::{Elem, Masks, Ty, Val, int, named},
 };
 use margay_ir::{
     Operand,
@@ -13,9 +13,12 @@ use margay_ir::{
 use std::fmt::Write;
 
 impl Emitter<'_> {
-    /// Type of a mask in memory: 32 bits with mask registers, else a vector of words.
+    /// Type of a mask in memory: 32 bits with mask registers and in code that must compile quickly, else a vector of words.
     pub fn packed_type(&self) -> Ty {
-        if self.options.mask_registers { Ty::scalar(Elem::I32) } else { Ty::lanes(Elem::I32) }
+        match self.options.masks() {
+            Masks::Registers | Masks::Calls => Ty::scalar(Elem::I32),
+            Masks::Vectors => Ty::lanes(Elem::I32),
+        }
     }
 
     /// Packs a `<32 x i1>` into the form in memory.
@@ -38,24 +41,12 @@ impl Emitter<'_> {
 
     /// Converts 32 bits to `<32 x i1>`.
     pub fn unpack_bits(&mut self, bits: &Val) -> Val {
-        let ty = Ty::lanes(Elem::I1);
-        let mask = self.w.value(ty, format_args!("bitcast i32 {bits} to {ty}"));
-        self.w.same(format_args!("bitcast {ty} {mask} to i32"), bits);
-        mask
+        self.w.mask(bits)
     }
 
     /// Converts `<32 x i1>` to 32 bits.
     pub fn bits(&mut self, mask: &Val) -> Val {
-        let mask = self.w.splat(mask);
-        if mask == constant(mask.ty, 1) {
-            return int(Elem::I32, -1);
-        }
-        if mask == constant(mask.ty, 0) {
-            return int(Elem::I32, 0);
-        }
-        let bits = self.w.value(Ty::scalar(Elem::I32), format_args!("bitcast {} {mask} to i32", mask.ty));
-        self.w.same(format_args!("bitcast i32 {bits} to {}", mask.ty), &mask);
-        bits
+        self.w.bits(mask)
     }
 
     /// Whether any lane of a mask is set: `i1`.

@@ -21,7 +21,7 @@ use crate::emit::{
     memory::group::Grouped,
     sink::sink,
     site::Site,
-    text::{Elem, Ty, Val, Writer, constant, int, named},
+    text::{Elem, Masks, Ty, Val, Writer, constant, int, named},
     tidy::tidy,
     warp::held::Held,
     warp::product::Side,
@@ -41,7 +41,7 @@ use std::{
 pub struct Options {
     /// Block shape, if known.
     pub warp: WarpShape,
-    /// Masks live in mask registers (AVX-512): a packed mask is an `i32`, else `<32 x i32>`.
+    /// Masks live in mask registers (AVX-512).
     pub mask_registers: bool,
     /// The host has gathers and scatters that are faster than loops over lanes.
     pub gathers: bool,
@@ -57,6 +57,17 @@ pub struct Options {
     pub observe: Option<margay_exec::Wishes>,
     /// The cluster shape, if there are clusters.
     pub cluster: Option<[u32; 3]>,
+}
+
+impl Options {
+    /// How masks and words are converted.
+    pub fn masks(&self) -> Masks {
+        match (self.mask_registers, self.lean) {
+            (true, _) => Masks::Registers,
+            (false, true) => Masks::Calls,
+            (false, false) => Masks::Vectors,
+        }
+    }
 }
 
 /// Back edges between two yields to other lanes and warps, in functions whose loops may wait for them.
@@ -289,7 +300,7 @@ pub fn emit(
         cfg,
         uniformity,
         live,
-        w: Writer::new(options.mask_registers),
+        w: Writer::new(options.masks()),
         slots: Vec::new(),
         masks,
         spins,

@@ -12,7 +12,7 @@ use crate::emit::{
     memory::address::name,
     memory::group::{Member, Other},
     site::SiteKind,
-    text::{Elem, Ty, Val, constant, int, named, per_lane},
+    text::{Elem, Masks, Ty, Val, constant, int, named, per_lane},
 };
 use margay_ir::{MemSpace, VReg, pass::Bounds};
 use margay_isa::Opcode;
@@ -119,7 +119,7 @@ fine:
 /// bits that must be zero, and the size in a lane's own window. `size` is that of the window, or -1 for the ranges cached for the
 /// sites. Returns the number of the access that fails, from 1 on, or 0.
 const CHECKS: &str = "\
-define internal i32 @margay.checks(ptr %ctx, i32 %mask, <32 x i64> %from, i64 %start, i64 %size, ptr %members, i32 %count) #2 {
+define internal i32 @margay.checks(ptr %ctx, i32 %mask, <32 x i64> %at, i64 %start, i64 %size, ptr %members, i32 %count) #2 {
   %cached = icmp eq i64 %size, -1
   %sites.p = getelementptr i8, ptr %ctx, i64 SITES
   %sites = load ptr, ptr %sites.p, align 8
@@ -153,7 +153,7 @@ window:
 check:
   %low = phi i64 [ %range.low, %range ], [ %start, %window ]
   %limit = phi i64 [ %range.limit, %range ], [ %places, %window ]
-  %status = call i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %own)
+  %status = call i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %own)
   %stopped = icmp ne i32 %status, 0
   br i1 %stopped, label %end, label %good
 good:
@@ -380,17 +380,13 @@ impl Emitter<'_> {
     }
 
     /// Whether code for single lanes leaves a group to the helper. Groups with others between their accesses are long, and worth a
-    /// comparison.
+    /// comparison, where that does not take the compiler as long as the rest of the group.
     fn in_one_call(&self, check: &Check) -> bool {
-        self.options.lean && check.others.is_empty()
+        self.options.lean && (check.others.is_empty() || self.options.masks() == Masks::Calls)
     }
 
     fn declare_ask(&mut self, name: &str, helper: Helper) {
-        let text = ASK
-            .replace("NAME", name)
-            .replace("HELPERS", &at::HELPERS.to_string())
-            .replace("ENTRY", &(helper as u64 * 8).to_string());
-        self.w.declared.insert(text);
+        self.w.declared.insert(ask(name, helper));
     }
 
     /// Checks the accesses of all lanes one by one, in one call: `lanes` are the addresses, `sites` those of the accesses. Goes on
@@ -418,7 +414,6 @@ impl Emitter<'_> {
             .collect();
         let entries = entries.join(", ");
         self.w.declared.extend([
-            CHECKS.replace("SITES", &at::SITES.to_string()).replace("MEMBER", MEMBER),
             "declare i64 @llvm.usub.sat.i64(i64, i64)".into(),
             format!("{table} = internal constant [{count} x {MEMBER}] [{entries}], align 8"),
         ]);
@@ -426,10 +421,12 @@ impl Emitter<'_> {
             Window::Fixed { low, size } => (low.clone(), size.clone()),
             Window::Cached => (int(Elem::I64, 0), int(Elem::I64, -1)),
         };
+        let text = CHECKS.replace("SITES", &at::SITES.to_string()).replace("MEMBER", MEMBER);
+        let (end, addresses) = self.call_at(lanes, text);
         let failed = self.w.value(
             Ty::scalar(Elem::I32),
             format_args!(
-                "call i32 @margay.checks(ptr %ctx, i32 {bits}, <32 x i64> {lanes}, i64 {low}, i64 {size}, ptr {table}, i32 {count})"
+                "call i32 @margay.checks{end}(ptr %ctx, i32 {bits}, {addresses}, i64 {low}, i64 {size}, ptr {table}, i32 {count})"
             ),
         );
         let stopped = self.w.cmp("icmp ne", &failed, &int(Elem::I32, 0));
@@ -517,9 +514,9 @@ impl Emitter<'_> {
         let site = self.site(kind);
         self.site(SiteKind::Lanes);
         (self.inst, self.at) = here;
-        self.declare_ask("@margay.ask.earlier", Helper::CheckEarlier);
+        let (at, addresses) = self.call_at(&lanes, ask("@margay.ask.earlier", Helper::CheckEarlier));
         // The access that has failed ends the launch whatever this one does.
-        self.w.line(format_args!("call i32 @margay.ask.earlier(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes})"));
+        self.w.line(format_args!("call i32 @margay.ask.earlier{at}(ptr %ctx, i32 {site}, i32 {bits}, {addresses})"));
     }
 
     pub(in crate::emit) fn either(&mut self, a: Option<Val>, b: Val) -> Val {
@@ -590,6 +587,12 @@ impl Emitter<'_> {
         self.check_earlier(check, &earlier, &bits, mark);
         self.w.join(&fast, mark);
     }
+}
+
+/// The text of [`ASK`] for a helper.
+fn ask(name: &str, helper: Helper) -> String {
+    let entry = (helper as u64 * 8).to_string();
+    ASK.replace("NAME", name).replace("HELPERS", &at::HELPERS.to_string()).replace("ENTRY", &entry)
 }
 
 /// The offset at which accesses end whose register has these bounds, if they are aligned and begin at no less than 0.

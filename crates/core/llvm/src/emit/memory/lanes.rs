@@ -178,6 +178,66 @@ fn load_together(elem: Elem) -> (String, String) {
     (text, format!("declare {all} @{name}(ptr{before}, <32 x i1>, {all})"))
 }
 
+/// The functions of a text, and one that calls its first function with addresses as one number and a word for each lane
+/// ([`crate::emit::text::Writer::base_and_words`]). The name ends with `.at`.
+pub(super) fn at_words(text: &str) -> Option<String> {
+    let (head, _) = text.split_once(") #")?;
+    let (result, rest) = head.strip_prefix("define internal ")?.split_once(" @")?;
+    let (name, args) = rest.split_once('(')?;
+    let own = args.replace("<32 x i64> %at", "i64 %base, <32 x i32> %words");
+    let (assign, value) = if result == "void" { ("", "") } else { ("%result = ", " %result") };
+    Some(format!(
+        "define internal {result} @{name}.at({own}) #1 {{\n  %wide = zext <32 x i32> %words to <32 x i64>\n  \
+         %one = insertelement <32 x i64> poison, i64 %base, i32 0\n  \
+         %bases = shufflevector <32 x i64> %one, <32 x i64> poison, <32 x i32> zeroinitializer\n  %at = add <32 x i64> %bases, %wide\n  \
+         {assign}call {result} @{name}({args})\n  ret {result}{value}\n}}"
+    ))
+}
+
+/// A function that loads the lanes of a row at consecutive addresses that the bits of `%mask` name, and zeros for the others.
+pub(super) fn load_row(elem: Elem, width: u32) -> String {
+    let (piece, bytes) = (Ty::lanes(elem).part(width), elem.bits() / 8);
+    let name = format!("llvm.masked.load.v{width}{}.p0", mangle(Ty::scalar(elem)));
+    let (before, align, argument) = masked_align(bytes);
+    format!(
+        "define internal {piece} @margay.load.{width}.{elem}(ptr %at, i32 %mask) #1 {{\n{on}  \
+         %v = call {piece} @{name}(ptr {align}%at{argument}, <{width} x i1> %on, {piece} zeroinitializer)\n  ret {piece} %v\n}}\n\
+         declare {piece} @{name}(ptr{before}, <{width} x i1>, {piece})",
+        elem = Ty::scalar(elem),
+        on = row_mask(width),
+    )
+}
+
+/// A function that stores the lanes of a row at consecutive addresses that the bits of `%mask` name.
+pub(super) fn store_row(elem: Elem, width: u32) -> String {
+    let (piece, bytes) = (Ty::lanes(elem).part(width), elem.bits() / 8);
+    let name = format!("llvm.masked.store.v{width}{}.p0", mangle(Ty::scalar(elem)));
+    let (before, align, argument) = masked_align(bytes);
+    format!(
+        "define internal void @margay.store.{width}.{elem}(ptr %at, {piece} %v, i32 %mask) #1 {{\n{on}  \
+         call void @{name}({piece} %v, ptr {align}%at{argument}, <{width} x i1> %on)\n  ret void\n}}\n\
+         declare void @{name}({piece}, ptr{before}, <{width} x i1>)",
+        elem = Ty::scalar(elem),
+        on = row_mask(width),
+    )
+}
+
+/// The lowest `width` bits of `%mask` as the mask `%on`.
+fn row_mask(width: u32) -> String {
+    match width {
+        32 => "  %on = bitcast i32 %mask to <32 x i1>\n".into(),
+        _ => format!("  %low = trunc i32 %mask to i{width}\n  %on = bitcast i{width} %low to <{width} x i1>\n"),
+    }
+}
+
+/// How masked loads and stores get the alignment: the type of an argument in declarations, an attribute of the pointer, an argument.
+fn masked_align(bytes: u32) -> (String, String, String) {
+    match MASKED_ALIGN {
+        Some(t) => (format!(", {t}"), String::new(), format!(", {t} {bytes}")),
+        None => (String::new(), format!("align {bytes} "), String::new()),
+    }
+}
+
 pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
     if hardware {

@@ -18,9 +18,9 @@ use crate::emit::{
     function::affine::{Row, rows},
     function::{Emitter, Result},
     memory::address::Address,
-    memory::lanes::{gather_all, gather_some, scatter_all, scatter_some},
+    memory::lanes::{at_words, gather_all, gather_some, load_row, scatter_all, scatter_some, store_row},
     memory::unit::{Kind, in_units, kind, near},
-    text::{Elem, Ty, Val, constant, mangle},
+    text::{Elem, Masks, Ty, Val, constant, mangle},
 };
 use margay_exec::AccessKind;
 use margay_ir::{
@@ -179,6 +179,19 @@ impl Emitter<'_> {
         }
     }
 
+    /// Declares a function that takes a vector of addresses as `%at`; returns the end of its name and the argument with which to call it.
+    pub(super) fn call_at(&mut self, lanes: &Val, text: String) -> (&'static str, String) {
+        let apart = self.w.base_and_words(lanes).zip(at_words(&text));
+        self.w.declared.insert(text);
+        match apart {
+            Some(((base, words), text)) => {
+                self.w.declared.insert(text);
+                (".at", format!("i64 {base}, <32 x i32> {words}"))
+            }
+            None => ("", format!("<32 x i64> {lanes}")),
+        }
+    }
+
     /// Loads a scalar or a piece of a vector from the program's memory.
     fn load_piece(&mut self, ty: &str, like: Ty, pointer: &Val, align: u32) -> Val {
         self.w.value(like, format_args!("load {ty}, ptr {pointer}, align {align}, {PROGRAM}"))
@@ -235,6 +248,14 @@ impl Emitter<'_> {
 
     fn masked_load(&mut self, piece: &str, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) -> Val {
         let width = row.width;
+        if self.options.masks() == Masks::Calls {
+            let bits = self.row_bits(mask, row);
+            self.w.declared.insert(load_row(ty.elem, width));
+            let elem = Ty::scalar(ty.elem);
+            return self
+                .w
+                .value(ty, format_args!("call {piece} @margay.load.{width}.{elem}(ptr {pointer}, i32 {bits})"));
+        }
         let mask = self.piece(mask, row);
         let name = format!("llvm.masked.load.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
         // The alignment is an attribute of the pointer since LLVM 22, and was an argument before.
@@ -290,11 +311,8 @@ impl Emitter<'_> {
             }
             Some(m) => {
                 let bits = self.bits(m);
-                self.w.declared.insert(gather_some(elem, kind, self.by_hardware(elem, kind)));
-                self.w.value(
-                    ty,
-                    format_args!("call {ty} @margay.gather.{scalar}{suffix}(<32 x i64> {lanes}, i32 {bits})"),
-                )
+                let (at, addresses) = self.call_at(lanes, gather_some(elem, kind, self.by_hardware(elem, kind)));
+                self.w.value(ty, format_args!("call {ty} @margay.gather.{scalar}{suffix}{at}({addresses}, i32 {bits})"))
             }
         }
     }
@@ -414,8 +432,22 @@ impl Emitter<'_> {
         }
     }
 
+    /// The bits of a row's lanes, the lowest ones first.
+    fn row_bits(&mut self, mask: &Val, row: Row) -> Val {
+        let bits = self.bits(mask);
+        self.w.op_const("lshr", &bits, i128::from(row.index * row.width))
+    }
+
     fn masked_store(&mut self, piece: &Val, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) {
         let width = row.width;
+        if self.options.masks() == Masks::Calls {
+            let bits = self.row_bits(mask, row);
+            self.w.declared.insert(store_row(ty.elem, width));
+            let (elem, ty) = (Ty::scalar(ty.elem), ty.part(width));
+            return self
+                .w
+                .line(format_args!("call void @margay.store.{width}.{elem}(ptr {pointer}, {ty} {piece}, i32 {bits})"));
+        }
         let mask = self.piece(mask, row);
         let name = format!("llvm.masked.store.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
         let ty = ty.part(width);
@@ -448,9 +480,10 @@ impl Emitter<'_> {
             }
             Some(m) => {
                 let bits = self.bits(m);
-                self.w.declared.insert(scatter_some(v.ty.elem, kind, self.by_hardware(v.ty.elem, kind)));
+                let text = scatter_some(v.ty.elem, kind, self.by_hardware(v.ty.elem, kind));
+                let (at, addresses) = self.call_at(lanes, text);
                 self.w.line(format_args!(
-                    "call void @margay.scatter.{scalar}{suffix}(<32 x i64> {lanes}, {} {v}, i32 {bits})",
+                    "call void @margay.scatter.{scalar}{suffix}{at}({addresses}, {} {v}, i32 {bits})",
                     v.ty
                 ));
             }

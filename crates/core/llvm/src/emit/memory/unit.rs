@@ -163,9 +163,9 @@ impl Emitter<'_> {
         let buffer = self.w.alloca(&format!("[{} x i8]", 32 * bytes), 64);
         let every = self.looped(mask);
         let bits = mask.or(every.as_ref()).map(|m| self.bits(m));
-        self.w.declared.insert(gather(bytes, bits.is_some(), kind));
+        let (at, addresses) = self.call_at(lanes, gather(bytes, bits.is_some(), kind));
         let (name, bits) = called("gather", bytes, bits.as_ref(), kind);
-        self.w.line(format_args!("call void @{name}(<32 x i64> {lanes}, ptr {buffer}{bits})"));
+        self.w.line(format_args!("call void @{name}{at}({addresses}, ptr {buffer}{bits})"));
         let whole = ty.part(32 * count);
         let all = self.w.value(ty, format_args!("load {whole}, ptr {buffer}, align 64"));
         self.every(&all, elem, count, 32)
@@ -229,9 +229,9 @@ impl Emitter<'_> {
         self.w.line(format_args!("store {whole} {all}, ptr {buffer}, align 64"));
         let every = self.looped(mask);
         let bits = mask.or(every.as_ref()).map(|m| self.bits(m));
-        self.w.declared.insert(scatter(bytes, bits.is_some(), kind));
+        let (at, addresses) = self.call_at(lanes, scatter(bytes, bits.is_some(), kind));
         let (name, bits) = called("scatter", bytes, bits.as_ref(), kind);
-        self.w.line(format_args!("call void @{name}(<32 x i64> {lanes}, ptr {buffer}{bits})"));
+        self.w.line(format_args!("call void @{name}{at}({addresses}, ptr {buffer}{bits})"));
     }
 
     /// The value that is stored where all lanes of a row write to one address: that of the last active lane.

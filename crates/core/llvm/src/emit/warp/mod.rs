@@ -88,6 +88,31 @@ end:
 }
 declare i32 @llvm.cttz.i32(i32, i1)";
 
+/// `%row[%index]` in every lane, for code that must compile quickly.
+const LOOK_UP: &str = "\
+define internal <32 x i32> @margay.look.up(<32 x i32> %row, <32 x i32> %index) #1 {
+entry:
+  %from = alloca <32 x i32>, align 64
+  store volatile <32 x i32> %row, ptr %from, align 64
+  %to = alloca <32 x i32>, align 64
+  store volatile <32 x i32> %index, ptr %to, align 64
+  br label %each
+each:
+  %lane = phi i32 [ 0, %entry ], [ %next, %each ]
+  %p = getelementptr i32, ptr %to, i32 %lane
+  %n = load i32, ptr %p, align 4
+  %low = and i32 %n, 31
+  %q = getelementptr i32, ptr %from, i32 %low
+  %v = load i32, ptr %q, align 4
+  store i32 %v, ptr %p, align 4
+  %next = add i32 %lane, 1
+  %more = icmp ult i32 %next, 32
+  br i1 %more, label %each, label %end
+end:
+  %found = load <32 x i32>, ptr %to, align 64
+  ret <32 x i32> %found
+}";
+
 impl Emitter<'_> {
     /// Emits a row with effect `Warp`.
     pub fn warp_op(&mut self, inst: &Inst) -> Result<()> {
@@ -280,6 +305,12 @@ impl Emitter<'_> {
                 })
                 .collect();
             return self.concat(halves, Elem::I32, 16);
+        }
+        if self.options.lean {
+            let index = self.w.splat(index);
+            self.w.declared.insert(LOOK_UP.into());
+            let lanes = a.ty;
+            return self.w.value(lanes, format_args!("call {lanes} @margay.look.up({lanes} {a}, {lanes} {index})"));
         }
         let buffer = self.w.alloca("<32 x i32>", 64);
         self.w.store(a, &buffer, 64);
