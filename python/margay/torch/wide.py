@@ -74,11 +74,20 @@ def rounded_once(name: str, call):
     if not covers(name):
         return _with_statistics(call, STATISTICS[name]) if name in STATISTICS else call
     kept, given, alike = STATISTICS.get(name, ()), _GIVEN.get(base, ()), base in _ALIKE
+    plain = not accumulating and _is_plain(name)
 
     def compute(*args, **kwargs):
         dtype = args[0].dtype
         if dtype not in NARROW or (accumulating and not (len(args) > 3 and args[3])):
             return call(*args, **kwargs)
+        if plain and not kwargs and (wide := _copies(dtype, args, given)) is not None:
+            try:
+                result = call(*wide)
+            except Exception:
+                return call(*args)  # the error of what the program wrote
+            if isinstance(result, torch.Tensor):
+                return result.to(dtype)
+            return [r.to(dtype) if isinstance(r, torch.Tensor) and r.dtype is torch.float32 and i not in kept else r for i, r in enumerate(result)]
         typed = [value for i, value in enumerate(args) if i not in given] if given else args
         if (other := other_type(dtype, typed)) is not None or other_type(dtype, kwargs.values()) is not None:
             if alike and other is not None:
@@ -90,6 +99,31 @@ def rounded_once(name: str, call):
         return call(*args, **kwargs) if done is None else done[0]
 
     return compute
+
+
+def _is_plain(name):
+    """Whether an operator writes to none of its arguments, takes no lists of tensors, and yields tensors."""
+    from margay.torch import kernel
+
+    schema = kernel.schema_of(name)
+    if any(a.alias_info is not None or "List[Tensor]" in str(a.type) or "List[Optional[Tensor]]" in str(a.type) for a in schema.arguments):
+        return False
+    return all(str(returned.type) == "Tensor" for returned in schema.returns)
+
+
+def _copies(dtype, args, given):
+    """The arguments with float32 for the narrow type; `None` if another type is among them."""
+    wide = []
+    for i, value in enumerate(args):
+        if isinstance(value, torch.Tensor):
+            if value.dtype is dtype:
+                value = value.float()
+            elif value.dtype.is_floating_point and i not in given:
+                return None
+        elif isinstance(value, torch.dtype):
+            return None
+        wide.append(value)
+    return wide
 
 
 def _with_statistics(call, places):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from test_training import convnet, mlp, transformer
 from torch.nn import functional as F
+from torch.utils import cpp_extension
 
 pytest.importorskip("triton")
 
@@ -47,6 +48,8 @@ def test_compiled_calls_of_c_functions(tmp_path):
     """AOTInductor and `cpp_wrapper` call operators by C functions of torch's, not through its dispatcher."""
     if shutil.which("g++") is None or not Path(torch.__file__).with_name("include").is_dir():
         pytest.skip("needs g++ and torch's headers")
+    if cpp_extension.CUDA_HOME is None:
+        pytest.skip("needs a CUDA toolkit, or nvidia-cuda-nvcc from PyPI")
 
     class Net(torch.nn.Module):
         def __init__(self):
