@@ -20,7 +20,7 @@ pub fn host() -> &'static str {
         let first = cpuinfo();
         let names = ["vendor_id", "cpu family", "model", "flags"];
         let line = |line: &&str| line.split_once(':').is_some_and(|(name, _)| names.contains(&name.trim()));
-        let known = [mask_registers(), gathers(), half_floats(), wide_atomics(), wide_integers()];
+        let known = [mask_registers(), gathers(), half_floats(), fused(), wide_atomics(), wide_integers()];
         format!("{:?} {known:?} {}", processor(), first.lines().filter(line).collect::<Vec<_>>().join(";"))
     });
     &HOST
@@ -131,6 +131,11 @@ fn cpuinfo() -> String {
 /// Whether the host converts between half and single precision (F16C).
 pub fn half_floats() -> bool {
     has(is_x86_feature_detected!("f16c"), Processor::V3)
+}
+
+/// Whether the host multiplies and adds vectors of 32 bytes at once (AVX2 and FMA).
+pub fn fused() -> bool {
+    has(is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"), Processor::V3)
 }
 
 /// Whether the host multiplies vectors of 32 bytes of integers (AVX2).

@@ -6,9 +6,9 @@
 //! as the host does.
 
 use crate::emit::{
-    function::affine::Row,
+    arithmetic::directed::direction,
     function::{Emitter, Result},
-    text::{Elem, Ty, Val, constant},
+    text::{Elem, Val, constant},
 };
 use margay_ir::Operand;
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
@@ -31,11 +31,6 @@ fn is_approximation(variant: &Variant) -> bool {
     matches!(op, Opcode::Ex2 | Opcode::Lg2 | Opcode::Sin | Opcode::Cos | Opcode::Rsqrt | Opcode::Tanh)
         && variant.t() == Type::F32
         && variant.has(Mod::Approx)
-}
-
-/// The embedded-rounding immediate of AVX-512 with exceptions suppressed; `None` for rounding to nearest even.
-fn direction(variant: &Variant) -> Option<u32> {
-    [(Mod::Rm, 9), (Mod::Rp, 10), (Mod::Rz, 11)].into_iter().find(|(m, _)| variant.has(*m)).map(|(_, code)| code)
 }
 
 impl Emitter<'_> {
@@ -182,57 +177,6 @@ impl Emitter<'_> {
         // A lazy register needs no canonical value.
         let lazy = matches!(dsts, [Operand::Reg(d)] if self.lazy[d.0 as usize]);
         Ok(Some(if single && !lazy && !keeps_bits { self.canonical_float(&result) } else { result }))
-    }
-
-    /// Whether the host has embedded rounding for a row.
-    fn rounds(&self, variant: &Variant, single: bool) -> bool {
-        let op = variant.op;
-        let known = matches!(
-            op,
-            Opcode::Add
-                | Opcode::Sub
-                | Opcode::Mul
-                | Opcode::Fma
-                | Opcode::Mad
-                | Opcode::Div
-                | Opcode::Sqrt
-                | Opcode::Rcp
-        );
-        // The NaN is that of the first NaN operand in double precision; a fused operation may reorder its operands.
-        known && self.options.mask_registers && (single || !matches!(op, Opcode::Fma | Opcode::Mad))
-    }
-
-    /// Emits an operation with embedded rounding, 512 bits at a time.
-    fn directed(&mut self, op: Opcode, direction: u32, v: &[Val]) -> Val {
-        let scalar = v.iter().all(|v| !v.ty.vector);
-        let mut v: Vec<Val> = v.iter().map(|v| self.w.splat(v)).collect();
-        let ty = v[0].ty;
-        if op == Opcode::Rcp {
-            let one = if ty.elem == Elem::F64 { i128::from(1f64.to_bits()) } else { i128::from(1f32.to_bits()) };
-            v.insert(0, constant(ty, one));
-        }
-        let (suffix, lanes) = if ty.elem == Elem::F64 { ("pd", 8) } else { ("ps", 16) };
-        let function = match op {
-            Opcode::Fma | Opcode::Mad => format!("llvm.x86.avx512.vfmadd.{suffix}.512"),
-            Opcode::Rcp => format!("llvm.x86.avx512.div.{suffix}.512"),
-            _ => format!("llvm.x86.avx512.{}.{suffix}.512", op.row().name),
-        };
-        let part = ty.part(lanes);
-        let types = vec![part.as_str(); v.len()].join(", ");
-        self.w.declared.insert(format!("declare {part} @{function}({types}, i32)"));
-        let count = if scalar { 1 } else { 32 / lanes };
-        let pieces: Vec<Val> = (0..count)
-            .map(|index| {
-                let arguments: String =
-                    v.iter().map(|v| format!("{part} {}, ", self.piece(v, Row { width: lanes, index }))).collect();
-                self.w.value(ty, format_args!("call {part} @{function}({arguments}i32 {direction})"))
-            })
-            .collect();
-        if !scalar {
-            return self.concat(pieces, ty.elem, lanes);
-        }
-        let scalar = Ty::scalar(ty.elem);
-        self.w.value(scalar, format_args!("extractelement {part} {}, i32 0", pieces[0]))
     }
 
     /// `min` and `max` of two or three single-precision operands, with `.NaN`, `.abs` and `.xorsign`.

@@ -47,6 +47,8 @@ pub struct Options {
     pub gathers: bool,
     /// The host converts `.f16` (F16C).
     pub half_floats: bool,
+    /// The host has AVX2 and fused multiplication and addition, 32 bytes at a time.
+    pub fused: bool,
     /// Little code, which compiles quickly: blocks have no version for full warps, and helpers loop over the lanes.
     pub lean: bool,
     /// Kernels run one warp per call, on fibers, even if their code does not require it.
@@ -168,6 +170,8 @@ pub(in crate::emit) struct Emitter<'a> {
     pub current: Option<crate::emit::barrier::kernel::Current>,
     /// Per barrier with a reduction: variables that count true predicates and all predicates.
     pub sums: HashMap<u32, [Val; 2]>,
+    /// Addresses of values of MXCSR, by rounding mode.
+    pub modes: HashMap<u32, Val>,
     /// Fields of the context loaded in the entry block.
     pub constants: HashMap<(u64, Elem), Val>,
     /// Kernel parameters loaded in the entry block, by offset and element type.
@@ -321,6 +325,7 @@ pub fn emit(
         alive: None,
         current: None,
         sums: HashMap::new(),
+        modes: HashMap::new(),
         constants: HashMap::new(),
         loaded: HashMap::new(),
         spills,
