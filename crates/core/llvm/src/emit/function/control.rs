@@ -184,7 +184,7 @@ impl Emitter<'_> {
                 let none = constant(Ty::lanes(Elem::I1), 0);
                 self.set_pending(b.0, &none);
                 self.active = waiting;
-                if self.cfg.preds[b.0 as usize].len() > 1 && !self.lean() {
+                if self.cfg.preds[b.0 as usize].len() > 1 && !self.only_masked() {
                     let bits = self.active_bits();
                     let all = self.w.cmp("icmp eq", &bits, &int(Elem::I32, -1));
                     let (full, stay) = (self.full_label(b), self.w.label("part"));

@@ -70,6 +70,11 @@ impl Options {
             (false, false) => Masks::Vectors,
         }
     }
+
+    /// Threads of a CTA, if known.
+    pub fn threads(&self) -> Option<u32> {
+        self.warp.block.map(|[x, y, z]| x.wrapping_mul(y).wrapping_mul(z))
+    }
 }
 
 /// Back edges between two yields to other lanes and warps, in functions whose loops may wait for them.
@@ -286,7 +291,7 @@ pub fn emit(
         (true, Some(_)) => Role::Grid,
         (true, None) => Role::Warp,
     };
-    let whole = kernel && options.warp.block.is_some_and(|b| b[0].wrapping_mul(b[1]).wrapping_mul(b[2]) % 32 == 0);
+    let whole = kernel && options.threads().is_some_and(|n| n % 32 == 0);
     let diverges = uniformity.branches.iter().any(|b| *b) || loses.contains(&true);
     let masks = !whole || spins || role != Role::Grid && (!barriers.is_empty() || holds.contains(&true)) || diverges;
     let mut barrier_at = vec![None; func.blocks.len()];
@@ -389,9 +394,9 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether blocks have a masked version only.
-    pub fn lean(&self) -> bool {
-        self.options.lean && self.masks
+    /// Whether blocks have a masked version only: in lean code, and where no warp is full.
+    pub fn only_masked(&self) -> bool {
+        self.masks && (self.options.lean || self.options.threads().is_some_and(|n| n < 32))
     }
 
     /// Enters a region with `lanes`: its full version if all 32 are set.
@@ -403,7 +408,7 @@ impl Emitter<'_> {
         if !self.masks {
             return self.w.jump(&full);
         }
-        if !self.lean() {
+        if !self.only_masked() {
             let all = self.w.cmp("icmp eq", lanes, &int(Elem::I32, -1));
             let part = self.w.label("enter.masked");
             self.w.branch(&all, &full, &part);
@@ -417,7 +422,7 @@ impl Emitter<'_> {
 
     /// Emits the versions of the blocks of the current region.
     pub fn bodies(&mut self) -> Result<()> {
-        let full = if self.lean() { Vec::new() } else { self.region.clone() };
+        let full = if self.only_masked() { Vec::new() } else { self.region.clone() };
         for b in full {
             self.mode = Mode::Full;
             self.active = constant(Ty::lanes(Elem::I1), 1);

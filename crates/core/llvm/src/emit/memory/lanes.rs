@@ -1,7 +1,7 @@
 //! The text of LLVM functions that access memory lane by lane, each at an address of its own.
 
 use crate::emit::{
-    memory::{MASKED_ALIGN, unit::Kind},
+    memory::{partial::MASKED_ALIGN, unit::Kind},
     text::{Elem, Ty, mangle},
 };
 

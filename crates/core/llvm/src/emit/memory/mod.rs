@@ -8,6 +8,7 @@ mod convert;
 pub(in crate::emit) mod copy;
 pub(in crate::emit) mod group;
 mod lanes;
+mod partial;
 mod prefetch;
 mod strided;
 mod unit;
@@ -15,12 +16,12 @@ mod updated;
 
 use crate::code::target;
 use crate::emit::{
-    function::affine::{Row, rows},
+    function::affine::rows,
     function::{Emitter, Result},
     memory::address::Address,
-    memory::lanes::{at_words, gather_all, gather_some, load_row, scatter_all, scatter_some, store_row},
+    memory::lanes::{at_words, gather_all, gather_some, scatter_all, scatter_some},
     memory::unit::{Kind, in_units, kind, near},
-    text::{Elem, Masks, Ty, Val, constant, mangle},
+    text::{Elem, Ty, Val, constant},
 };
 use margay_exec::AccessKind;
 use margay_ir::{
@@ -246,31 +247,6 @@ impl Emitter<'_> {
         vec![self.gather_from(&first, elem, lanes.as_ref(), kind)]
     }
 
-    fn masked_load(&mut self, piece: &str, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) -> Val {
-        let width = row.width;
-        if self.options.masks() == Masks::Calls {
-            let bits = self.row_bits(mask, row);
-            self.w.declared.insert(load_row(ty.elem, width));
-            let elem = Ty::scalar(ty.elem);
-            return self
-                .w
-                .value(ty, format_args!("call {piece} @margay.load.{width}.{elem}(ptr {pointer}, i32 {bits})"));
-        }
-        let mask = self.piece(mask, row);
-        let name = format!("llvm.masked.load.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
-        // The alignment is an attribute of the pointer since LLVM 22, and was an argument before.
-        let (before, after) = (MASKED_ALIGN.map_or(String::new(), |t| format!(", {t}")), MASKED_ALIGN.is_some());
-        self.w.declared.insert(format!("declare {piece} @{name}(ptr{before}, <{width} x i1>, {piece})"));
-        let argument = if after { format!(", i32 {align}") } else { String::new() };
-        let align = if after { String::new() } else { format!("align {align} ") };
-        self.w.value(
-            ty,
-            format_args!(
-                "call {piece} @{name}(ptr {align}{pointer}{argument}, <{width} x i1> {mask}, {piece} zeroinitializer), {PROGRAM}"
-            ),
-        )
-    }
-
     /// Loads rows in which each lane has `count` consecutive elements, as `count` vectors.
     fn deinterleave(&mut self, pointers: &[Val], elem: Elem, count: u32, width: u32) -> Vec<Val> {
         let ty = Ty::lanes(elem);
@@ -432,34 +408,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// The bits of a row's lanes, the lowest ones first.
-    fn row_bits(&mut self, mask: &Val, row: Row) -> Val {
-        let bits = self.bits(mask);
-        self.w.op_const("lshr", &bits, i128::from(row.index * row.width))
-    }
-
-    fn masked_store(&mut self, piece: &Val, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) {
-        let width = row.width;
-        if self.options.masks() == Masks::Calls {
-            let bits = self.row_bits(mask, row);
-            self.w.declared.insert(store_row(ty.elem, width));
-            let (elem, ty) = (Ty::scalar(ty.elem), ty.part(width));
-            return self
-                .w
-                .line(format_args!("call void @margay.store.{width}.{elem}(ptr {pointer}, {ty} {piece}, i32 {bits})"));
-        }
-        let mask = self.piece(mask, row);
-        let name = format!("llvm.masked.store.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
-        let ty = ty.part(width);
-        let (before, after) = (MASKED_ALIGN.map_or(String::new(), |t| format!(", {t}")), MASKED_ALIGN.is_some());
-        self.w.declared.insert(format!("declare void @{name}({ty}, ptr{before}, <{width} x i1>)"));
-        let argument = if after { format!(", i32 {align}") } else { String::new() };
-        let align = if after { String::new() } else { format!("align {align} ") };
-        self.w.line(format_args!(
-            "call void @{name}({ty} {piece}, ptr {align}{pointer}{argument}, <{width} x i1> {mask}), {PROGRAM}"
-        ));
-    }
-
     /// Stores one element per lane to arbitrary addresses.
     pub fn scatter(&mut self, address: &Address, v: &Val, mask: Option<&Val>) {
         let lanes = self.spread(address);
@@ -490,6 +438,3 @@ impl Emitter<'_> {
         }
     }
 }
-
-/// Type of the alignment argument of masked loads and stores, if this LLVM has one.
-pub(super) const MASKED_ALIGN: Option<&str> = if cfg!(feature = "llvm22") { None } else { Some("i32") };

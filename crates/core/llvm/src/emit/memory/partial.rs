@@ -1,0 +1,216 @@
+//! Loads and stores of consecutive elements by some of the lanes.
+//!
+//! AVX-512 has instructions for that. AVX2 has some for elements of 32 and 64 bits, of which AMD's processors execute the stores in
+//! microcode, several times as slow as others. So code without mask registers stores whole rows if all lanes are active, as they are in most
+//! warps, and calls a function otherwise, which stores eight lanes at once where it can.
+
+use crate::emit::{
+    function::Emitter,
+    function::affine::Row,
+    memory::PROGRAM,
+    memory::lanes::{load_row, store_row},
+    text::{Elem, Masks, Ty, Val, int, mangle},
+};
+
+/// Lanes that the functions test at once.
+const PART: u32 = 8;
+
+/// Type of the alignment argument of masked loads and stores, if this LLVM has one.
+pub(super) const MASKED_ALIGN: Option<&str> = if cfg!(feature = "llvm22") { None } else { Some("i32") };
+
+impl Emitter<'_> {
+    /// Loads a row for some of its lanes; the others are zero.
+    pub(super) fn masked_load(&mut self, piece: &str, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) -> Val {
+        let width = row.width;
+        if self.options.masks() == Masks::Calls {
+            let bits = self.row_bits(mask, row);
+            self.w.declared.insert(load_row(ty.elem, width));
+            let elem = Ty::scalar(ty.elem);
+            return self
+                .w
+                .value(ty, format_args!("call {piece} @margay.load.{width}.{elem}(ptr {pointer}, i32 {bits})"));
+        }
+        if self.needs_code(ty.elem, row) && ty.elem.bits() < 32 {
+            return self.load_by_code(piece, ty, pointer, mask, row);
+        }
+        let mask = self.piece(mask, row);
+        let name = format!("llvm.masked.load.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
+        // The alignment is an attribute of the pointer since LLVM 22, and was an argument before.
+        let (before, after) = (MASKED_ALIGN.map_or(String::new(), |t| format!(", {t}")), MASKED_ALIGN.is_some());
+        self.w.declared.insert(format!("declare {piece} @{name}(ptr{before}, <{width} x i1>, {piece})"));
+        let argument = if after { format!(", i32 {align}") } else { String::new() };
+        let align = if after { String::new() } else { format!("align {align} ") };
+        self.w.value(
+            ty,
+            format_args!(
+                "call {piece} @{name}(ptr {align}{pointer}{argument}, <{width} x i1> {mask}, {piece} zeroinitializer), {PROGRAM}"
+            ),
+        )
+    }
+
+    /// Stores some lanes of a row.
+    pub(super) fn masked_store(&mut self, piece: &Val, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) {
+        let width = row.width;
+        if self.options.masks() == Masks::Calls {
+            let bits = self.row_bits(mask, row);
+            self.w.declared.insert(store_row(ty.elem, width));
+            let (elem, ty) = (Ty::scalar(ty.elem), ty.part(width));
+            return self
+                .w
+                .line(format_args!("call void @margay.store.{width}.{elem}(ptr {pointer}, {ty} {piece}, i32 {bits})"));
+        }
+        if self.needs_code(ty.elem, row) {
+            return self.store_by_code(piece, ty, pointer, align, mask, row);
+        }
+        let mask = self.piece(mask, row);
+        let name = format!("llvm.masked.store.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
+        let ty = ty.part(width);
+        let (before, after) = (MASKED_ALIGN.map_or(String::new(), |t| format!(", {t}")), MASKED_ALIGN.is_some());
+        self.w.declared.insert(format!("declare void @{name}({ty}, ptr{before}, <{width} x i1>)"));
+        let argument = if after { format!(", i32 {align}") } else { String::new() };
+        let align = if after { String::new() } else { format!("align {align} ") };
+        self.w.line(format_args!(
+            "call void @{name}({ty} {piece}, ptr {align}{pointer}{argument}, <{width} x i1> {mask}), {PROGRAM}"
+        ));
+    }
+
+    /// Whether rows of some lanes need code of ours.
+    fn needs_code(&self, elem: Elem, row: Row) -> bool {
+        !self.options.mask_registers && row.width >= PART && elem.bits() <= 64
+    }
+
+    /// The bits of a row's lanes, the lowest ones first.
+    fn row_bits(&mut self, mask: &Val, row: Row) -> Val {
+        let bits = self.bits(mask);
+        self.w.op_const("lshr", &bits, i128::from(row.index * row.width))
+    }
+
+    /// The bits of a row's lanes alone, and whether all are set.
+    fn row_lanes(&mut self, mask: &Val, row: Row) -> (Val, Val) {
+        let bits = self.row_bits(mask, row);
+        let ones = u32::MAX >> (32 - row.width);
+        let bits = self.w.op_const("and", &bits, i128::from(ones as i32));
+        let every = self.w.cmp("icmp eq", &bits, &int(Elem::I32, i128::from(ones as i32)));
+        (bits, every)
+    }
+
+    fn store_by_code(&mut self, piece: &Val, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) {
+        let (bits, every) = self.row_lanes(mask, row);
+        let part = ty.part(row.width);
+        self.w.declared.insert(store_some(ty.elem, row.width));
+        let name = format!("margay.store.row.{}.{}", Ty::scalar(ty.elem), row.width);
+        let call = format!("call void @{name}({part} {piece}, ptr {pointer}, i32 {bits})");
+        if self.only_masked() {
+            return self.w.line(format_args!("{call}"));
+        }
+        let [whole, some, done] = ["whole", "some", "stored"].map(|l| self.w.label(l));
+        self.w.branch(&every, &whole, &some);
+        let mark = self.w.mark();
+        self.w.follow(&whole);
+        self.w.line(format_args!("store {part} {piece}, ptr {pointer}, align {align}, {PROGRAM}"));
+        self.w.jump(&done);
+        self.w.join(&some, mark);
+        self.w.line(format_args!("{call}"));
+        self.w.jump(&done);
+        self.w.join(&done, mark);
+    }
+
+    fn load_by_code(&mut self, piece: &str, ty: Ty, pointer: &Val, mask: &Val, row: Row) -> Val {
+        let (bits, _) = self.row_lanes(mask, row);
+        self.w.declared.insert(load_some(ty.elem, row.width));
+        let name = format!("margay.load.row.{}.{}", Ty::scalar(ty.elem), row.width);
+        self.w.value(ty, format_args!("call {piece} @{name}(ptr {pointer}, i32 {bits})"))
+    }
+}
+
+/// A loop over the bits that are left of `%bits` in a block, then `after`; `step` is the code for `%lane`.
+fn each(begin: &str, from: &str, bits: &str, step: &str, after: &str) -> String {
+    format!(
+        "{begin}  %some = icmp ne i32 {bits}, 0\n  br i1 %some, label %each, label %end\neach:\n  \
+         %left = phi i32 [ {bits}, %{from} ], [ %rest, %each ]\n  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
+         %less = sub i32 %left, 1\n  %rest = and i32 %left, %less\n{step}  %more = icmp ne i32 %rest, 0\n  \
+         br i1 %more, label %each, label %end\nend:\n{after}"
+    )
+}
+
+/// A function that loads the lanes of `%bits` from consecutive elements.
+fn load_some(elem: Elem, width: u32) -> String {
+    let (t, part, bytes) = (Ty::scalar(elem), Ty::lanes(elem).part(width), elem.bits() / 8);
+    let step = format!(
+        "  %from = getelementptr {t}, ptr %p, i32 %lane\n  %v = load {t}, ptr %from, align {bytes}\n  \
+         %to = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %to, align {bytes}\n"
+    );
+    let all = u32::MAX >> (32 - width);
+    let begin = format!(
+        "  %out = alloca {part}, align 64\n  %all = icmp eq i32 %bits, {}\n  br i1 %all, label %whole, label %apart\nwhole:\n  \
+         %every = load {part}, ptr %p, align {bytes}\n  ret {part} %every\napart:\n  \
+         store {part} zeroinitializer, ptr %out, align 64\n",
+        all as i32
+    );
+    let after = format!("  %found = load {part}, ptr %out, align 64\n  ret {part} %found\n");
+    format!(
+        "define internal {part} @margay.load.row.{t}.{width}(ptr %p, i32 %bits) #1 {{\nentry:\n{}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)",
+        each(&begin, "apart", "%bits", &step, &after)
+    )
+}
+
+/// A function that stores the lanes of `%bits` to consecutive elements: parts of which all lanes are active at once, others by the
+/// host's masked stores or lane by lane.
+fn store_some(elem: Elem, width: u32) -> String {
+    let (t, ty, bytes) = (Ty::scalar(elem), Ty::lanes(elem), elem.bits() / 8);
+    let (whole, part) = (ty.part(width), ty.part(PART));
+    let mut text =
+        format!("  %in = alloca {whole}, align 64\n  store {whole} %v, ptr %in, align 64\n  br label %part0\n");
+    let masked = elem.bits() >= 32;
+    let (mask, name) = (format!("<{PART} x i1>"), format!("llvm.masked.store.v{PART}{t}.p0"));
+    let parts = width / PART;
+    // Lanes that no whole part has stored.
+    let mut rest = "%bits".to_string();
+    for k in 0..parts {
+        let first = k * PART;
+        let picks = (first..first + PART).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!(
+            "part{k}:\n  %m{k}.0 = lshr i32 %bits, {first}\n  %m{k} = trunc i32 %m{k}.0 to i{PART}\n  \
+             %v{k} = shufflevector {whole} %v, {whole} poison, <{PART} x i32> <{picks}>\n  \
+             %p{k} = getelementptr {t}, ptr %p, i32 {first}\n  %full{k} = icmp eq i{PART} %m{k}, -1\n  \
+             br i1 %full{k}, label %whole{k}, label %other{k}\nwhole{k}:\n  store {part} %v{k}, ptr %p{k}, align {bytes}\n  \
+             br label %after{k}\nother{k}:\n"
+        ));
+        if masked {
+            let (align, argument) = match MASKED_ALIGN {
+                Some(ty) => (String::new(), format!(", {ty} {bytes}")),
+                None => (format!("align {bytes} "), String::new()),
+            };
+            text.push_str(&format!(
+                "  %none{k} = icmp eq i{PART} %m{k}, 0\n  br i1 %none{k}, label %after{k}, label %some{k}\nsome{k}:\n  \
+                 %on{k} = bitcast i{PART} %m{k} to {mask}\n  \
+                 call void @{name}({part} %v{k}, ptr {align}%p{k}{argument}, {mask} %on{k})\n"
+            ));
+        }
+        text.push_str(&format!("  br label %after{k}\nafter{k}:\n"));
+        if !masked {
+            let without = !(((1u32 << PART) - 1) << first) as i32;
+            text.push_str(&format!(
+                "  %drop{k} = select i1 %full{k}, i32 {without}, i32 -1\n  %rest{k} = and i32 {rest}, %drop{k}\n"
+            ));
+            rest = format!("%rest{k}");
+        }
+        if k + 1 < parts {
+            text.push_str(&format!("  br label %part{}\n", k + 1));
+        }
+    }
+    let header =
+        format!("define internal void @margay.store.row.{t}.{width}({whole} %v, ptr %p, i32 %bits) #1 {{\nentry:\n");
+    if masked {
+        let argument = MASKED_ALIGN.map_or(String::new(), |t| format!(", {t}"));
+        let text =
+            text.replace(&format!("  %in = alloca {whole}, align 64\n  store {whole} %v, ptr %in, align 64\n"), "");
+        return format!("{header}{text}  ret void\n}}\ndeclare void @{name}({part}, ptr{argument}, {mask})");
+    }
+    let step = format!(
+        "  %from = getelementptr {t}, ptr %in, i32 %lane\n  %e = load {t}, ptr %from, align {bytes}\n  \
+         %to = getelementptr {t}, ptr %p, i32 %lane\n  store {t} %e, ptr %to, align {bytes}\n"
+    );
+    let last = format!("after{}", parts - 1);
+    format!("{header}{}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)", each(&text, &last, &rest, &step, "  ret void\n"))
+}
