@@ -6,6 +6,7 @@ use crate::{
     code::ffi::{CompilerScope, Listener},
     code::key::{CacheKey, Content},
     code::link::Linked,
+    code::narrow::narrow,
     code::serialized::{In, Out},
     code::target,
     emit::{self, Options, Refused, Site, SiteKind},
@@ -185,6 +186,8 @@ const LARGEST: usize = 16 << 20;
 /// A kernel as LLVM IR text.
 pub struct Draft {
     text: String,
+    /// Threads of a CTA; the greatest number if that is unknown.
+    threads: u32,
     facts: Arc<Facts>,
 }
 
@@ -217,7 +220,7 @@ impl Draft {
             return Err(Refused { what, func: kernel, at: 0 });
         }
         let facts = Facts { reached: functions, sites, pure, spill_size, by_warp, uses_local, recursive };
-        Ok(Draft { text, facts: Arc::new(facts) })
+        Ok(Draft { text, threads: options.threads().unwrap_or(u32::MAX), facts: Arc::new(facts) })
     }
 
     fn compile(&self, effort: Effort, log: &Log) -> Result<(Vec<u8>, Frames), String> {
@@ -225,13 +228,22 @@ impl Draft {
         let listener = Listener::new(&context);
         let module = log.time("parse", || self.parse(&context))?;
         let machine = log.time("optimize", || target::optimize(&module, effort, self.text.len()))?;
+        let module = log.time("narrow", || self.narrowed(&context, module, effort))?;
         let object = log.time("generate", || target::emit_object(&module, &machine))?;
         Ok((object, Frames::from_notes(&listener.notes(), self.facts.reached.len())))
     }
 
     fn parse<'c>(&self, context: &'c Context) -> Result<Module<'c>, String> {
-        let buffer = MemoryBuffer::create_from_memory_range_copy(self.text.as_bytes(), "kernel");
-        context.create_module_from_ir(buffer).map_err(|e| e.to_string())
+        parse(context, &self.text)
+    }
+
+    /// An optimized module as the code generator gets it.
+    fn narrowed<'c>(&self, context: &'c Context, module: Module<'c>, effort: Effort) -> Result<Module<'c>, String> {
+        if !target::narrows(effort) {
+            return Ok(module);
+        }
+        let text = narrow(&module.print_to_string().to_string(), self.threads);
+        parse(context, &text)
     }
 
     /// The code of the given form as text.
@@ -243,11 +255,17 @@ impl Draft {
         let context = Context::create();
         let module = self.parse(&context)?;
         let machine = target::optimize(&module, effort, self.text.len())?;
+        let module = self.narrowed(&context, module, effort)?;
         match form {
             Form::Assembly => target::emit_assembly(&module, &machine),
             Form::Emitted | Form::Optimized => Ok(module.print_to_string().to_string()),
         }
     }
+}
+
+fn parse<'c>(context: &'c Context, text: &str) -> Result<Module<'c>, String> {
+    let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
+    context.create_module_from_ir(buffer).map_err(|e| e.to_string())
 }
 
 /// The semantic function of every `Pure` site.

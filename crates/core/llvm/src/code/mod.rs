@@ -8,5 +8,6 @@ pub mod ffi;
 pub mod key;
 pub mod link;
 pub mod load;
+mod narrow;
 pub mod serialized;
 pub mod target;

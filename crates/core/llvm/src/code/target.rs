@@ -170,6 +170,11 @@ pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
 /// finds little there that common-subexpression elimination does not.
 const MODEST: usize = 1 << 20;
 
+/// Whether `narrow` divides vectors between LLVM's passes, which then name all values, and its code generator.
+pub fn narrows(effort: Effort) -> bool {
+    effort == Effort::Full && !mask_registers()
+}
+
 /// Runs the pass pipeline of an effort on a module of `size` bytes of text.
 pub fn optimize(module: &Module<'_>, effort: Effort, size: usize) -> Result<TargetMachine, String> {
     let machine = machine(effort)?;
@@ -184,7 +189,8 @@ pub fn optimize(module: &Module<'_>, effort: Effort, size: usize) -> Result<Targ
             "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg,dse)"
         }
     };
-    module.run_passes(passes, &machine, PassBuilderOptions::create()).map_err(|e| e.to_string())?;
+    let passes = if narrows(effort) { format!("{passes},function(instnamer)") } else { passes.into() };
+    module.run_passes(&passes, &machine, PassBuilderOptions::create()).map_err(|e| e.to_string())?;
     Ok(machine)
 }
 

@@ -4,7 +4,7 @@ use crate::ctx::{Helper, at};
 use crate::emit::{
     function::{Emitter, Mode, Role},
     site::{Site, SiteKind},
-    text::{Elem, Masks, Ty, Val, int, named},
+    text::{Elem, Masks, Ty, Val, constant, int, named},
 };
 use margay_ir::{
     Operand,
@@ -27,7 +27,7 @@ impl Emitter<'_> {
         let ty = self.packed_type();
         if ty.vector {
             let packed = self.w.cast("sext", &mask, Elem::I32);
-            self.w.same(format_args!("trunc {ty} {packed} to {}", mask.ty), &mask);
+            self.w.same(format_args!("icmp slt {ty} {packed}, {}", constant(ty, 0)), &mask);
             packed
         } else {
             self.bits(&mask)
@@ -36,7 +36,11 @@ impl Emitter<'_> {
 
     /// Unpacks the form in memory to `<32 x i1>`.
     pub fn unpack(&mut self, packed: &Val) -> Val {
-        if packed.ty.vector { self.w.cast("trunc", packed, Elem::I1) } else { self.unpack_bits(packed) }
+        if packed.ty.vector {
+            self.w.cmp("icmp slt", packed, &constant(packed.ty, 0))
+        } else {
+            self.unpack_bits(packed)
+        }
     }
 
     /// Converts 32 bits to `<32 x i1>`.
