@@ -47,7 +47,7 @@ for own in "$toolkit13" "$folder/toolkit12" "$folder/toolkit11"; do
 done
 
 failed=0
-# try NAME TOOLKIT PROGRAM OPTION...: builds and runs one program in one way.
+# try NAME TOOLKIT PROGRAM OPTION...: builds and runs one program in one way, on the engine that `engine` names.
 try() {
     local out=$folder/programs/$1 said
     mkdir -p "$folder/programs"
@@ -55,7 +55,7 @@ try() {
         echo "FAILED to build $1:"
         tail -n 20 "$out.log"
         failed=1
-    elif said=$("$margay" exec -- "$out" 2>"$out.log") && [ "$said" = ok ]; then
+    elif said=$("$margay" exec ${engine:+--engine "$engine"} -- "$out" 2>"$out.log") && [ "$said" = ok ]; then
         echo "ok: $1"
     else
         printf 'FAILED: %s\n%s\n' "$1" "$said"
@@ -73,6 +73,7 @@ for program in basics graphs textures; do
 done
 try separate "$toolkit13" "$sources"/separate/*.cu -rdc=true
 try launches "$toolkit13" "$sources/launches.cu" -rdc=true
+engine=simd try workers "$toolkit13" "$sources/workers.cu"
 try all-major "$toolkit13" "$sources/basics.cu" -arch=all-major
 try per-thread "$toolkit13" "$sources/basics.cu" --default-stream per-thread
 exit $failed

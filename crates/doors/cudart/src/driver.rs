@@ -19,13 +19,18 @@ unsafe extern "C" {
 const RTLD_NOW: c_int = 2;
 const RTLD_GLOBAL: c_int = 0x100;
 
-/// The address of a driver function; 0 if there is none.
-fn find(name: &CStr) -> usize {
+/// Loads the driver's library, which starts nothing, unless it is loaded; its address, 0 if there is none.
+pub fn load() -> usize {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
-    let library = *LIBRARY.get_or_init(|| {
+    *LIBRARY.get_or_init(|| {
         // SAFETY: the name is NUL-terminated; the library's initializers depend on nothing of ours.
         unsafe { dlopen(c"libcuda.so.1".as_ptr(), RTLD_NOW | RTLD_GLOBAL) }.expose_provenance()
-    });
+    })
+}
+
+/// The address of a driver function; 0 if there is none.
+fn find(name: &CStr) -> usize {
+    let library = load();
     if library == 0 {
         return 0;
     }

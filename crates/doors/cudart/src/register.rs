@@ -153,6 +153,9 @@ extern "C" fn margay_runtime_release() -> u32 {
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 extern "C" fn __cudaRegisterFatBinary(image: Ptr) -> Ptr {
+    // Most programs register in the main thread, whose end the driver must see before LLVM's own destructors run; it sees the end of
+    // a thread that loads it.
+    driver::load();
     let mut registry = registry();
     registry.next += 16;
     let handle = registry.next;
