@@ -63,7 +63,7 @@ try() {
         failed=1
     fi
 }
-for program in basics graphs textures; do
+for program in basics graphs textures refusals; do
     try "$program" "$toolkit13" "$sources/$program.cu"
     try "$program-shared" "$toolkit13" "$sources/$program.cu" -cudart shared
     try "$program-12" "$folder/toolkit12" "$sources/$program.cu" -arch=compute_80

@@ -5,7 +5,7 @@ use crate::{
     api::api,
     code::{Code, Outcome},
     driver::{current, driver},
-    memory::{DevicePtr, Location},
+    memory::{DevicePtr, Location, is_managed},
     raw::{Host, In},
     stream::StreamHandle,
 };
@@ -34,7 +34,9 @@ fn advice() -> Result<MutexGuard<'static, Vec<Advice>>, Code> {
 }
 
 fn say(start: DevicePtr, bytes: usize, subject: Subject, location: Option<Location>) -> Outcome {
-    current()?;
+    if !is_managed(&*current()?, start, bytes) {
+        return Err(Code::INVALID_VALUE);
+    }
     let end = start.checked_add(bytes as u64).ok_or(Code::INVALID_VALUE)?;
     let mut all = advice()?;
     all.retain(|a| a.subject != subject || a.start < start || a.end > end);

@@ -320,6 +320,7 @@ mod limit {
 }
 
 fn create(out: Out<Handle<Context>>, flags: u32, device: i32) -> Outcome {
+    check_flags(flags)?;
     let driver = driver()?;
     crate::device::check(device)?;
     let (handle, _) = driver.contexts.add_with(|handle| Context::new(&driver.device, device, handle, flags));
@@ -388,6 +389,7 @@ api! {
     }
     7000 fn cuCtxGetFlags(flags: Out<u32>) { flags.set(current()?.flags.load(Relaxed)) }
     12010 fn cuCtxSetFlags(flags: u32) {
+        check_flags(flags)?;
         current()?.flags.store(flags, Relaxed);
         Ok(())
     }
@@ -533,7 +535,18 @@ fn reset(device: i32) -> Outcome {
     driver()?.reset_primary(device)
 }
 
+/// Refuses unknown flags of a context, and more than one way to wait (`CU_CTX_SCHED_*`).
+fn check_flags(flags: u32) -> Outcome {
+    const ALL: u32 = 0xff;
+    const SCHEDULING: u32 = 7;
+    match flags & !ALL == 0 && matches!(flags & SCHEDULING, 0 | 1 | 2 | 4) {
+        true => Ok(()),
+        false => Err(Code::INVALID_VALUE),
+    }
+}
+
 fn set_flags(device: i32, flags: u32) -> Outcome {
     crate::device::check(device)?;
+    check_flags(flags)?;
     driver()?.set_primary_flags(device, flags)
 }

@@ -16,6 +16,8 @@ use crate::{
 use margay_runtime::{Mark, milliseconds};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// `CU_EVENT_BLOCKING_SYNC`: the driver waits that way anyway.
+const BLOCKING: u32 = 1;
 /// `CU_EVENT_DISABLE_TIMING`
 const NO_TIMING: u32 = 2;
 /// `CU_EVENT_INTERPROCESS`
@@ -106,6 +108,9 @@ const EXTERNAL: u32 = 1;
 pub fn wait(event: Handle<Event>, stream: StreamHandle, flags: u32) -> Outcome {
     let (handle, stream) = (stream, stream.get()?);
     let event = driver()?.events.get(event)?;
+    if flags & !EXTERNAL != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
     if let StreamRef::Default(context) = &stream {
         check_default_stream(context.handle)?;
     }
@@ -143,6 +148,9 @@ pub fn wait(event: Handle<Event>, stream: StreamHandle, flags: u32) -> Outcome {
 
 fn create(flags: u32) -> Result<Handle<Event>, Code> {
     let context = current()?;
+    if flags & !(BLOCKING | NO_TIMING | INTERPROCESS) != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
     let shared = match flags & INTERPROCESS != 0 {
         true if flags & NO_TIMING == 0 => return Err(Code::INVALID_VALUE),
         true => Some(Arc::new(SharedEvent::new()?)),

@@ -159,6 +159,8 @@ impl Function {
                 self.dynamic_shared.store(value, Relaxed);
                 Ok(())
             }
+            // A percentage, or -1 for no preference.
+            9 if !(-1..=100).contains(&value) => Err(Code::INVALID_VALUE),
             9 => {
                 self.carveout.store(value, Relaxed);
                 Ok(())

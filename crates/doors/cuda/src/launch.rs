@@ -55,6 +55,9 @@ impl Launch {
         extra: In<u64>,
     ) -> Result<Launch, Code> {
         let function = crate::function::get(function)?;
+        if !params.is_null() && !extra.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
         let shared = i32::try_from(shape.shared).map_err(|_| Code::INVALID_VALUE)?;
         if shared > function.dynamic_shared()? {
             return Err(Code::INVALID_VALUE);

@@ -120,8 +120,10 @@ fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> 
 
 /// Makes memory of the program accessible to kernels under its own addresses.
 fn register(memory: Host, bytes: usize, flags: u32) -> Outcome {
+    /// `CU_MEMHOSTREGISTER_PORTABLE`, `DEVICEMAP`, `IOMEMORY` and `READ_ONLY`
+    const FLAGS: u32 = 0xf;
     let context = current()?;
-    if bytes == 0 {
+    if bytes == 0 || flags & !FLAGS != 0 {
         return Err(Code::INVALID_VALUE);
     }
     let block = memory.lend(bytes)?;
@@ -209,6 +211,15 @@ fn around(context: &Context, address: DevicePtr) -> Result<(DevicePtr, usize, Ow
     let unknown = Allocated { owner: Owner::Device, len: found.block.len() };
     let Allocated { owner, len } = context.memory().get(&base).copied().unwrap_or(unknown);
     Ok((base, len, owner))
+}
+
+/// Whether a range is managed memory: of `cuMemAllocManaged`, or a variable of a module, which may be a managed one.
+pub fn is_managed(context: &Context, address: DevicePtr, bytes: usize) -> bool {
+    let Some(found) = context.device_memory().find(address) else { return false };
+    let base = found.block.base();
+    let end = address.saturating_add(bytes as u64);
+    let owner = context.memory().get(&base).map(|a| a.owner);
+    end <= base + found.block.len() as u64 && matches!(owner, None | Some(Owner::Managed))
 }
 
 /// `CUpointer_attribute`
@@ -330,8 +341,20 @@ api! {
         Ok(())
     }
     3020 fn cuMemAllocHost_v2(address: Out<u64>, bytes: usize) { address.set(allocate_at_once(bytes, Owner::Host(0))?) }
-    2000 fn cuMemFreeHost(address: DevicePtr) { free(address) }
+    2000 fn cuMemFreeHost(address: DevicePtr) {
+        let of_device = |a: &Allocated| matches!(a.owner, Owner::Device | Owner::Managed);
+        if current()?.memory().get(&address).is_some_and(of_device) {
+            because(|| format!("{address:#x} is memory of the device, which `cudaFree` (`cuMemFree`) frees"));
+            return Err(Code::INVALID_VALUE);
+        }
+        free(address)
+    }
     2020 fn cuMemHostAlloc(address: Out<u64>, bytes: usize, flags: u32) {
+        /// `CU_MEMHOSTALLOC_PORTABLE`, `DEVICEMAP` and `WRITECOMBINED`
+        const FLAGS: u32 = 7;
+        if flags & !FLAGS != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
         address.set(allocate_at_once(bytes, Owner::Host(flags))?)
     }
     3020 fn cuMemHostGetDevicePointer_v2(device: Out<DevicePtr>, address: DevicePtr, _flags: u32) {
@@ -347,7 +370,12 @@ api! {
     4000 fn cuMemHostRegister(memory: Host, bytes: usize, flags: u32) { register(memory, bytes, flags) }
     6050 fn cuMemHostRegister_v2(memory: Host, bytes: usize, flags: u32) { register(memory, bytes, flags) }
     4000 fn cuMemHostUnregister(memory: Host) { unregister(memory.address()) }
-    6000 fn cuMemAllocManaged(address: Out<DevicePtr>, bytes: usize, _flags: u32) {
+    6000 fn cuMemAllocManaged(address: Out<DevicePtr>, bytes: usize, flags: u32) {
+        const GLOBAL: u32 = 1;
+        const HOST: u32 = 2;
+        if !matches!(flags, GLOBAL | HOST) {
+            return Err(Code::INVALID_VALUE);
+        }
         address.set(allocate_at_once(bytes, Owner::Managed)?)
     }
     11020 + ptsz fn cuMemAllocAsync(address: Out<DevicePtr>, bytes: usize, stream: StreamHandle) {

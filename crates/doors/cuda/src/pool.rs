@@ -87,10 +87,40 @@ pub struct Properties {
     max_size: usize,
 }
 
+/// Amounts in bytes. No memory is kept for later allocations, but the amount that a device would keep is counted.
 #[derive(Default)]
 struct Usage {
     used: u64,
-    most: u64,
+    most_used: u64,
+    reserved: u64,
+    most_reserved: u64,
+}
+
+impl Usage {
+    fn take(&mut self, bytes: u64) {
+        self.used += bytes;
+        self.reserved = self.reserved.max(self.used);
+        self.most_used = self.most_used.max(self.used);
+        self.most_reserved = self.most_reserved.max(self.reserved);
+    }
+
+    /// Memory that is not used goes back to the system but for what the pool may keep.
+    fn give_back(&mut self, bytes: u64, kept: u64) {
+        self.used = self.used.saturating_sub(bytes);
+        self.release(kept);
+    }
+
+    fn release(&mut self, kept: u64) {
+        self.reserved = self.reserved.min(kept).max(self.used);
+    }
+
+    /// Sets a high-water mark to the current amount.
+    fn reset(&mut self, mark: u32) {
+        match mark {
+            amount::MOST_RESERVED => self.most_reserved = self.reserved,
+            _ => self.most_used = self.used,
+        }
+    }
 }
 
 /// Allocations from pools: pool and size in bytes, by address.
@@ -131,6 +161,12 @@ impl Pool {
         self.max_size.is_none_or(|most| self.usage().used.saturating_add(bytes as u64) <= most)
     }
 
+    /// The value of an attribute that the program sets. Reuse is allowed by default, and the release threshold is 0.
+    fn attribute(&self, number: u32) -> u64 {
+        let attributes = self.attributes.lock().unwrap_or_else(PoisonError::into_inner);
+        attributes.get(&number).copied().unwrap_or(u64::from(number < RELEASE_THRESHOLD))
+    }
+
     fn usage(&self) -> MutexGuard<'_, Usage> {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -147,9 +183,7 @@ pub fn took(pool: Handle<Pool>, address: DevicePtr, bytes: usize) -> Outcome {
     let driver = driver()?;
     let from = driver.pools.get(pool)?;
     driver.pooled.lock().unwrap_or_else(PoisonError::into_inner).insert(address, (pool, bytes));
-    let mut usage = from.usage();
-    usage.used += bytes as u64;
-    usage.most = usage.most.max(usage.used);
+    from.usage().take(bytes as u64);
     Ok(())
 }
 
@@ -159,12 +193,15 @@ pub fn gave_back(address: DevicePtr) {
     let found = driver.pooled.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
     let Some((pool, bytes)) = found else { return };
     if let Ok(pool) = driver.pools.get(pool) {
-        let mut usage = pool.usage();
-        usage.used = usage.used.saturating_sub(bytes as u64);
+        let kept = pool.attribute(RELEASE_THRESHOLD);
+        pool.usage().give_back(bytes as u64, kept);
     }
 }
 
-/// `CUmemPool_attribute` for amounts. Used and reserved amounts are equal.
+/// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`: how many bytes the pool keeps at most when nothing uses them.
+const RELEASE_THRESHOLD: u32 = 4;
+
+/// `CUmemPool_attribute` for amounts.
 mod amount {
     pub const RESERVED: u32 = 5;
     pub const MOST_RESERVED: u32 = 6;
@@ -218,31 +255,35 @@ api! {
     13000 fn cuMemSetMemPool(location: In<Location>, kind: u32, pool: Handle<Pool>) {
         set_current(Source::of(location.get()?, kind)?, pool)
     }
-    11020 fn cuMemPoolTrimTo(pool: Handle<Pool>, _bytes: usize) { driver()?.pools.get(pool).map(drop) }
+    11020 fn cuMemPoolTrimTo(pool: Handle<Pool>, bytes: usize) {
+        driver()?.pools.get(pool)?.usage().release(bytes as u64);
+        Ok(())
+    }
     11020 fn cuMemPoolSetAttribute(pool: Handle<Pool>, attribute: u32, value: Host) {
         let pool = driver()?.pools.get(pool)?;
         let mut bytes = [0; 8];
         value.read(&mut bytes[..size(attribute)])?;
-        if matches!(attribute, amount::MOST_RESERVED | amount::MOST_USED) {
-            // A high-water mark can only be reset.
-            let mut usage = pool.usage();
-            usage.most = usage.used;
-            return if bytes == [0; 8] { Ok(()) } else { Err(Code::INVALID_VALUE) };
+        // A high-water mark can only be reset; the current amounts cannot be set.
+        match attribute {
+            amount::MOST_RESERVED | amount::MOST_USED if bytes == [0; 8] => pool.usage().reset(attribute),
+            1..=RELEASE_THRESHOLD => {
+                let mut attributes = pool.attributes.lock().unwrap_or_else(PoisonError::into_inner);
+                attributes.insert(attribute, u64::from_ne_bytes(bytes));
+            }
+            _ => return Err(Code::INVALID_VALUE),
         }
-        pool.attributes.lock().unwrap_or_else(PoisonError::into_inner).insert(attribute, u64::from_ne_bytes(bytes));
         Ok(())
     }
     11020 fn cuMemPoolGetAttribute(pool: Handle<Pool>, attribute: u32, value: Host) {
         let pool = driver()?.pools.get(pool)?;
-        let attributes = pool.attributes.lock().unwrap_or_else(PoisonError::into_inner);
-        // Reuse is allowed by default, and the release threshold is 0.
-        let initial = match attribute {
-            amount::RESERVED | amount::USED => pool.usage().used,
-            amount::MOST_RESERVED | amount::MOST_USED => pool.usage().most,
-            _ => u64::from(attribute <= 3),
+        let amount = match attribute {
+            amount::RESERVED => pool.usage().reserved,
+            amount::MOST_RESERVED => pool.usage().most_reserved,
+            amount::USED => pool.usage().used,
+            amount::MOST_USED => pool.usage().most_used,
+            _ => pool.attribute(attribute),
         };
-        let bytes = attributes.get(&attribute).copied().unwrap_or(initial).to_ne_bytes();
-        value.write(&bytes[..size(attribute)])
+        value.write(&amount.to_ne_bytes()[..size(attribute)])
     }
     11020 fn cuMemPoolSetAccess(pool: Handle<Pool>, _access: Host, _count: usize) { driver()?.pools.get(pool).map(drop) }
     11020 fn cuMemPoolGetAccess(flags: Out<u32>, pool: Handle<Pool>, _location: Host) {

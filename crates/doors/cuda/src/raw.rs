@@ -327,12 +327,17 @@ impl LogCallback {
 pub struct StreamCallback(Option<unsafe extern "C" fn(usize, u32, *mut c_void)>);
 
 impl StreamCallback {
-    /// Calls the function.
-    pub fn call(self, stream: usize, status: Code, data: UserData) -> Outcome {
-        let function = self.0.ok_or(Code::INVALID_VALUE)?;
-        // SAFETY: the program passed the function to be called with this data.
-        unsafe { function(stream, status.number(), data.0) };
-        Ok(())
+    /// Whether the program passed none.
+    pub fn is_null(self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Calls the function, if there is one.
+    pub fn call(self, stream: usize, status: Code, data: UserData) {
+        if let Some(function) = self.0 {
+            // SAFETY: the program passed the function to be called with this data.
+            unsafe { function(stream, status.number(), data.0) };
+        }
     }
 }
 

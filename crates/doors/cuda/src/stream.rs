@@ -472,7 +472,10 @@ api! {
     3020 + ptsz fn cuStreamWaitEvent(stream: StreamHandle, event: Handle<Event>, flags: u32) {
         crate::event::wait(event, stream, flags)
     }
-    5000 + ptsz fn cuStreamAddCallback(stream: StreamHandle, callback: StreamCallback, data: UserData, _flags: u32) {
+    5000 + ptsz fn cuStreamAddCallback(stream: StreamHandle, callback: StreamCallback, data: UserData, flags: u32) {
+        if callback.is_null() || flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
         stream.get()?.check_capture()?;
         let (used, number) = (stream.get()?, stream.0.number());
         let context = used.context().clone();
@@ -481,7 +484,7 @@ api! {
         used.queue().push(used.turn(), move || at_work(|| {
             order::seen(&clock);
             let status = context.failure().unwrap_or(Code::SUCCESS);
-            let _ = callback.call(number, status, data); // null calls nothing
+            callback.call(number, status, data);
         }));
         Ok(())
     }

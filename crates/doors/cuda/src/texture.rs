@@ -2,7 +2,7 @@
 //! Management").
 
 use crate::{
-    api::api,
+    api::{api, because},
     code::{Code, Outcome},
     driver::{current, driver},
     handle::Handle,
@@ -78,6 +78,8 @@ pub struct Descriptor3d {
 /// `CUDA_ARRAY3D_*`
 mod flag {
     pub const LAYERED: u32 = 1;
+    /// `CUDA_ARRAY3D_SURFACE_LDST`
+    pub const SURFACE: u32 = 2;
     pub const CUBE: u32 = 4;
 }
 
@@ -304,6 +306,10 @@ api! {
             return Err(Code::INVALID_VALUE);
         }
         let from = array(resource.of.address)?;
+        if from.descriptor.flags & flag::SURFACE == 0 {
+            because(|| "the array was made without `cudaArraySurfaceLoadStore` (`CUDA_ARRAY3D_SURFACE_LDST`)".to_string());
+            return Err(Code::INVALID_VALUE);
+        }
         let object = current()?.runtime.surface(&from.array, from.level).map_err(|e| Code::from(&e))?;
         let handle = object.handle();
         let made = Surface { _object: object, resource };

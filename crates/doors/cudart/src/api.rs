@@ -99,6 +99,7 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
     match outcome {
         Ok(()) => 0,
         Err(code) => {
+            // "Not considered an error and therefore not reported" (CUDA C++ Programming Guide, "Error Checking").
             if code != Code::NOT_READY {
                 LAST.set(code);
             }

@@ -4,6 +4,7 @@ use crate::{
     api::api,
     driver,
     error::{Code, Outcome},
+    memory::check_kind,
     raw::Ptr,
     stream::Stream,
 };
@@ -324,55 +325,65 @@ api! {
     }
     fn cudaGetChannelDesc(channels: Ptr, array: usize) { channels.write(0, descriptor(array)?.describe()) }
     + ptds fn cudaMemcpy2DToArray(
-        to: usize, x: usize, y: usize, from: Ptr, pitch: usize, width: usize, height: usize, _direction: u32,
+        to: usize, x: usize, y: usize, from: Ptr, pitch: usize, width: usize, height: usize, direction: u32,
     ) {
+        check_kind(direction)?;
         array_rows(Side::array(to, x, y), Side::linear(from.number(), pitch, 0), true, width, height, Stream::DEFAULT)?;
         Stream::DEFAULT.wait()
     }
     + ptsz fn cudaMemcpy2DToArrayAsync(
-        to: usize, x: usize, y: usize, from: Ptr, pitch: usize, width: usize, height: usize, _direction: u32,
+        to: usize, x: usize, y: usize, from: Ptr, pitch: usize, width: usize, height: usize, direction: u32,
         stream: Stream,
     ) {
+        check_kind(direction)?;
         array_rows(Side::array(to, x, y), Side::linear(from.number(), pitch, 0), true, width, height, stream)
     }
     + ptds fn cudaMemcpy2DFromArray(
-        to: Ptr, pitch: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
+        to: Ptr, pitch: usize, from: usize, x: usize, y: usize, width: usize, height: usize, direction: u32,
     ) {
+        check_kind(direction)?;
         array_rows(Side::array(from, x, y), Side::linear(to.number(), pitch, 0), false, width, height, Stream::DEFAULT)?;
         Stream::DEFAULT.wait()
     }
     + ptsz fn cudaMemcpy2DFromArrayAsync(
-        to: Ptr, pitch: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
+        to: Ptr, pitch: usize, from: usize, x: usize, y: usize, width: usize, height: usize, direction: u32,
         stream: Stream,
     ) {
+        check_kind(direction)?;
         array_rows(Side::array(from, x, y), Side::linear(to.number(), pitch, 0), false, width, height, stream)
     }
-    + ptds fn cudaMemcpyToArray(to: usize, x: usize, y: usize, from: Ptr, bytes: usize, _direction: u32) {
+    + ptds fn cudaMemcpyToArray(to: usize, x: usize, y: usize, from: Ptr, bytes: usize, direction: u32) {
+        check_kind(direction)?;
         array_bytes(to, x, y, from, true, bytes, Stream::DEFAULT)?;
         Stream::DEFAULT.wait()
     }
     + ptsz fn cudaMemcpyToArrayAsync(
-        to: usize, x: usize, y: usize, from: Ptr, bytes: usize, _direction: u32, stream: Stream,
+        to: usize, x: usize, y: usize, from: Ptr, bytes: usize, direction: u32, stream: Stream,
     ) {
+        check_kind(direction)?;
         array_bytes(to, x, y, from, true, bytes, stream)
     }
-    + ptds fn cudaMemcpyFromArray(to: Ptr, from: usize, x: usize, y: usize, bytes: usize, _direction: u32) {
+    + ptds fn cudaMemcpyFromArray(to: Ptr, from: usize, x: usize, y: usize, bytes: usize, direction: u32) {
+        check_kind(direction)?;
         array_bytes(from, x, y, to, false, bytes, Stream::DEFAULT)?;
         Stream::DEFAULT.wait()
     }
     + ptsz fn cudaMemcpyFromArrayAsync(
-        to: Ptr, from: usize, x: usize, y: usize, bytes: usize, _direction: u32, stream: Stream,
+        to: Ptr, from: usize, x: usize, y: usize, bytes: usize, direction: u32, stream: Stream,
     ) {
+        check_kind(direction)?;
         array_bytes(from, x, y, to, false, bytes, stream)
     }
     + ptds fn cudaMemcpyArrayToArray(
-        to: usize, to_x: usize, to_y: usize, from: usize, x: usize, y: usize, bytes: usize, _direction: u32,
+        to: usize, to_x: usize, to_y: usize, from: usize, x: usize, y: usize, bytes: usize, direction: u32,
     ) {
+        check_kind(direction)?;
         bytes_between_arrays((to, to_x, to_y), (from, x, y), bytes)
     }
     + ptds fn cudaMemcpy2DArrayToArray(
-        to: usize, to_x: usize, to_y: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
+        to: usize, to_x: usize, to_y: usize, from: usize, x: usize, y: usize, width: usize, height: usize, direction: u32,
     ) {
+        check_kind(direction)?;
         array_rows(Side::array(to, to_x, to_y), Side::array(from, x, y), true, width, height, Stream::DEFAULT)?;
         Stream::DEFAULT.wait()
     }

@@ -34,6 +34,20 @@ pub fn copy(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: Stream) ->
     }
 }
 
+/// Refuses what is no `cudaMemcpyKind`. What the driver knows of the addresses decides how it copies.
+pub fn check_kind(direction: u32) -> Outcome {
+    if direction <= kind::DEFAULT { Ok(()) } else { Err(Code::INVALID_MEMCPY_DIRECTION) }
+}
+
+/// Refuses a direction that does not lead to a variable, or from one (`kind`: host to device, or device to host).
+fn check_symbol_copy(direction: u32, kind: u32) -> Outcome {
+    match direction {
+        kind::DEVICE_TO_DEVICE | kind::DEFAULT => Ok(()),
+        other if other == kind => Ok(()),
+        _ => Err(Code::INVALID_MEMCPY_DIRECTION),
+    }
+}
+
 /// Copies like a synchronous call, which waits unless only device memory is involved.
 fn copy_now(to: Ptr, from: Ptr, bytes: usize, direction: u32) -> Outcome {
     copy(to, from, bytes, direction, Stream::DEFAULT)?;
@@ -198,29 +212,35 @@ api! {
         copy(to, from, bytes, kind::DEVICE_TO_DEVICE, stream)
     }
     + ptds fn cudaMemcpyToSymbol(symbol: Ptr, from: Ptr, bytes: usize, offset: usize, direction: u32) {
+        check_symbol_copy(direction, kind::HOST_TO_DEVICE)?;
         copy_now(part(symbol, offset, bytes)?, from, bytes, direction)
     }
     + ptsz fn cudaMemcpyToSymbolAsync(symbol: Ptr, from: Ptr, bytes: usize, offset: usize, direction: u32, stream: Stream) {
+        check_symbol_copy(direction, kind::HOST_TO_DEVICE)?;
         copy(part(symbol, offset, bytes)?, from, bytes, direction, stream)
     }
     + ptds fn cudaMemcpyFromSymbol(to: Ptr, symbol: Ptr, bytes: usize, offset: usize, direction: u32) {
+        check_symbol_copy(direction, kind::DEVICE_TO_HOST)?;
         copy_now(to, part(symbol, offset, bytes)?, bytes, direction)
     }
     + ptsz fn cudaMemcpyFromSymbolAsync(to: Ptr, symbol: Ptr, bytes: usize, offset: usize, direction: u32, stream: Stream) {
+        check_symbol_copy(direction, kind::DEVICE_TO_HOST)?;
         copy(to, part(symbol, offset, bytes)?, bytes, direction, stream)
     }
     fn cudaGetSymbolAddress(out: Ptr, symbol: Ptr) { out.write(0, variable(symbol)?.0) }
     fn cudaGetSymbolSize(out: Ptr, symbol: Ptr) { out.write(0, variable(symbol)?.1) }
 
     + ptds fn cudaMemcpy2D(
-        to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, _direction: u32,
+        to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, direction: u32,
     ) {
+        check_kind(direction)?;
         Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit_and_wait()
     }
     + ptsz fn cudaMemcpy2DAsync(
-        to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, _direction: u32,
+        to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, direction: u32,
         stream: Stream,
     ) {
+        check_kind(direction)?;
         Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit(stream)
     }
     + ptds fn cudaMemset(to: Ptr, value: i32, bytes: usize) {

@@ -125,7 +125,12 @@ fn updated(of: Handle<Exec>, from: Handle<Graph>) -> (Outcome, u32) {
 }
 
 api! {
-    10000 fn cuGraphCreate(out: Out<Handle<Graph>>, _flags: u32) { out.set(driver()?.graphs.add(Graph::default())) }
+    10000 fn cuGraphCreate(out: Out<Handle<Graph>>, flags: u32) {
+        match flags {
+            0 => out.set(driver()?.graphs.add(Graph::default())),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
     10000 fn cuGraphDestroy(of: Handle<Graph>) {
         driver()?.graphs.remove(of)?.forget_nodes(driver()?);
         Ok(())
