@@ -372,6 +372,27 @@ def test_what_torch_has_for_gpus_only_is_refused_by_name():
         torch._sparse_semi_structured_tile(torch.ones(32, 32, device="cuda", dtype=torch.float16))
 
 
+def test_operators_that_are_not_deterministic_on_cuda_alert():
+    x = torch.randn(1, 2, 4, 4, device="cuda", requires_grad=True)
+    alerting = {
+        "adaptive_avg_pool2d_backward_cuda": lambda: F.adaptive_avg_pool2d(x, 2).sum().backward(),
+        "_histc_cuda": lambda: torch.histc(x.detach(), 3),
+        "median CUDA with indices output": lambda: x.median(0),
+        "grid_sampler_2d_backward_cuda": lambda: F.grid_sample(x, torch.zeros(1, 2, 2, 2, device="cuda"), align_corners=False).sum().backward(),
+    }
+    torch.use_deterministic_algorithms(True)
+    try:
+        for name, call in alerting.items():
+            with pytest.raises(RuntimeError, match=f"{name} does not have a deterministic implementation"):
+                call()
+        x.median()
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        with pytest.warns(UserWarning, match="_histc_cuda does not have a deterministic implementation"):
+            assert torch.histc(x.detach(), 3).sum() <= 32
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
 def test_large_results_are_those_of_the_cpu():
     x = torch.arange(1 << 15) - 100
     for function in (lambda x: x + x, lambda x: x / 3, lambda x: x > 5, lambda x: x.float().exp(), lambda x: x.double() * 2.5, lambda x: x**2):
