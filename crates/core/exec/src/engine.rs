@@ -9,7 +9,7 @@ use margay_ir::{BlockId, FuncId, GlobalId, Ir, Placed, SourcePlace};
 use std::{
     ops::Range,
     sync::{Arc, OnceLock},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// A program in memory: placed code, and the addresses of its variables.
@@ -354,8 +354,17 @@ pub trait Compiler: Send + Sync {
 
 /// A kernel that can be compiled for shapes of launches.
 pub trait Program: Send + Sync {
-    /// Number of instructions of the kernel and its callees, from which compile time is estimated.
-    fn instructions(&self) -> usize;
+    /// How long a compilation with an effort probably takes on this host.
+    fn estimate(&self, effort: Effort) -> Duration;
+
+    /// Notes for later processes that this one has run launches of a shape for this long on another engine, for which compiled code would
+    /// have paid. The note is gone once there is code.
+    fn note_demand(&self, _shape: &CodeShape, _spent: Duration) {}
+
+    /// Whether an earlier process noted that, and left no code.
+    fn has_demand(&self, _shape: &CodeShape) -> bool {
+        false
+    }
 
     /// The best code in the cache on disk, of effort `least` or better. Cheap if there is none.
     fn find(&self, shape: &CodeShape, least: Effort, log: &Log) -> Option<(Arc<dyn Kernel>, Effort)>;

@@ -21,7 +21,10 @@ use margay_ir::{
     FuncId, Ir, Placed,
     pass::{WarpShape, reachable},
 };
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 /// The SIMD engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,8 +114,23 @@ impl Source {
 }
 
 impl Program for Source {
-    fn instructions(&self) -> usize {
-        self.instructions
+    fn estimate(&self, effort: Effort) -> Duration {
+        // Without mask registers, LLVM makes about three times the code of vectors.
+        let (fixed, one) = match (effort, code::target::mask_registers()) {
+            (Effort::Light, true) => (12, 220),
+            (Effort::Light, false) => (30, 330),
+            (Effort::Full, true) => (12, 1_200),
+            (Effort::Full, false) => (40, 2_600),
+        };
+        Duration::from_millis(fixed) + Duration::from_micros(one).saturating_mul(self.instructions as u32)
+    }
+
+    fn note_demand(&self, shape: &CodeShape, spent: Duration) {
+        self.recipe(shape, Effort::Light).note_demand(spent);
+    }
+
+    fn has_demand(&self, shape: &CodeShape) -> bool {
+        self.recipe(shape, Effort::Light).has_demand()
     }
 
     fn find(&self, shape: &CodeShape, least: Effort, log: &Log) -> Option<(Arc<dyn Kernel>, Effort)> {

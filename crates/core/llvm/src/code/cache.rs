@@ -24,6 +24,8 @@ const MAGIC: &[u8; 8] = b"margay03";
 
 /// File extensions, by effort.
 const ENDINGS: [&str; 2] = ["light", "full"];
+/// Extension of a note that code would have paid ([`note_demand`]).
+const DEMAND: &str = "demand";
 /// Prefix of the names of files that are being written.
 const TEMPORARY: &str = "tmp.";
 
@@ -31,6 +33,8 @@ const TEMPORARY: &str = "tmp.";
 const FRESH: Duration = Duration::from_secs(60);
 /// A temporary file older than this has lost its writer.
 const ABANDONED: Duration = Duration::from_secs(3600);
+/// A note older than this speaks of a program that nobody runs.
+const FORGOTTEN: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// What the cache holds for a kernel: the serialized [`crate::code::compile::Facts`], and the object.
 pub(crate) struct Entry {
@@ -47,8 +51,19 @@ pub struct File {
     pub size: u64,
     /// Time of the last use, to the minute.
     pub used: SystemTime,
-    /// Effort of the compilation; none for a temporary file.
-    pub effort: Option<Effort>,
+    /// What it is.
+    pub kind: FileKind,
+}
+
+/// What a file of the cache is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileKind {
+    /// Code of an effort.
+    Code(Effort),
+    /// A note that code would have paid: the first process that finds it compiles at once.
+    Demand,
+    /// A file that is being written.
+    Temporary,
 }
 
 fn variable(name: &str) -> Option<std::ffi::OsString> {
@@ -85,8 +100,12 @@ pub fn parse_size(text: &str) -> Option<u64> {
 }
 
 fn name(content: CacheKey, effort: Effort) -> String {
+    named(content, ENDINGS[effort as usize])
+}
+
+fn named(content: CacheKey, ending: &str) -> String {
     let [a, b] = content.0;
-    format!("{a:016x}{b:016x}.{}", ENDINGS[effort as usize])
+    format!("{a:016x}{b:016x}.{ending}")
 }
 
 /// Checksum against files that were truncated or overwritten.
@@ -117,6 +136,21 @@ pub(crate) fn find(content: CacheKey, effort: Effort) -> Option<Entry> {
     Some(entry)
 }
 
+/// Notes that a process has run for so long without this code of the light tier. Whether there is a note is all that counts, so several
+/// processes may write it at once; it goes when the code is stored.
+pub(crate) fn note_demand(content: CacheKey, spent: Duration) {
+    let Some(folder) = folder() else { return };
+    let note = folder.join(named(content, DEMAND));
+    if fs::create_dir_all(&folder).is_ok() && !folder.join(name(content, Effort::Light)).exists() {
+        let _ = fs::write(note, format!("{} us\n", spent.as_micros()));
+    }
+}
+
+/// Whether there is such a note.
+pub(crate) fn has_demand(content: CacheKey) -> bool {
+    folder().is_some_and(|folder| folder.join(named(content, DEMAND)).exists())
+}
+
 /// Claims a compilation among the processes that share the cache.
 pub(crate) fn claim(content: CacheKey, effort: Effort) -> Claim {
     let Some(folder) = folder() else { return Claim::none(false) };
@@ -142,6 +176,7 @@ pub(crate) fn store(content: CacheKey, effort: Effort, facts: &[u8], object: &[u
         let _ = fs::remove_file(&temporary);
         return;
     }
+    let _ = fs::remove_file(folder.join(named(content, DEMAND)));
     // Listing the folder takes time: trim at this process's first write, and each time a sixteenth of the bound has
     // been written.
     static WRITTEN: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -162,25 +197,23 @@ pub fn files(folder: &Path) -> Vec<File> {
     let file = |entry: fs::DirEntry| {
         let name = entry.file_name();
         let name = name.to_str()?;
-        let effort = match name.split_once('.') {
+        let kind = match name.split_once('.') {
             Some((key, ending)) if key.len() == 32 && key.bytes().all(|b| b.is_ascii_hexdigit()) => {
-                let index = ENDINGS.iter().position(|e| *e == ending)?;
-                Some([Effort::Light, Effort::Full][index])
+                let effort = ENDINGS.iter().position(|e| *e == ending).map(|i| [Effort::Light, Effort::Full][i]);
+                effort.map(FileKind::Code).or_else(|| (ending == DEMAND).then_some(FileKind::Demand))?
             }
-            _ => None,
+            _ if name.starts_with(TEMPORARY) => FileKind::Temporary,
+            _ => return None,
         };
-        if effort.is_none() && !name.starts_with(TEMPORARY) {
-            return None;
-        }
         let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some(File { path: entry.path(), size: metadata.len(), used: metadata.modified().ok()?, effort })
+        Some(File { path: entry.path(), size: metadata.len(), used: metadata.modified().ok()?, kind })
     };
     let mut files: Vec<File> = entries.flatten().filter_map(file).collect();
     files.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
     files
 }
 
-/// Evicts files until the folder holds at most `bound` bytes, and removes abandoned temporary files; returns the number
+/// Evicts files until the folder holds at most `bound` bytes, and removes abandoned temporary files and old notes; returns the number
 /// of files removed and their bytes. Code that a process has loaded stays usable.
 pub fn trim(folder: &Path, bound: u64) -> (usize, u64) {
     let files = files(folder);
@@ -188,8 +221,13 @@ pub fn trim(folder: &Path, bound: u64) -> (usize, u64) {
     let (mut count, mut bytes) = (0, 0);
     let now = SystemTime::now();
     for file in files {
-        let abandoned = file.effort.is_none() && now.duration_since(file.used).is_ok_and(|age| age > ABANDONED);
-        let surplus = total > bound && (file.effort.is_some() || bound == 0);
+        let kept = match file.kind {
+            FileKind::Code(_) => Duration::MAX,
+            FileKind::Demand => FORGOTTEN,
+            FileKind::Temporary => ABANDONED,
+        };
+        let abandoned = now.duration_since(file.used).is_ok_and(|age| age > kept);
+        let surplus = total > bound && (file.kind != FileKind::Temporary || bound == 0);
         // Another process may have removed it first.
         if (abandoned || surplus) && fs::remove_file(&file.path).is_ok() {
             (count, bytes) = (count + 1, bytes + file.size);
@@ -227,12 +265,13 @@ mod tests {
         put(&key(1), 300);
         put(&key(2), 100);
         put(&key(3), 200);
+        put(&named(CacheKey([4, 4]), DEMAND), 8 * 24 * 3600);
         put("tmp.1.1", 7200);
         put("tmp.1.2", 10);
         put("notes.txt", 9000);
-        assert_eq!(files(&folder).len(), 5);
-        // 500 bytes: the abandoned file goes in any case, then the least recently used one.
-        assert_eq!(trim(&folder, 350), (2, 200));
+        assert_eq!(files(&folder).len(), 6);
+        // 600 bytes: the abandoned file and the old note go in any case, then the least recently used one.
+        assert_eq!(trim(&folder, 350), (3, 300));
         let left: Vec<String> =
             files(&folder).iter().map(|f| f.path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
         assert_eq!(left, [key(3), key(2), "tmp.1.2".to_owned()]);

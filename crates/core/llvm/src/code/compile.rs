@@ -21,7 +21,7 @@ use margay_ir::{
     Callee, FuncId, Ir, Placed,
     pass::{reachable, recursive},
 };
-use std::{collections::BTreeSet, fmt::Write, sync::Arc};
+use std::{collections::BTreeSet, fmt::Write, sync::Arc, time::Duration};
 
 /// A compiled kernel.
 pub struct Compiled {
@@ -146,6 +146,16 @@ impl Recipe {
         let entry = cache::find(self.key, effort)?;
         let (facts, frames) = Facts::restore(&entry.facts, &self.image.ir)?;
         Some(Object { facts: Arc::new(facts), frames, bytes: entry.object })
+    }
+
+    /// Notes that the code would have paid; see [`margay_exec::Program::note_demand`].
+    pub fn note_demand(&self, spent: Duration) {
+        cache::note_demand(self.key, spent);
+    }
+
+    /// Whether that was noted.
+    pub fn has_demand(&self) -> bool {
+        cache::has_demand(self.key)
     }
 
     /// Emits the kernel as LLVM IR.

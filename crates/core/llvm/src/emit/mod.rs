@@ -19,6 +19,7 @@ mod barrier;
 mod call;
 mod function;
 mod known;
+mod mask;
 mod memory;
 mod observe;
 mod sink;

@@ -4,7 +4,10 @@
 //! every type error. Values are scalars or vectors of 32 lanes; an operation on a scalar and a vector splats the
 //! scalar.
 
-use super::known::{Known, Mark, is_pure};
+use super::{
+    known::{Known, Mark, is_pure},
+    mask::{Masks, Origin},
+};
 use std::{
     collections::{BTreeSet, HashMap},
     fmt::{self, Write},
@@ -123,7 +126,7 @@ pub fn mangle(ty: Ty) -> String {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Name {
+pub(super) enum Name {
     Temp(u32),
     Text(Box<str>),
 }
@@ -133,7 +136,7 @@ enum Name {
 pub struct Val {
     /// Its type.
     pub ty: Ty,
-    name: Name,
+    pub(super) name: Name,
 }
 
 impl fmt::Display for Val {
@@ -173,15 +176,8 @@ pub fn constant(ty: Ty, value: i128) -> Val {
 }
 
 impl Val {
-    /// The elements of a constant vector of 64 bits that is not the same in all lanes.
-    fn each(&self) -> Option<Vec<i64>> {
-        let Name::Text(text) = &self.name else { return None };
-        let elements = text.strip_prefix('<')?.strip_suffix('>')?.split(", ");
-        elements.map(|e| e.strip_prefix("i64 ")?.parse().ok()).collect()
-    }
-
     /// The bits of an integer constant that is the same in all lanes.
-    fn unsigned(&self) -> Option<u128> {
+    pub(super) fn unsigned(&self) -> Option<u128> {
         let Name::Text(text) = &self.name else { return None };
         if !self.ty.is_integer() {
             return None;
@@ -262,52 +258,6 @@ pub fn per_lane(elem: Elem, f: impl Fn(u32) -> i128) -> Val {
     named(Ty::lanes(elem), format!("<{}>", lanes.join(", ")))
 }
 
-/// How masks become words of 32 bits, and words masks.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Masks {
-    /// By moves: masks live in mask registers (AVX-512).
-    Registers,
-    /// By instructions that LLVM selects: masks live in vector registers.
-    #[default]
-    Vectors,
-    /// The same by calls of a function each, for code that must compile quickly: LLVM takes longer to select instructions for one such
-    /// conversion than for ten additions. Masks are combined as words where that needs fewer conversions.
-    Calls,
-}
-
-/// A mask as LLVM's functions for [`Masks::Calls`] take and return it: one word for each lane, whose sign counts.
-const MASK_CALLS: [&str; 2] = [
-    "\
-define internal i32 @margay.bits(<32 x i32> %signs) #1 {
-  %mask = icmp slt <32 x i32> %signs, zeroinitializer
-  %bits = bitcast <32 x i1> %mask to i32
-  ret i32 %bits
-}",
-    "\
-define internal <32 x i32> @margay.lanes(i32 %bits) #1 {
-  %one = insertelement <32 x i32> poison, i32 %bits, i32 0
-  %all = shufflevector <32 x i32> %one, <32 x i32> poison, <32 x i32> zeroinitializer
-  %signs = shl <32 x i32> %all, SHIFTS
-  ret <32 x i32> %signs
-}",
-];
-
-/// How a mask, or a vector of addresses, was computed.
-#[derive(Clone, Debug)]
-enum Origin {
-    And(Val, Val),
-    Or(Val, Val),
-    Xor(Val, Val),
-    Add(Val, Val),
-    /// Of words without their signs.
-    Widened(Val),
-    /// The same in all lanes.
-    Splat(Val),
-}
-
-/// Operations between a value and what it was computed from, beyond which one does not look.
-const ORIGIN_DEPTH: u32 = 4;
-
 /// The text of a function under construction, and the declarations that it needs.
 #[derive(Default, Debug)]
 pub struct Writer {
@@ -317,10 +267,10 @@ pub struct Writer {
     pub entry: String,
     /// Declarations and definitions that the function refers to.
     pub declared: BTreeSet<String>,
-    masks: Masks,
+    pub(super) masks: Masks,
     /// How masks and addresses were computed, by the number of their temporary, for [`Masks::Calls`].
-    origins: HashMap<u32, Origin>,
-    known: Known,
+    pub(super) origins: HashMap<u32, Origin>,
+    pub(super) known: Known,
     next: u32,
 }
 
@@ -486,117 +436,6 @@ impl Writer {
         };
         self.note(&v, origin);
         v
-    }
-
-    fn note(&mut self, v: &Val, origin: Origin) {
-        if let (Masks::Calls, true, Name::Temp(number)) = (self.masks, v.ty.vector, &v.name) {
-            self.origins.insert(*number, origin);
-        }
-    }
-
-    fn origin(&self, v: &Val) -> Option<&Origin> {
-        match v.name {
-            Name::Temp(number) => self.origins.get(&number),
-            Name::Text(_) => None,
-        }
-    }
-
-    /// Converts 32 bits to `<32 x i1>`.
-    pub fn mask(&mut self, bits: &Val) -> Val {
-        let ty = Ty::lanes(Elem::I1);
-        let text = format!("bitcast i32 {bits} to {ty}");
-        let mask = if self.masks != Masks::Calls {
-            self.value(ty, format_args!("{text}"))
-        } else if let Some(word @ (0 | 0xffff_ffff)) = bits.unsigned() {
-            return constant(ty, (word & 1) as i128);
-        } else if let Some(known) = self.known.result(&text) {
-            return known.clone();
-        } else {
-            self.declare_mask_calls();
-            let words = self.value(ty.with(Elem::I32), format_args!("call <32 x i32> @margay.lanes(i32 {bits})"));
-            self.cmp("icmp slt", &words, &constant(words.ty, 0))
-        };
-        self.same(format_args!("{text}"), &mask);
-        self.same(format_args!("bitcast {ty} {mask} to i32"), bits);
-        mask
-    }
-
-    /// Converts `<32 x i1>` to 32 bits.
-    pub fn bits(&mut self, mask: &Val) -> Val {
-        let mask = self.splat(mask);
-        let text = format!("bitcast {} {mask} to i32", mask.ty);
-        let word = Ty::scalar(Elem::I32);
-        let bits = if let Some(every) = mask.unsigned() {
-            return int(Elem::I32, -(every as i128));
-        } else if self.masks != Masks::Calls {
-            self.value(word, format_args!("{text}"))
-        } else if let Some(known) = self.known.result(&text) {
-            return known.clone();
-        } else if let Some((name, a, b)) = self.logic(&mask)
-            && (self.has_bits(&a, ORIGIN_DEPTH) || self.has_bits(&b, ORIGIN_DEPTH))
-        {
-            let (a, b) = (self.bits(&a), self.bits(&b));
-            self.op(name, &a, &b)
-        } else {
-            self.declare_mask_calls();
-            let signs = self.cast("sext", &mask, Elem::I32);
-            self.value(word, format_args!("call i32 @margay.bits(<32 x i32> {signs})"))
-        };
-        self.same(format_args!("{text}"), &bits);
-        self.same(format_args!("bitcast i32 {bits} to {}", mask.ty), &mask);
-        bits
-    }
-
-    fn declare_mask_calls(&mut self) {
-        let shifts = per_lane(Elem::I32, |lane| i128::from(31 - lane)).to_string();
-        self.declared.extend(MASK_CALLS.map(|text| text.replace("SHIFTS", &shifts)));
-    }
-
-    /// The operation that has computed a mask.
-    fn logic(&self, mask: &Val) -> Option<(&'static str, Val, Val)> {
-        Some(match self.origin(mask)?.clone() {
-            Origin::And(a, b) => ("and", a, b),
-            Origin::Or(a, b) => ("or", a, b),
-            Origin::Xor(a, b) => ("xor", a, b),
-            Origin::Add(..) | Origin::Widened(_) | Origin::Splat(_) => return None,
-        })
-    }
-
-    /// Whether the bits of a mask are found without converting another one.
-    fn has_bits(&self, mask: &Val, depth: u32) -> bool {
-        let known = || self.known.result(&format!("bitcast {} {mask} to i32", mask.ty)).is_some();
-        let both = |(_, a, b): (_, Val, Val)| self.has_bits(&a, depth - 1) && self.has_bits(&b, depth - 1);
-        mask.unsigned().is_some() || known() || depth > 0 && self.logic(mask).is_some_and(both)
-    }
-
-    /// Addresses of 64 bits as one number and a word for each lane, without signs, if that is how they were computed: calls with words as
-    /// arguments need half the code.
-    pub fn base_and_words(&mut self, addresses: &Val) -> Option<(Val, Val)> {
-        let (base, words, plus) = self.taken_apart(addresses, ORIGIN_DEPTH)?;
-        Some((self.op_const("add", &base, plus.into()), words))
-    }
-
-    fn taken_apart(&self, v: &Val, depth: u32) -> Option<(Val, Val, i64)> {
-        let Origin::Add(a, b) = self.origin(v)? else { return None };
-        if let Some(plus) = b.unsigned() {
-            let (base, words, before) = self.taken_apart(a, depth.checked_sub(1)?)?;
-            return Some((base, words, before.wrapping_add(plus as i64)));
-        }
-        let (Origin::Splat(base), other) = (match self.origin(a) {
-            Some(splat @ Origin::Splat(_)) => (splat, b),
-            _ => (self.origin(b)?, a),
-        }) else {
-            return None;
-        };
-        if let Some(Origin::Widened(words)) = self.origin(other) {
-            return Some((base.clone(), words.clone(), 0));
-        }
-        let steps = other.each()?;
-        let least = steps.iter().min().copied()?;
-        let apart = |step: &i64| u32::try_from(step.checked_sub(least)?).ok();
-        let words = steps.iter().map(apart).collect::<Option<Vec<u32>>>()?;
-        let words = per_lane(Elem::I32, |lane| words[lane as usize].into());
-        Some((base.clone(), words, least))
     }
 
     /// A binary operation with a constant.

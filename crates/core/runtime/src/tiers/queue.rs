@@ -14,10 +14,11 @@ use std::{
 
 /// Stack of a compiler thread in bytes.
 const STACK: usize = 16 << 20;
-/// Initial estimate of compile time in nanoseconds per instruction, by effort.
-const GUESS: [u64; 2] = [220_000, 1_200_000];
-/// Constant part of the compile time, most of it for loading LLVM.
-const FIXED: Duration = Duration::from_millis(12);
+/// A scale of 1.
+const UNIT: u64 = 1024;
+/// Limits of a scale: one measurement may have been taken on a busy host.
+const LEAST: u64 = UNIT / 4;
+const MOST: u64 = UNIT * 8;
 /// Memory that compiling a kernel of some hundred instructions takes.
 const ARENA: usize = 4 << 20;
 
@@ -35,8 +36,8 @@ pub(crate) struct Job {
 pub(crate) struct Queue {
     state: Mutex<State>,
     most: usize,
-    /// Measured compile time in nanoseconds per instruction, by effort.
-    rates: [AtomicU64; 2],
+    /// Measured compile time over what the compiler estimates, by effort, in units of [`UNIT`].
+    scales: [AtomicU64; 2],
     /// Nanoseconds spent on compiling, and on running CTAs.
     compiled: AtomicU64,
     ran: AtomicU64,
@@ -54,7 +55,7 @@ impl Default for Queue {
         Queue {
             state: Mutex::default(),
             most: (processors / 2).clamp(1, 4),
-            rates: GUESS.map(AtomicU64::new),
+            scales: [UNIT; 2].map(AtomicU64::new),
             compiled: AtomicU64::new(0),
             ran: AtomicU64::new(0),
         }
@@ -62,20 +63,20 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Estimated time to compile `instructions` instructions, in nanoseconds.
-    pub fn estimate(&self, effort: Effort, instructions: usize) -> u64 {
-        FIXED.as_nanos() as u64 + self.rates[effort as usize].load(Relaxed).saturating_mul(instructions as u64)
+    /// Time that a compilation probably takes, in nanoseconds, by the compiler's estimate and what others took.
+    pub fn cost(&self, effort: Effort, estimate: Duration) -> u64 {
+        (estimate.as_nanos() as u64).saturating_mul(self.scales[effort as usize].load(Relaxed)) / UNIT
     }
 
-    /// Updates the estimate by a measurement.
-    pub fn learn(&self, effort: Effort, instructions: usize, took: Duration) {
+    /// Corrects later estimates by a measurement.
+    pub fn learn(&self, effort: Effort, estimate: Duration, took: Duration) {
         self.compiled.fetch_add(took.as_nanos() as u64, Relaxed);
-        let one = took.saturating_sub(FIXED).as_nanos() as u64 / instructions.max(1) as u64;
-        let rate = &self.rates[effort as usize];
-        // Small kernels carry little weight.
-        let weight = (instructions as u64).min(256);
-        let old = rate.load(Relaxed);
-        rate.store((old * 256 + one * weight) / (256 + weight), Relaxed);
+        let measured = took.as_nanos() as u64 * UNIT / (estimate.as_nanos() as u64).max(1);
+        let scale = &self.scales[effort as usize];
+        // Short compilations carry little weight.
+        let weight = (estimate.as_millis() as u64).clamp(1, 100);
+        let old = scale.load(Relaxed);
+        scale.store((old * 100 + measured.clamp(LEAST, MOST) * weight) / (100 + weight), Relaxed);
     }
 
     /// Accounts for run time of CTAs.

@@ -76,6 +76,10 @@ pub(super) struct Slot {
     asked: AtomicU8,
     /// The code was in the cache on disk, so it was worth compiling before.
     recurs: AtomicBool,
+    /// An earlier process ended before the code that would have paid was there, so it is made whatever this one seems to need.
+    demanded: AtomicBool,
+    /// Later processes are told that code would have paid.
+    noted: AtomicBool,
     /// Notified when the code changes.
     changed: Condvar,
     /// Since when a background thread has been compiling, if one is, or is about to.
@@ -100,6 +104,8 @@ impl Slot {
             version: AtomicU32::new(0),
             asked: AtomicU8::new(Tier::Reference as u8),
             recurs: AtomicBool::new(false),
+            demanded: AtomicBool::new(false),
+            noted: AtomicBool::new(false),
             busy: Mutex::default(),
             making: Mutex::default(),
             failed: OnceLock::new(),
@@ -112,7 +118,14 @@ impl Slot {
         if let Some((kernel, effort)) = self.program.find(&self.shape, Effort::Light, log) {
             self.recurs.store(true, Relaxed);
             self.put(kernel, effort.into());
+        } else if self.program.has_demand(&self.shape) {
+            self.demanded.store(true, Relaxed);
         }
+    }
+
+    /// Time that a compilation probably takes, in nanoseconds.
+    fn cost(&self, effort: Effort) -> u64 {
+        self.queue.cost(effort, self.program.estimate(effort))
     }
 
     /// The best code, if there is some.
@@ -169,8 +182,11 @@ impl Slot {
         if self.policy == Policy::TakeOver {
             return;
         }
+        if tier == Tier::Reference {
+            self.note_demand(account.spent());
+        }
         let Some(next) = self.next(tier) else { return };
-        let cost = self.queue.estimate(next, self.program.instructions());
+        let cost = self.cost(next);
         let rest = account.rest(left);
         let pays = match tier {
             // CTAs that cannot move before the launch ends gain nothing, and share processors with the compiler.
@@ -182,13 +198,22 @@ impl Slot {
         }
     }
 
-    /// A launch begins. Requests compilation if earlier launches say that it pays: launches are assumed to recur as often
+    /// Tells later processes once, if one whose launches take this long gains by compiled code. Those that take longer than the compiler
+    /// leave the code itself.
+    fn note_demand(&self, spent: u64) {
+        let pays = || spent > TINY.max(self.cost(Effort::Light) / 2) && self.policy == Policy::WhenItPays;
+        if !self.noted.load(Relaxed) && pays() && !self.noted.swap(true, Relaxed) && self.code().is_none() {
+            self.program.note_demand(&self.shape, Duration::from_nanos(spent));
+        }
+    }
+
+    /// A launch begins. Requests compilation if earlier launches or processes say that it pays: launches are assumed to recur as often
     /// as they have so far.
     pub fn begins(self: &Arc<Slot>) {
         let account = &self.accounts[Tier::Reference as usize];
         let Some(next) = self.next(Tier::Reference) else { return };
-        let cost = self.queue.estimate(next, self.program.instructions());
-        if account.spent() > cost {
+        let cost = self.cost(next);
+        if account.spent() > cost || self.demanded.load(Relaxed) {
             self.ask(next, account.spent());
         }
     }
@@ -242,7 +267,7 @@ impl Slot {
         let started = Instant::now();
         match self.program.compile(&self.shape, effort, &self.log) {
             Ok(kernel) => {
-                self.queue.learn(effort, self.program.instructions(), started.elapsed());
+                self.queue.learn(effort, self.program.estimate(effort), started.elapsed());
                 self.put(kernel, effort.into());
             }
             // Existing code remains in use: it computes the same.
@@ -253,14 +278,17 @@ impl Slot {
 
     /// Whether a launch with `left` units to go gains if one of its `workers` leaves its processor to the compiler.
     pub fn holds_back(&self, left: u64, workers: usize) -> bool {
-        let cost = self.queue.estimate(Effort::Light, self.program.instructions());
+        let cost = self.cost(Effort::Light);
         let since = *self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        // If compilation takes longer than estimated, do not wait any longer.
-        let Some(elapsed) = since.map(|s| s.elapsed().as_nanos() as u64).filter(|e| *e <= cost + cost / 2) else {
+        // If compilation takes longer than estimated, do not wait any longer; longer if an earlier process lost its code.
+        let demanded = self.demanded.load(Relaxed);
+        let patience = if demanded { 3 * cost } else { cost + cost / 2 };
+        let Some(elapsed) = since.map(|s| s.elapsed().as_nanos() as u64).filter(|e| *e <= patience) else {
             return false;
         };
         let rest = self.accounts[Tier::Reference as usize].rest(left) / workers.max(1) as u64;
-        self.code().is_none() && rest > cost.saturating_sub(elapsed).max(cost / 8)
+        let gains = rest > cost.saturating_sub(elapsed).max(cost / 8) || demanded;
+        self.code().is_none() && gains
     }
 
     /// Waits for the first code, but no longer than `most`.

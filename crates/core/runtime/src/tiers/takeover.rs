@@ -121,8 +121,8 @@ impl Ready<'_> {
 impl Tiers {
     /// Time on the reference engine after which moving a CTA is considered: a fraction of what compiling costs.
     fn patience(&self) -> Duration {
-        let instructions = self.program.as_ref().map_or(0, |p| p.instructions());
-        SHORT.max(Duration::from_nanos(self.queue.estimate(Effort::Light, instructions) / 4))
+        let cost = self.program.as_ref().map_or(0, |p| self.queue.cost(Effort::Light, p.estimate(Effort::Light)));
+        SHORT.max(Duration::from_nanos(cost / 4))
     }
 
     fn form(&self, shape: CodeShape, resume: Resume) -> Option<Arc<Form>> {

@@ -12,7 +12,7 @@ pub fn run(_: &CacheArgs) -> Result {
 pub fn run(args: &CacheArgs) -> Result {
     use crate::{args::CacheAction, exit::Outcome, report::emit};
     use margay_exec::Effort;
-    use margay_llvm::cache;
+    use margay_llvm::cache::{self, FileKind};
 
     let Some(folder) = cache::folder() else {
         return Err(Failure::usage("the cache is disabled (`MARGAY_CACHE=off`) or there is no home directory"));
@@ -27,15 +27,16 @@ pub fn run(args: &CacheArgs) -> Result {
     let removed = match args.action {
         CacheAction::Show => {
             let files = cache::files(&folder);
-            let of = |effort: Effort| files.iter().filter(|f| f.effort == Some(effort)).count();
+            let of = |kind| files.iter().filter(|f| f.kind == kind).count();
             let bytes: u64 = files.iter().map(|f| f.size).sum();
             emit(&format!(
-                "{}\n{} of {}: {} kernels of the light tier, {} fully optimized\n",
+                "{}\n{} of {}: {} kernels of the light tier, {} fully optimized, {} to be compiled at once where they run next\n",
                 folder.display(),
                 shown(bytes),
                 shown(cache::bound()),
-                of(Effort::Light),
-                of(Effort::Full)
+                of(FileKind::Code(Effort::Light)),
+                of(FileKind::Code(Effort::Full)),
+                of(FileKind::Demand)
             ));
             return Ok(Outcome::Clean);
         }

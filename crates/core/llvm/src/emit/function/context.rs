@@ -3,8 +3,9 @@
 use crate::ctx::{Helper, at};
 use crate::emit::{
     function::{Emitter, Mode, Role},
+    mask::Masks,
     site::{Site, SiteKind},
-    text::{Elem, Masks, Ty, Val, constant, int, named},
+    text::{Elem, Ty, Val, constant, int, named},
 };
 use margay_ir::{
     Operand,

@@ -8,11 +8,12 @@ use crate::ctx::{Helper, at};
 use crate::emit::{
     function::Emitter,
     known::Mark,
+    mask::Masks,
     memory::address::Address,
     memory::address::name,
     memory::group::{Member, Other},
     site::SiteKind,
-    text::{Elem, Masks, Ty, Val, constant, int, named, per_lane},
+    text::{Elem, Ty, Val, constant, int, named, per_lane},
 };
 use margay_ir::{MemSpace, VReg, pass::Bounds};
 use margay_isa::Opcode;

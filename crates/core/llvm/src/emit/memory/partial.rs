@@ -7,9 +7,10 @@
 use crate::emit::{
     function::Emitter,
     function::affine::Row,
+    mask::Masks,
     memory::PROGRAM,
     memory::lanes::{load_row, store_row},
-    text::{Elem, Masks, Ty, Val, int, mangle},
+    text::{Elem, Ty, Val, int, mangle},
 };
 
 /// Lanes that the functions test at once.
