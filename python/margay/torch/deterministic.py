@@ -50,8 +50,10 @@ def alert_of(name: str):
             setting = "'torch.use_deterministic_algorithms(True, warn_only=True)'. You can file an issue"
             warnings.warn(_words(caller, setting), stacklevel=3)
         else:
-            rest = "You can turn off determinism just for this operation, or you can use the 'warn_only=True' option, if that's acceptable for "
-            setting = f"'torch.use_deterministic_algorithms(True)'. {rest}your application. You can also file an issue"
+            setting = (
+                "'torch.use_deterministic_algorithms(True)'. You can turn off determinism just for this operation, or you can use the "
+                "'warn_only=True' option, if that's acceptable for your application. You can also file an issue"
+            )
             raise RuntimeError(_words(caller, setting))
 
     return alert
@@ -59,6 +61,6 @@ def alert_of(name: str):
 
 def _words(caller, setting):
     return (
-        f"{caller} does not have a deterministic implementation, but you set {setting} at https://github.com/pytorch/pytorch/issues to help us "
-        "prioritize adding deterministic support for this operation."
+        f"{caller} does not have a deterministic implementation, but you set {setting} at https://github.com/pytorch/pytorch/issues "
+        "to help us prioritize adding deterministic support for this operation."
     )

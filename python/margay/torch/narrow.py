@@ -18,6 +18,12 @@ _MISMATCH = re.compile(r"same (scalar type|dtype)|dtypes match|to be equal to|ex
 # LAPACK's operators: CUDA's libraries lack narrow types for them too.
 _LAPACK = re.compile(r"aten::_?(linalg_(?!vector_norm|cross|matrix_exp)|cholesky|lu_|qr|geqrf|ormqr|orgqr|triangular_solve|lstsq)")
 
+# Words of the CPU's kernels -> those of CUDA's.
+_WORDS = {
+    '_cpu" not implemented for': '_cuda" not implemented for',
+    "expected m1 and m2 to have": "expected mat1 and mat2 to have",
+}
+
 _COMPLEX = {torch.float16: torch.complex32, torch.bfloat16: getattr(torch, "bcomplex32", torch.complex32)}
 _WIDER = {
     torch.float16: torch.float32,
@@ -49,7 +55,8 @@ def again(name, call, error, args, kwargs, outs=()):
             error, message = second, str(second)
     if "Unable to cast" in message and (numbers := _as_tensors(name, args)) is not None:
         return _called(name, call, numbers, kwargs, outs)
-    if isinstance(error, (RuntimeError, NotImplementedError)) and _REFUSED.search(message) and not _by_cuda_too(name, message, args, kwargs):
+    refused = isinstance(error, RuntimeError) and _REFUSED.search(message)
+    if refused and not _by_cuda_too(name, message, args, kwargs):
         done = widened(name, call, args, kwargs)
         if done is not None:
             return (done[0], tuple(kwargs[out] for out in outs)) if outs else done[0]
@@ -59,7 +66,7 @@ def again(name, call, error, args, kwargs, outs=()):
 def _for_cuda(name, error):
     """The error with the words of CUDA's kernel where they are known, and a note."""
     words = error.args[0] if error.args and isinstance(error.args[0], str) else ""
-    for cpu, cuda in (('_cpu" not implemented for', '_cuda" not implemented for'), ("expected m1 and m2 to have", "expected mat1 and mat2 to have")):
+    for cpu, cuda in _WORDS.items():
         if cpu in words:
             error.args = (words.replace(cpu, cuda), *error.args[1:])
     if hasattr(error, "add_note"):

@@ -6,7 +6,7 @@ import warnings
 
 import torch
 
-from margay.torch import attention, deterministic, distributed, kernel, layers, mixed, products, recurrent, varlen
+from margay.torch import attention, deterministic, distributed, kernel, layers, mixed, products, recurrent, synchronizing, varlen
 
 # What torch's own CUDA code does without a kernel: it allocates, frees, notes, or changes sizes and strides.
 _OWN = {
@@ -143,7 +143,7 @@ def _kernel(name: str):
     if call is None and not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CPU"):
         return _absent(name)
     computed = kernel.lazy(name, call)
-    check = mixed.CHECKS.get(name) or deterministic.alert_of(name)
+    check = mixed.CHECKS.get(name) or deterministic.alert_of(name) or synchronizing.alert_of(name)
     if check is None:
         return computed
 

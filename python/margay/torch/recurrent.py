@@ -171,7 +171,8 @@ def _check(input, params, hiddens):
         for t in tensors:
             if t.device != input.device:
                 raise RuntimeError(
-                    f"Input and {what} tensors are not at the same device, found input tensor at {input.device} and {what} tensor at {t.device}"
+                    f"Input and {what} tensors are not at the same device, found input tensor at {input.device} and {what} tensor "
+                    f"at {t.device}"
                 )
 
 

@@ -25,7 +25,7 @@ _NAMES = """
 """
 _OPERATORS = frozenset(f"aten::{name}" for name in _NAMES.split())
 # With `accumulate=True`: its place among the arguments, behind tensor, indices and values.
-_ACCUMULATING = frozenset(("aten::_index_put_impl_", "aten::index_put_", "aten::index_put", "aten::_index_put_impl", "aten::_unsafe_index_put"))
+_ACCUMULATING = frozenset(f"aten::{name}" for name in "_index_put_impl_ _index_put_impl index_put_ index_put _unsafe_index_put".split())
 
 #: results that CUDA's kernels yield in float32 for narrow operands: means and inverse deviations
 STATISTICS = {
@@ -87,7 +87,7 @@ def rounded_once(name: str, call):
                 return call(*args)  # the error of what the program wrote
             if isinstance(result, torch.Tensor):
                 return result.to(dtype)
-            return [r.to(dtype) if isinstance(r, torch.Tensor) and r.dtype is torch.float32 and i not in kept else r for i, r in enumerate(result)]
+            return _rounded(dtype, result, kept)
         typed = [value for i, value in enumerate(args) if i not in given] if given else args
         if (other := other_type(dtype, typed)) is not None or other_type(dtype, kwargs.values()) is not None:
             if alike and other is not None:
@@ -124,6 +124,11 @@ def _copies(dtype, args, given):
             return None
         wide.append(value)
     return wide
+
+
+def _rounded(dtype, results, kept):
+    """The results, those in float32 in the narrow type unless they are to be kept."""
+    return [r if r is None or r.dtype is not torch.float32 or i in kept else r.to(dtype) for i, r in enumerate(results)]
 
 
 def _with_statistics(call, places):

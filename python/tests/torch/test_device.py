@@ -393,6 +393,22 @@ def test_operators_that_are_not_deterministic_on_cuda_alert():
         torch.use_deterministic_algorithms(False)
 
 
+def test_operators_that_wait_for_the_device_alert():
+    x, pinned = torch.ones(3, device="cuda"), torch.ones(3).pin_memory()
+    waiting = [x.sum().item, x.nonzero, x.unique, x.cpu, lambda: x.copy_(torch.ones(3)), lambda: x[0].tolist()]
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for call in waiting:
+            with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
+                call()
+        (x + 1).softmax(0).copy_(pinned, non_blocking=True)
+        torch.cuda.set_sync_debug_mode("warn")
+        with pytest.warns(UserWarning, match="called a synchronizing CUDA operation"):
+            assert x.sum().item() == 3
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
 def test_large_results_are_those_of_the_cpu():
     x = torch.arange(1 << 15) - 100
     for function in (lambda x: x + x, lambda x: x / 3, lambda x: x > 5, lambda x: x.float().exp(), lambda x: x.double() * 2.5, lambda x: x**2):
