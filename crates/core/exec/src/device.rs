@@ -4,7 +4,7 @@
 //! No grid can wait for what it has queued, so performing it later is one of the orders that the guide allows. What is queued to one
 //! stream is performed in the order of the calls, and so is everything else here; the tail stream comes last.
 
-use crate::{Freer, Grid, Image, LaunchShape};
+use crate::{Freer, Grid, Image, LaunchShape, mem::Path};
 use margay_check::FuncKind;
 use margay_ir::FuncId;
 use std::{
@@ -185,7 +185,7 @@ pub(crate) fn launch(grid: &Grid<'_>, params: u64, stream: u64, thread: Freer) -
             false => Err(error::INVALID_CONFIGURATION),
         }
     });
-    let freed = grid.memory.heap_free(params.wrapping_sub(HEADER), thread);
+    let freed = grid.memory.heap_free(params.wrapping_sub(HEADER), thread, Path::default());
     let code = match (queued, freed) {
         (Err(code), _) => code,
         (Ok(_), Err(_)) => error::INVALID_VALUE,

@@ -35,6 +35,41 @@ pub struct Fault {
     pub notes: Vec<String>,
 }
 
+impl Fault {
+    /// Of a call stack that begins with repetitions of some calls, as a recursion leaves it, keeps one of them and says how many there
+    /// are.
+    pub fn with_cycle_once(mut self) -> Fault {
+        /// Functions of a cycle.
+        const LONGEST: usize = 32;
+        /// Fewer repetitions are no reason to leave any out.
+        const LEAST: usize = 3;
+        let same = |a: &Frame, b: &Frame| (a.func, a.at) == (b.func, b.at);
+        let stack = &self.stack;
+        // How many calls from the first one on are as those `period` before them.
+        let repeated = |period: &usize| {
+            let pairs = stack.iter().zip(&stack[*period..]);
+            pairs.take_while(|(a, b)| same(a, b)).count() / period
+        };
+        let cycle = (1..=LONGEST.min(stack.len())).map(|period| (period, repeated(&period)));
+        if let Some((period, times)) = cycle.into_iter().find(|(_, times)| *times >= LEAST) {
+            self.stack.drain(period..period * (times + 1));
+            let calls = if period == 1 { "call below occurs".into() } else { format!("{period} calls below occur") };
+            self.notes.push(format!("recursion: the first {calls} {} times in a row", times + 1));
+        }
+        self
+    }
+
+    /// Of a deep call stack, keeps the innermost callers and the outermost one.
+    pub fn with_callers(mut self, most: usize) -> Fault {
+        let more = self.stack.len().saturating_sub(most);
+        if more > 0 {
+            self.stack.drain(most - 1..most - 1 + more);
+            self.notes.push(format!("{more} callers before the last one below are left out"));
+        }
+        self
+    }
+}
+
 /// A caller in a fault's call stack.
 #[derive(Clone, Debug)]
 pub struct Frame {
@@ -62,6 +97,8 @@ pub struct Access {
 pub enum FaultKind {
     /// An access outside every allocation or outside its window.
     OutOfBounds(Access),
+    /// An access to an allocation that was freed before.
+    UseAfterFree(Access),
     /// An address that is not a multiple of the access size.
     Misaligned(Access),
     /// A store to constant or parameter memory.
@@ -104,3 +141,27 @@ pub struct Exhausted(pub String);
 /// A bug of margay.
 #[derive(Clone, Debug)]
 pub struct Bug(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_recursion_one_cycle_is_kept() {
+        let stack = |calls: &[u32]| {
+            let frame = |func: &u32| Frame { func: FuncId(*func), at: SourcePlace::default() };
+            let stack = calls.iter().map(frame).collect();
+            let fault =
+                Fault { kind: FaultKind::Trap, thread: [0; 3], cta: [0; 3], at: None, stack, notes: Vec::new() };
+            let fault = fault.with_cycle_once();
+            (fault.stack.iter().map(|f| f.func.0).collect::<Vec<_>>(), fault.notes.join(";"))
+        };
+        let twice = "recursion: the first 2 calls below occur 4 times in a row";
+        assert_eq!(stack(&[1, 2, 1, 2, 1, 2, 1, 2, 3]), (vec![1, 2, 3], twice.into()));
+        assert_eq!(stack(&[1, 2, 1, 2, 1, 2, 1, 2, 1, 3]), (vec![1, 2, 1, 3], twice.into()), "entered in its middle");
+        let once = "recursion: the first call below occurs 5 times in a row";
+        assert_eq!(stack(&[7, 7, 7, 7, 7]), (vec![7], once.into()));
+        assert_eq!(stack(&[1, 2, 1, 2, 1, 2, 3]), (vec![1, 2, 1, 2, 1, 2, 3], String::new()), "short enough");
+        assert_eq!(stack(&[]), (Vec::new(), String::new()));
+    }
+}

@@ -73,6 +73,9 @@ pub struct LaunchStats {
     pub queued: (Vec<Piece>, Vec<Piece>),
 }
 
+/// Callers that a fault's call stack keeps.
+const MOST_CALLERS: usize = 64;
+
 pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<LaunchStats, Error> {
     let launch = check(kernel, config, params).map_err(Error::BadLaunch)?;
     let device = kernel.context.device();
@@ -109,6 +112,9 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
             Ok(LaunchStats { compile, time: start.elapsed(), undefined, queued: grid.queued.take() })
         }
         Err(Ended::Cancelled) => Err(Error::Cancelled),
+        Err(Ended::Stopped(Stop::Fault(fault))) => {
+            Err(stopped(Stop::Fault(Box::new(fault.with_cycle_once().with_callers(MOST_CALLERS)))))
+        }
         Err(Ended::Stopped(stop)) => Err(stopped(stop)),
     }
 }

@@ -178,7 +178,9 @@ impl From<&Error> for Code {
 /// The code that a GPU would report for a fault.
 fn of_fault(kind: &FaultKind) -> Code {
     match kind {
-        FaultKind::OutOfBounds(_) | FaultKind::ReadOnly(_) | FaultKind::BadFree { .. } => Code::ILLEGAL_ADDRESS,
+        FaultKind::OutOfBounds(_) | FaultKind::UseAfterFree(_) | FaultKind::ReadOnly(_) | FaultKind::BadFree { .. } => {
+            Code::ILLEGAL_ADDRESS
+        }
         FaultKind::Misaligned(_) => Code::MISALIGNED_ADDRESS,
         FaultKind::Trap | FaultKind::Breakpoint | FaultKind::Barrier(_) | FaultKind::Hazard(_) => Code::LAUNCH_FAILED,
         FaultKind::Assert(..) => Code::ASSERT,

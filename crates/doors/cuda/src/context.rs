@@ -151,8 +151,12 @@ pub fn unique() -> u64 {
 impl Context {
     /// Creates a context on a device.
     pub fn new(device: &Arc<Device>, number: i32, handle: Handle<Context>, flags: u32) -> Context {
-        if crate::watch::wanted().is_some_and(|what| what.init) {
+        let what = crate::watch::wanted();
+        if what.is_some_and(|what| what.init) {
             device.memory().track_writes();
+        }
+        if what.is_some_and(|what| what.leaks) {
+            device.memory().origins().start();
         }
         let (runtime, printed) = (device.context(), Arc::default());
         runtime.set_output(Box::new(Printer(Arc::clone(&printed))));

@@ -11,7 +11,14 @@ const NULL_PAGE: u64 = 4096;
 pub fn explain(mut error: Error, kernel: &Kernel, params: &[u8], memory: &Memory) -> Error {
     let Error::Stopped(report) = &mut error else { return error };
     let Stop::Fault(fault) = &mut report.stop else { return error };
-    let FaultKind::OutOfBounds(access) = &fault.kind else { return error };
+    let access = match &fault.kind {
+        FaultKind::OutOfBounds(access) => access,
+        FaultKind::UseAfterFree(access) => {
+            fault.notes.extend(memory.freed(access.address).map_or(Vec::new(), crate::stacks::free));
+            return error;
+        }
+        _ => return error,
+    };
     // A freed allocation explains it already.
     if fault.notes.iter().any(|note| note.contains("freed")) {
         return error;

@@ -166,7 +166,11 @@ pub fn check_free(context: &Context, address: DevicePtr) -> Outcome {
     if found {
         return Ok(());
     }
-    because(|| format!("{address:#x} cannot be freed: {}", context.device_memory().describe(address)));
+    because(|| {
+        let stack = crate::stacks::free(address).join(", ");
+        let nearby = context.device_memory().describe(address);
+        format!("{address:#x} cannot be freed: {nearby}{}{stack}", if stack.is_empty() { "" } else { "; " })
+    });
     Err(Code::INVALID_VALUE)
 }
 

@@ -1,9 +1,10 @@
-//! Where in the program calls were made: allocations, for those who look for leaks, and work in streams.
+//! Where in the program calls were made: allocations, for those who look for leaks, frees, for those who look for uses after them,
+//! and work in streams.
 
 use margay::render::demangled;
 use std::{
     backtrace::Backtrace,
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -22,17 +23,45 @@ pub fn allocated(address: u64) {
     }
 }
 
-/// Forgets it.
+/// Frees that are remembered.
+const MOST_FREED: usize = 4096;
+
+fn frees() -> MutexGuard<'static, VecDeque<(u64, Backtrace)>> {
+    static FREES: Mutex<VecDeque<(u64, Backtrace)>> = Mutex::new(VecDeque::new());
+    FREES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Forgets it, and records the call that frees it, if a check needs that.
 pub fn freed(address: u64) {
-    if crate::watch::wanted().is_some_and(|what| what.leaks || what.unused) {
+    let Some(what) = crate::watch::wanted() else { return };
+    if what.leaks || what.unused {
         stacks().remove(&address);
     }
+    if what.memory || what.api {
+        let mut all = frees();
+        if all.len() >= MOST_FREED {
+            all.pop_front();
+        }
+        all.push_back((address, Backtrace::force_capture()));
+    }
+}
+
+/// The program's functions that led to the latest free of an address, as for [`allocation`].
+pub fn free(address: u64) -> Vec<String> {
+    let all = frees();
+    let latest = all.iter().rev().find(|(at, _)| *at == address);
+    told("freed in", &latest.map_or(Vec::new(), |(_, stack)| program(&stack.to_string())))
 }
 
 /// The program's functions that led to an allocation, innermost first, for people; none if its symbols were stripped.
 pub fn allocation(address: u64) -> Vec<String> {
     let frames = stacks().get(&address).map_or(Vec::new(), |stack| program(&stack.to_string()));
-    let verb = |depth| if depth == 0 { "allocated in" } else { "called by" };
+    told("allocated in", &frames)
+}
+
+/// A stack for people, a line for each function.
+fn told(first: &str, frames: &[String]) -> Vec<String> {
+    let verb = |depth| if depth == 0 { first } else { "called by" };
     frames.iter().enumerate().map(|(depth, frame)| format!("{} {}", verb(depth), named(frame))).collect()
 }
 
@@ -51,9 +80,11 @@ pub fn program(text: &str) -> Vec<String> {
     for line in text.lines().map(str::trim) {
         let function = line.split_once(": ").filter(|(number, _)| number.parse::<u32>().is_ok());
         if let Some((_, name)) = function {
-            let own = ["cuda::", "cudart::", "margay", "std::", "core::", "__rust", "<", "cu", "__cudart"];
+            let own = ["cuda::", "cudart::", "margay", "std::", "core::", "__rust", "<", "cu", "__cuda"];
+            // What nvcc makes of a launch, besides a function with the kernel's name.
+            let launch = ["__device_stub__", "cudaLaunchKernel"].iter().any(|part| name.contains(part));
             // The last of the library's own functions is the program's call: the frames after it belong to the program.
-            inside = !own.iter().any(|prefix| name.starts_with(prefix)) && name != "<unknown>";
+            inside = !launch && !own.iter().any(|prefix| name.starts_with(prefix)) && name != "<unknown>";
             if ["__libc_start", "_start"].iter().any(|prefix| name.starts_with(prefix)) || all.len() >= MOST {
                 break;
             }
@@ -76,6 +107,9 @@ mod tests {
         let text = "   0: cuda::stacks::allocated\n             at src/stacks.rs:1:1\n   1: cuMemAlloc_v2\n   2: cudaMalloc\n   \
             3: _ZN4work4makeEi\n   4: main\n             at ./a.cu:7:2\n   5: __libc_start_main\n   6: _start\n";
         assert_eq!(program(text), ["_ZN4work4makeEi", "main at ./a.cu:7:2"]);
+        let text = "   0: cuLaunchKernel\n   1: cudaLaunchKernel\n   2: _ZL16cudaLaunchKernelIcE9cudaErrorPT_4dim3S3_PPvmP11CUstream_st\n   \
+            3: __cudaLaunchKernel_helper\n             at cuda_runtime.h:1:2\n   4: _Z23__device_stub__Z1kPiPi\n   5: _Z1kPi\n   6: main\n";
+        assert_eq!(program(text), ["_Z1kPi", "main"]);
         assert!(program("").is_empty());
     }
 }

@@ -3,7 +3,10 @@
 
 mod printf;
 
-use crate::{Access, FaultKind, Freer, Grid, LANES, device, mem::BadFree};
+use crate::{
+    Access, FaultKind, Freer, Grid, LANES, device,
+    mem::{BadFree, Path},
+};
 use margay_ir::Builtin;
 use printf::format;
 
@@ -18,7 +21,7 @@ pub struct Failure {
 }
 
 /// Calls a function for the lanes of `mask`. `args` holds its arguments by lane, `byte` reads a byte at a generic
-/// address of a lane, `thread` identifies the thread of a lane. Returns the results by lane, zeros for functions
+/// address of a lane, `thread` identifies the thread of a lane, `path` says where the call is. Returns the results by lane, zeros for functions
 /// without one.
 pub fn call(
     builtin: Builtin,
@@ -26,7 +29,7 @@ pub fn call(
     mask: u32,
     args: &[[u64; LANES]],
     byte: &mut dyn FnMut(u64, usize) -> Option<u8>,
-    thread: &dyn Fn(usize) -> Freer,
+    (thread, path): (&dyn Fn(usize) -> Freer, &dyn Fn() -> Path),
 ) -> Result<[u64; LANES], Failure> {
     let lanes = || (0..LANES).filter(|i| mask >> i & 1 == 1);
     let arg = |k: usize, lane: usize| args.get(k).map_or(0, |a| a[lane]);
@@ -54,6 +57,9 @@ pub fn call(
         Builtin::Malloc => {
             for i in lanes() {
                 results[i] = grid.memory.heap_alloc(grid.reach(), arg(0, i));
+                if grid.memory.origins().is_on() && results[i] != 0 {
+                    grid.memory.origins().add(results[i], thread(i), path);
+                }
                 if let Some(observer) = grid.observer
                     && results[i] != 0
                 {
@@ -64,7 +70,7 @@ pub fn call(
         Builtin::Free => {
             for i in lanes() {
                 let address = arg(0, i);
-                if let Err(BadFree { twice, note }) = grid.memory.heap_free(address, thread(i)) {
+                if let Err(BadFree { twice, note }) = grid.memory.heap_free(address, thread(i), path()) {
                     return Err(Failure { lane: i, kind: FaultKind::BadFree { address, twice }, notes: vec![note] });
                 }
             }

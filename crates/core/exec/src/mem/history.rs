@@ -1,10 +1,11 @@
 //! Recently freed allocations, for messages.
 
 use super::{Allocation, Kind, allocation::describe};
+use margay_ir::{Source, SourcePlace};
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// Number of allocations remembered.
@@ -19,6 +20,24 @@ pub enum Freer {
     Thread([u32; 3], [u32; 3]),
 }
 
+/// Where device code called `free`, and the calls that led there, innermost first.
+#[derive(Clone, Default, Debug)]
+pub struct Path(pub Vec<(Arc<Source>, SourcePlace)>);
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (depth, (source, place)) in self.0.iter().enumerate() {
+            let (file, line, column) = place.loc;
+            f.write_str(if depth == 0 { " at " } else { ", called at " })?;
+            match source.files.get(&file).filter(|_| line > 0) {
+                Some(file) => write!(f, "{file}:{line}:{column}")?,
+                None => write!(f, "{}:{}", source.name, source.lines.line(place.span.start))?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A freed allocation.
 #[derive(Debug)]
 struct Gone {
@@ -27,6 +46,7 @@ struct Gone {
     kind: Kind,
     name: Box<str>,
     by: Freer,
+    path: Path,
 }
 
 impl fmt::Display for Gone {
@@ -35,7 +55,7 @@ impl fmt::Display for Gone {
         match self.by {
             Freer::Host => write!(f, ", which the host freed"),
             Freer::Thread([x, y, z], [i, j, k]) => {
-                write!(f, ", which thread ({x}, {y}, {z}) of CTA ({i}, {j}, {k}) freed")
+                write!(f, ", which thread ({x}, {y}, {z}) of CTA ({i}, {j}, {k}) freed{}", self.path)
             }
         }
     }
@@ -51,12 +71,13 @@ impl History {
     }
 
     /// Records that an allocation was freed.
-    pub fn add(&self, a: &Allocation, by: Freer) {
+    pub fn add(&self, a: &Allocation, by: Freer, path: Path) {
         let mut all = self.lock();
         if all.len() == MOST {
             all.pop_front();
         }
-        all.push_back(Gone { base: a.block.base(), len: a.block.len(), kind: a.kind, name: a.name.clone(), by });
+        let (base, len) = (a.block.base(), a.block.len());
+        all.push_back(Gone { base, len, kind: a.kind, name: a.name.clone(), by, path });
     }
 
     /// Describes the position of an address in the allocation that was freed last there.
@@ -64,6 +85,12 @@ impl History {
         let all = self.lock();
         let gone = all.iter().rev().find(|g| address.wrapping_sub(g.base) < g.len as u64)?;
         Some(format!("{} bytes into the {gone}", address - gone.base))
+    }
+
+    /// Where the allocation that was freed last at an address began.
+    pub fn base(&self, address: u64) -> Option<u64> {
+        let all = self.lock();
+        all.iter().rev().find(|g| address.wrapping_sub(g.base) < g.len as u64).map(|g| g.base)
     }
 
     /// Whether the allocation freed last at `address` was on the device heap and began there.

@@ -11,14 +11,16 @@ mod access;
 mod allocation;
 mod history;
 mod launches;
+mod origins;
 mod ranges;
 mod raw;
 mod written;
 
 pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes};
 pub use allocation::{Allocation, Kind, Reach, nearest};
-pub use history::Freer;
+pub use history::{Freer, Path};
 pub use launches::Running;
+pub use origins::Origins;
 pub use ranges::Ranges;
 pub use raw::{AtomicU128, Block, Cell, RED_ZONE};
 pub use written::{Writes, Written};
@@ -85,6 +87,7 @@ pub struct Memory {
     heap_limit: AtomicU64,
     objects: Objects,
     writes: Writes,
+    origins: Origins,
 }
 
 impl Default for Memory {
@@ -107,6 +110,7 @@ impl Memory {
             heap_limit: AtomicU64::new(8 << 20),
             objects: Objects::default(),
             writes: Writes::default(),
+            origins: Origins::default(),
         }
     }
 
@@ -175,7 +179,7 @@ impl Memory {
     ///
     /// Must not be called from a thread that executes a launch, which would wait for itself.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
-        let gone = self.remove(address, Freer::Host, |_| true)?;
+        let gone = self.remove(address, (Freer::Host, Path::default()), |_| true)?;
         if !gone.block.is_owned() {
             self.settle(vec![Retracted(gone)]);
         } else if self.keep(gone) {
@@ -220,7 +224,7 @@ impl Memory {
     /// Frees memory that the launch allocated for itself, without waiting.
     pub(crate) fn free_own(&self, address: u64) {
         // Nobody else frees it, so it is registered.
-        if let Ok(gone) = self.remove(address, Freer::Host, |_| true) {
+        if let Ok(gone) = self.remove(address, (Freer::Host, Path::default()), |_| true) {
             let _ = self.keep(gone);
         }
     }
@@ -229,7 +233,7 @@ impl Memory {
     fn remove(
         &self,
         address: u64,
-        by: Freer,
+        (by, path): (Freer, Path),
         may: impl FnOnce(&Allocation) -> bool,
     ) -> Result<Arc<Allocation>, MemoryError> {
         let gone = {
@@ -248,7 +252,7 @@ impl Memory {
         }
         // Parameter blocks are recreated for every launch; no addresses of old ones remain.
         if gone.kind != Kind::Param || gone.remembered.load(Relaxed) {
-            self.history.add(&gone, by);
+            self.history.add(&gone, by, path);
         }
         self.forget(&gone);
         Ok(gone)
@@ -298,13 +302,14 @@ impl Memory {
         }
     }
 
-    /// `free` of device code: null is allowed; any other pointer that `malloc` did not return is an error.
-    pub fn heap_free(&self, address: u64, by: Freer) -> Result<(), BadFree> {
+    /// `free` of device code, called there: null is allowed; any other pointer that `malloc` did not return is an error.
+    pub fn heap_free(&self, address: u64, by: Freer, path: Path) -> Result<(), BadFree> {
         if address == 0 {
             return Ok(());
         }
-        match self.remove(address, by, |a| a.kind == Kind::Heap) {
+        match self.remove(address, (by, path), |a| a.kind == Kind::Heap) {
             Ok(gone) => {
+                self.origins.remove(address);
                 // Beyond a bound, the memory is reused without waiting.
                 let _ = self.keep(gone);
                 Ok(())
@@ -334,6 +339,11 @@ impl Memory {
     /// Starts tracking which bytes of new host and heap allocations are written.
     pub fn track_writes(&self) {
         self.writes.start();
+    }
+
+    /// Where device code has allocated what it has not freed, if that is remembered.
+    pub fn origins(&self) -> &Origins {
+        &self.origins
     }
 
     /// The tracked writes.
@@ -429,6 +439,15 @@ impl Memory {
         let above = blocks.range(address..).map(|(_, a)| a).find(likely);
         let windows = windows.iter().filter(|w| w.block.len() > 0);
         nearest(address, windows.chain(below).chain(above).map(|a| &**a))
+    }
+
+    /// Where the allocation began that an address belonged to until it was freed; none if the address belongs to another one now, or
+    /// lies so close behind one that the access may as well be an overrun of that.
+    pub fn freed(&self, address: u64) -> Option<u64> {
+        let blocks = self.read_lock();
+        let below = blocks.range(..=address).next_back().map(|(_, a)| a);
+        let near = below.is_some_and(|a| a.block.contains(address, 1) || address - a.end() < JUST_BEHIND);
+        self.history.base(address).filter(|_| !near)
     }
 
     /// All allocations, in order of address.

@@ -55,11 +55,11 @@ fn the_device_heap_has_its_limit() {
     assert!(a != 0 && a % 16 == 0);
     assert_eq!(m.heap_alloc(Reach::Full, 60), 0);
     let by = Freer::Thread([1, 2, 3], [4, 5, 6]);
-    assert!(!m.heap_free(a + 16, by).unwrap_err().twice);
-    m.heap_free(0, by).unwrap();
-    m.heap_free(a, by).unwrap();
-    assert!(m.heap_free(a, by).unwrap_err().twice);
-    assert!(!m.heap_free(a + 16, by).unwrap_err().twice, "nothing began there");
+    assert!(!m.heap_free(a + 16, by, Path::default()).unwrap_err().twice);
+    m.heap_free(0, by, Path::default()).unwrap();
+    m.heap_free(a, by, Path::default()).unwrap();
+    assert!(m.heap_free(a, by, Path::default()).unwrap_err().twice);
+    assert!(!m.heap_free(a + 16, by, Path::default()).unwrap_err().twice, "nothing began there");
     assert!(m.describe(a).ends_with("which thread (1, 2, 3) of CTA (4, 5, 6) freed"), "{}", m.describe(a));
     assert_ne!(m.heap_alloc(Reach::Full, 100), 0);
 }
@@ -128,7 +128,7 @@ fn the_device_heap_takes_memory_again_when_much_was_freed() {
         m.fill(a, &[0xff], size).unwrap();
         let _ = remembered(&m, a);
         again += u32::from(!before.insert(a));
-        m.heap_free(a, Freer::Host).unwrap();
+        m.heap_free(a, Freer::Host, Path::default()).unwrap();
         assert!(m.find(a).is_none());
     }
     // All of it would be 20 MiB and 15 MiB of what lies around it; a block is 1024 bytes on average.

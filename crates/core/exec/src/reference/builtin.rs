@@ -6,15 +6,19 @@ use super::{
     step::{
         address::{Region, find_allocation},
         call::{argument, result},
-        watch::{notify, report_free},
+        watch::{callers, notify, report_free},
     },
 };
 use crate::{
     Freer, SyncKind,
     builtin::{self, Failure},
-    mem,
+    mem::{self, Path},
 };
 use margay_ir::Builtin;
+use std::sync::Arc;
+
+/// Callers of `free` that are remembered.
+const MOST_CALLERS: usize = 16;
 
 /// Calls a function of the device library for the active lanes.
 pub fn call(ctx: &mut Ctx<'_>, site: &CallOp, builtin: Builtin) -> Flow {
@@ -28,14 +32,27 @@ pub fn call(ctx: &mut Ctx<'_>, site: &CallOp, builtin: Builtin) -> Flow {
     }
     let (tid, cta) = (ctx.warp.tid, ctx.cta.id);
     let thread = |lane: usize| Freer::Thread(std::array::from_fn(|d| tid[d].0[lane]), cta);
+    let path = match builtin {
+        Builtin::Free => path(ctx),
+        Builtin::Malloc if grid.memory.origins().is_on() => path(ctx),
+        _ => Path::default(),
+    };
     let mut byte = |at: u64, lane: usize| {
         find_allocation!(ctx, Region::Generic, at, lane).and_then(|a| mem::load::<u8>(&a.block, at))
     };
-    match builtin::call(builtin, grid, active, &args, &mut byte, &thread) {
+    match builtin::call(builtin, grid, active, &args, &mut byte, (&thread, &|| path.clone())) {
         Ok(values) => {
             result(ctx, site, &values);
             Flow::Next
         }
         Err(Failure { lane, kind, notes }) => ctx.fault(lane, kind, notes),
     }
+}
+
+/// Where the current call is, and what led there.
+fn path(ctx: &Ctx<'_>) -> Path {
+    let here = (ctx.func.id, ctx.func.place(ctx.pc));
+    let calls = callers(&ctx.code.funcs, ctx.warp, ctx.frame, MOST_CALLERS).into_iter().map(|f| (f.func, f.at));
+    let all = std::iter::once(here).chain(calls);
+    Path(all.map(|(func, at)| (Arc::clone(&ctx.grid.image.ir.func(func).source), at)).collect())
 }

@@ -10,7 +10,7 @@ use super::{
     schedule::{Random, SPINS, pick},
     state::{CtaState, Group, Lookaside, Wait, Warp},
     step::warp::{Witness, recheck},
-    step::watch::callers,
+    step::watch::{MOST_CALLERS, callers},
 };
 use crate::{
     Actor, BarrierEvent, Count, Cta, CtaEvent, FaultKind, Grid, LANES, Progress, Row, Slice, Snapshot, Stop, SyncEvent,
@@ -300,7 +300,8 @@ impl<'a> Cluster<'a> {
                         let Some(func) = code.funcs[warp.frames[g.frame as usize].func as usize].as_ref() else {
                             continue;
                         };
-                        let (at, callers) = ((func.id, func.place(g.pc)), callers(&code.funcs, warp, g.frame));
+                        let (at, callers) =
+                            ((func.id, func.place(g.pc)), callers(&code.funcs, warp, g.frame, MOST_CALLERS));
                         let actor = Actor { cta: state.id, warp: warp.index, lanes: g.mask, at, callers: &callers };
                         observer.sync(&SyncEvent { actor, kind: SyncKind::ClusterPassed });
                     }

@@ -363,7 +363,7 @@ pub fn make_fault(
         let func = code.funcs.get(f.func as usize)?.as_ref()?;
         Some((func.id, func.place(pc)))
     };
-    let stack = super::step::watch::callers(&code.funcs, warp, frame);
+    let stack = super::step::watch::callers(&code.funcs, warp, frame, usize::MAX);
     let thread = std::array::from_fn(|d| warp.tid[d].0[lane & 31]);
     Fault { kind, thread, cta: cta.id, at: place(frame, pc), stack, notes }
 }

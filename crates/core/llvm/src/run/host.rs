@@ -14,7 +14,7 @@ use crate::{
 use margay_exec::{
     Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, alloca_beyond, builtin,
     jump_beyond, lanes, left_out,
-    mem::{self, Allocation, Ranges},
+    mem::{self, Allocation, Path, Ranges},
     restore_beyond,
     single_step::{self, OTHER_THREAD, Step},
     stack_note,
@@ -29,8 +29,8 @@ use std::{
     },
 };
 
-/// The largest number of callers in a fault's call stack.
-const MOST_CALLERS: usize = 64;
+/// The largest number of callers that are noted of a fault. Where a stack is deeper, its outermost callers are missing.
+const MOST_CALLERS: usize = 1 << 16;
 
 /// The largest number of source registers of a pure row: `wmma.mma` has three fragments of eight.
 const MOST_SOURCES: usize = 24;
@@ -346,7 +346,11 @@ impl Host<'_> {
                 if matches!(space, ".shared" | ".local") { relative & u64::from(u32::MAX) } else { relative };
             let access = Access { write, address: relative, size, space };
             let (kind, note) = match found.filter(within) {
-                None => (FaultKind::OutOfBounds(access), self.note(ctx, address, space)),
+                None => {
+                    let freed = matches!(space, ".global" | "generic") && self.grid.memory.freed(address).is_some();
+                    let kind = if freed { FaultKind::UseAfterFree(access) } else { FaultKind::OutOfBounds(access) };
+                    (kind, self.note(ctx, address, space))
+                }
                 Some(_) if !address.is_multiple_of(align) => {
                     (FaultKind::Misaligned(access), format!("{align}-byte alignment is required"))
                 }
@@ -504,7 +508,13 @@ impl Host<'_> {
         let thread = |lane: usize| {
             Freer::Thread(thread(self.grid.launch.shape.block, ctx.warp.get(), lane as u32), ctx.cta.get())
         };
-        builtin::call(builtin, self.grid, mask, args, &mut byte, &thread)
+        let path = || {
+            let place = &self.code.compiled.sites[site];
+            let func = &self.grid.image.ir.funcs[place.func as usize];
+            let at = func.places.get(place.at as usize).copied().unwrap_or_default();
+            Path(vec![(func.source.clone(), at)])
+        };
+        builtin::call(builtin, self.grid, mask, args, &mut byte, (&thread, &path))
             .map_err(|f| Box::new(self.fault_at(ctx, site, f.lane as u32, f.kind, f.notes)))
     }
 

@@ -15,7 +15,7 @@ pub use settings::{Settings, launches};
 pub use suppress::Suppressions;
 
 use margay_checker::{Finding, FindingKind};
-use margay_exec::{Image, Memory, mem::Kind};
+use margay_exec::{Freer, Image, Memory, mem::Kind};
 use serde_json::Value;
 use std::io::Write;
 
@@ -121,16 +121,26 @@ impl Writer {
     }
 }
 
+/// Places of leaks that are told of.
+const MOST_PLACES: usize = 8;
+
 /// What kernels have taken of the device's heap and not given back, as one finding.
 pub fn heap_leak(memory: &Memory) -> Option<Finding> {
     let left: Vec<usize> =
         memory.allocations().iter().filter(|a| a.kind == Kind::Heap).map(|a| a.block.len()).collect();
     let bytes: usize = left.iter().sum();
+    let note = |(place, count, by): (String, usize, Freer)| {
+        let thread = match by {
+            Freer::Thread(thread, cta) => format!("thread {thread:?} of CTA {cta:?}"),
+            Freer::Host => "the host".into(),
+        };
+        format!("{count} of them allocated{place}; one by {}", thread.replace('[', "(").replace(']', ")"))
+    };
     (!left.is_empty()).then(|| Finding {
         kind: FindingKind::Leak,
         title: format!("leak: {bytes} bytes in {} allocations on the device heap are never freed", left.len()),
         parties: Vec::new(),
-        notes: Vec::new(),
+        notes: memory.origins().places().into_iter().take(MOST_PLACES).map(note).collect(),
         help: Some("`free` or `delete` is missing in a kernel".into()),
         times: 1,
     })

@@ -147,6 +147,9 @@ fn words(kind: &FaultKind) -> (String, String) {
         FaultKind::OutOfBounds(a) => {
             both(format!("out of bounds: {} in {} memory", access(a), a.space), "no allocation here")
         }
+        FaultKind::UseAfterFree(a) => {
+            both(format!("use after free: {} in {} memory", access(a), a.space), "this memory was freed")
+        }
         FaultKind::Misaligned(a) => both(
             format!("misaligned: {} in {} memory", access(a), a.space),
             &format!("must be a multiple of {}", a.size),

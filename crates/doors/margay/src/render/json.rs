@@ -121,6 +121,7 @@ fn place(image: &Image, func: FuncId, at: SourcePlace) -> Value {
 pub fn kind(kind: &FaultKind) -> &'static str {
     match kind {
         FaultKind::OutOfBounds(_) => "out-of-bounds",
+        FaultKind::UseAfterFree(_) => "use-after-free",
         FaultKind::Misaligned(_) => "misaligned",
         FaultKind::ReadOnly(_) => "read-only",
         FaultKind::BadFree { .. } => "bad-free",

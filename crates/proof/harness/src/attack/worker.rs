@@ -226,7 +226,7 @@ fn of_fault(fault: &margay::Fault, report: &StopReport, bases: Vec<(String, u64)
         places.truncate(2);
     }
     let (words, access) = match &fault.kind {
-        OutOfBounds(a) | Misaligned(a) | ReadOnly(a) => {
+        OutOfBounds(a) | UseAfterFree(a) | Misaligned(a) | ReadOnly(a) => {
             (String::new(), Some((a.write, a.address, a.size, a.space.to_owned())))
         }
         Assert(message, file, line, function) => (format!("{message:?} {file:?} {line} {function:?}"), None),

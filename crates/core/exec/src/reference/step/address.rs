@@ -260,7 +260,9 @@ pub fn out_of_bounds(ctx: &mut Ctx<'_>, lane: usize, space: MemSpace, address: u
         MemSpace::Generic => ctx.grid.memory.describe_among(address, &ctx.windows.shared),
         MemSpace::Global | MemSpace::Const => ctx.grid.memory.describe(address),
     };
-    ctx.fault(lane, FaultKind::OutOfBounds(access), vec![note])
+    let freed = matches!(space, MemSpace::Generic | MemSpace::Global) && ctx.grid.memory.freed(address).is_some();
+    let kind = if freed { FaultKind::UseAfterFree(access) } else { FaultKind::OutOfBounds(access) };
+    ctx.fault(lane, kind, vec![note])
 }
 
 /// The fault of an access without a cell at its host address: out of bounds, misaligned or read-only.

@@ -17,12 +17,15 @@ use std::cell::Cell;
 /// Maximum number of CTAs of a cluster; checked at launch.
 const MOST_CTAS: usize = 16;
 
-/// The call stack of a frame, innermost caller first.
-pub fn callers(funcs: &[Option<Box<FuncCode>>], warp: &Warp, frame: u32) -> Vec<Frame> {
+/// Callers that observers are told of.
+pub const MOST_CALLERS: usize = 64;
+
+/// The call stack of a frame, innermost caller first, up to so many callers.
+pub fn callers(funcs: &[Option<Box<FuncCode>>], warp: &Warp, frame: u32, most: usize) -> Vec<Frame> {
     let mut stack = Vec::new();
     let mut at = frame;
     while let Some(f) = warp.frames.get(at as usize).filter(|f| f.parent != NO_FRAME) {
-        if stack.len() >= 64 {
+        if stack.len() >= most {
             break;
         }
         let parent = warp.frames.get(f.parent as usize);
@@ -44,7 +47,7 @@ fn ordering_of(code: &FuncCode, op: &Op, access: AccessKind) -> Ordering {
 
 /// Calls `run` with the actor: the given lanes at the current instruction.
 fn act(ctx: &Ctx<'_>, lanes: u32, run: impl FnOnce(Actor<'_>)) {
-    let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame);
+    let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame, MOST_CALLERS);
     let at = (ctx.func.id, ctx.func.place(ctx.pc));
     run(Actor { cta: ctx.cta.id, warp: ctx.warp.index, lanes, at, callers: &callers });
 }

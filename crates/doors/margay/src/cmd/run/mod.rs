@@ -46,6 +46,9 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     if args.check.is_some_and(|what| what.init) {
         context.device().memory().track_writes();
     }
+    if args.check.is_some_and(|what| what.leaks) {
+        context.device().memory().origins().start();
+    }
     let bound = arguments::bind(&context, &module, &args.bind)?;
     if let Some(seeds) = args.seeds.clone() {
         return explore(args, &context, &kernel, seeds, style);

@@ -1,0 +1,60 @@
+//! Where device code has allocated what it has not freed, for those who look for leaks.
+
+use super::history::{Freer, Path};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+/// Number of allocations of which it is remembered.
+const MOST: usize = 1 << 12;
+
+/// Who called `malloc`, and where, by the address that it returned.
+#[derive(Default, Debug)]
+pub struct Origins {
+    on: AtomicBool,
+    all: Mutex<BTreeMap<u64, (Freer, Path)>>,
+}
+
+impl Origins {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, (Freer, Path)>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts to remember.
+    pub fn start(&self) {
+        self.on.store(true, Relaxed);
+    }
+
+    /// Whether they are remembered.
+    pub fn is_on(&self) -> bool {
+        self.on.load(Relaxed)
+    }
+
+    /// Remembers an allocation.
+    pub fn add(&self, address: u64, by: Freer, path: impl FnOnce() -> Path) {
+        let mut all = self.lock();
+        if all.len() < MOST {
+            all.insert(address, (by, path()));
+        }
+    }
+
+    /// Forgets one, which is freed.
+    pub fn remove(&self, address: u64) {
+        if self.is_on() {
+            self.lock().remove(&address);
+        }
+    }
+
+    /// The places of the allocations that are left, each with the number of these and one of the threads.
+    pub fn places(&self) -> Vec<(String, usize, Freer)> {
+        let mut places = BTreeMap::<String, (usize, Freer)>::new();
+        for (by, path) in self.lock().values() {
+            places.entry(path.to_string()).or_insert((0, *by)).0 += 1;
+        }
+        places.into_iter().map(|(place, (count, by))| (place, count, by)).collect()
+    }
+}
