@@ -8,6 +8,8 @@ overlap checks require. Such an alias owns nothing: it is valid while the CUDA t
 from __future__ import annotations
 
 import ctypes
+import functools
+import os
 import warnings
 
 import torch
@@ -140,6 +142,39 @@ def copy_out(result, device):
     if result.numel():
         view(size, stride, start).copy_(result)
     return new
+
+
+def note_written(address, count) -> None:
+    """Tells margay's checker that `count` bytes of device memory are written by other means than CUDA, if it looks for memory that is not."""
+    if _CHECKS_WRITES and count:
+        from margay.torch import driver
+
+        driver.library().margayNoteWrite(ctypes.c_uint64(address), ctypes.c_uint64(count))
+
+
+def _note_tensor(tensor) -> None:
+    if tensor.layout is torch.strided and not tensor.is_quantized and not tensor.is_nested and tensor.numel():
+        last = sum((n - 1) * step for n, step in zip(tensor.size(), tensor.stride(), strict=True))
+        note_written(tensor.data_ptr(), (last + 1) * tensor.element_size())
+
+
+def _noting(make, of_result=False):
+    """`make` that notes the memory of its argument, which its result makes writable, or of its result, which it has written."""
+
+    @functools.wraps(make)
+    def noted(tensor, *arguments):
+        result = make(tensor, *arguments)
+        _note_tensor(result if of_result else tensor)
+        return result
+
+    return noted
+
+
+# `--check init`: of what CPU operators write, margay sees nothing. What they only read counts as written from then on, too.
+_CHECKS_WRITES = not {word.strip() for word in os.environ.get("MARGAY_CHECK", "").split(",")}.isdisjoint(("init", "all", "undefined"))
+if _CHECKS_WRITES:
+    alias, dense, exact, whole_storage = map(_noting, (alias, dense, exact, whole_storage))
+    copy_out = _noting(copy_out, of_result=True)
 
 
 def _owner(result, arguments):

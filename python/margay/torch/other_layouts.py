@@ -29,6 +29,8 @@ def _quantized(tensor, device, part):
     bytes_ = tensor.numel() * tensor.element_size()
     if bytes_:
         ctypes.memmove(new.data_ptr(), tensor.data_ptr(), bytes_)
+        if new.is_cuda:
+            memory.note_written(new.data_ptr(), bytes_)
     return new
 
 

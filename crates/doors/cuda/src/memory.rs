@@ -317,6 +317,15 @@ impl Location {
     pub const DEVICE: Location = Location { kind: 1, id: 0 };
 }
 
+crate::api::function! {
+    /// None of CUDA's functions: the program has written device memory without a call, as it can since device pointers are addresses of
+    /// the host. `--check init` then takes the bytes for initialized.
+    margayNoteWrite(address: DevicePtr, bytes: u64) {
+        current()?.device_memory().writes().mark(address, bytes);
+        Ok(())
+    }
+}
+
 api! {
     2000 fn cuMemGetInfo(free: Out<u32>, total: Out<u32>) {
         current()?;

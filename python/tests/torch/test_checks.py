@@ -1,0 +1,70 @@
+"""Findings of margay's checker in programs with torch, each in a process of its own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import margay
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+KERNELS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    tl.store(out + i, tl.load(x + i, inside) + tl.load(y + i, inside), inside)
+
+
+def total(x, y):
+    out = torch.empty_like(x)
+    add[(triton.cdiv(x.numel(), 256),)](x, y, out, x.numel(), BLOCK=256)
+    return out.sum().item()
+"""
+
+
+def check(tmp_path, program, what="init"):
+    """Runs a program behind the kernels, and returns its exit code and what it and margay wrote."""
+    script = tmp_path / "program.py"
+    script.write_text(KERNELS + program)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MARGAY")}
+    # Triton would reuse the code of another test's file, with its lines.
+    environment["TRITON_CACHE_DIR"] = str(tmp_path / "triton")
+    command = [margay.command(), "exec", "--check", what, "--", sys.executable, str(script)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_what_cpu_operators_write_is_initialized(tmp_path):
+    code, out, err = check(
+        tmp_path,
+        """
+x = torch.arange(1000, device="cuda", dtype=torch.float32)
+y = torch.empty(1000, device="cuda").fill_(2)
+y[10:20] = torch.ones(10)
+print(total(x, y))
+print(total(x.view(10, 100).t().contiguous().flatten(), torch.zeros_like(x).cumsum(0)))
+z = torch.eye(40, device="cuda")
+z[:, 3] += 1
+print(total(z.flatten(), (z @ z).flatten()))
+""",
+    )
+    assert code == 0, err
+    assert "no findings in 3 checked launches" in err
+    # 499500 + 990 * 2 + 10; the first sum again; 80, and of the square, which has 3 more in its column 3 than the identity, 40 + 3 * 40.
+    assert [float(line) for line in out.split()] == [501490.0, 499500.0, 80.0 + 160.0]
+
+
+def test_what_nobody_writes_is_reported(tmp_path):
+    # More than torch's allocator would take from a block that it has used before.
+    code, _, err = check(tmp_path, 'total(torch.empty(1 << 22, device="cuda"), torch.ones(1 << 22, device="cuda"))\n')
+    assert code == 1, err
+    assert "uninitialized: reads" in err and "program.py:" in err and "in `add`" in err
