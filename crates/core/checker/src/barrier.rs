@@ -5,7 +5,8 @@
 //! * Threads that have skipped a barrier and exited, which completes it. That is correct for threads that exit early,
 //!   so the place of their last memory access or barrier decides: a thread has skipped the barrier if that place follows the
 //!   barrier and cannot lead back to it, or if all ways from there to the kernel's end that avoid the barrier lead through
-//!   such places.
+//!   such places. After a barrier that nothing follows there are none, so all threads must reach it: it is of no use to those
+//!   that remain when others exit early, and so it stands in a condition.
 
 use crate::{Checker, Finding, FindingKind, State, lanes, site::Place};
 use margay_exec::{Actor, BarrierEvent, Frame, LANES};
@@ -116,6 +117,8 @@ struct Graph {
     next: Vec<Vec<u32>>,
     /// Whether a block does more than to lead to the kernel's end.
     acts: Vec<bool>,
+    /// By block: where its last instruction is that accesses memory or concerns other threads.
+    last_act: Vec<Option<u32>>,
     /// Answers of [`Graph::has_skipped`], by the positions of the barrier and of the last event.
     known: HashMap<(u32, u32), bool>,
 }
@@ -123,7 +126,7 @@ struct Graph {
 impl Graph {
     fn new(func: &Func) -> Graph {
         let mut blocks = HashMap::new();
-        let (mut next, mut acts) = (Vec::new(), Vec::new());
+        let (mut next, mut acts, mut last_act) = (Vec::new(), Vec::new(), Vec::new());
         for (i, block) in func.blocks.iter().enumerate() {
             for inst in func.insts(block) {
                 blocks.insert(func.places[inst.at as usize].span.start, i as u32);
@@ -131,10 +134,9 @@ impl Graph {
             let acting = |inst: &Inst| {
                 matches!(func.variant(inst).op.row().effect, Effect::Memory | Effect::Call | Effect::Warp)
             };
-            acts.push(
-                func.insts(block).iter().any(acting)
-                    || matches!(block.term, Terminator::Branch { .. } | Terminator::Switch { .. }),
-            );
+            let last = func.insts(block).iter().rev().find(|inst| acting(inst));
+            last_act.push(last.map(|inst| func.places[inst.at as usize].span.start));
+            acts.push(last.is_some() || matches!(block.term, Terminator::Branch { .. } | Terminator::Switch { .. }));
             next.push(match &block.term {
                 Terminator::Jump(to) => vec![to.0],
                 Terminator::Branch { then, other, .. } => vec![then.0, other.0],
@@ -142,7 +144,7 @@ impl Graph {
                 Terminator::Ret | Terminator::Exit => Vec::new(),
             });
         }
-        Graph { blocks, next, acts, known: HashMap::new() }
+        Graph { blocks, next, acts, last_act, known: HashMap::new() }
     }
 
     /// The blocks that can follow one, by ways whose blocks `may_pass`.
@@ -158,6 +160,15 @@ impl Graph {
 
     fn is_reachable(&self, from: u32, to: u32) -> bool {
         self.reachable(from, |_| true)[to as usize]
+    }
+
+    /// Whether the kernel only ends after a barrier.
+    fn is_last(&self, barrier: SourcePlace) -> bool {
+        let Some(b) = self.blocks.get(&barrier.span.start) else { return false };
+        let behind = self.reachable(*b, |_| true);
+        let ends = |block: &u32| !matches!(self.next[*block as usize][..], [_, _, ..]);
+        let acts = (0..behind.len()).any(|block| behind[block] && self.acts[block]);
+        self.last_act[*b as usize] == Some(barrier.span.start) && ends(b) && !acts
     }
 
     /// Whether a thread that has ended, and did something at `last` before, has skipped a barrier.
@@ -263,27 +274,31 @@ impl Checker {
             let Some(cta) = state.ctas.get(self.index(e.cta)) else { return };
             let reach = &mut state.barriers.0;
             let graph = reach.entry(place.0).or_insert_with(|| Graph::new(self.image.ir.func(place.0)));
+            let is_last = first.callers.is_empty() && graph.is_last(place.1);
             skipped = lanes(gone).find_map(|lane| {
-                let last = cta.arrivals.last(warp, lane).filter(|l| l.0 == place.0)?;
-                graph.has_skipped((place.1, last.1)).then_some((warp as u32, lane, last))
+                let last = cta.arrivals.last(warp, lane).filter(|l| l.0 == place.0);
+                let has_skipped = last.is_some_and(|last| graph.has_skipped((place.1, last.1)));
+                let was_there = last.is_some_and(|(_, at)| at.span.start == place.1.span.start);
+                (has_skipped || is_last && !was_there).then_some((warp as u32, lane, last))
             });
             if skipped.is_some() {
                 break;
             }
         }
         let Some((warp, lane, last)) = skipped else { return };
-        let other = crate::Party {
+        let other = last.map(|at| crate::Party {
             verb: "exits without it, after".into(),
             thread: self.thread(warp, lane),
             cta: e.cta,
-            at: last,
+            at,
             callers: Vec::new(),
-        };
+        });
+        let [x, y, z] = self.thread(warp, lane);
         state.report(kind, (first.at, None), || Finding {
             kind,
             title: "barrier: some threads of the CTA wait at this barrier, and others skip it".into(),
-            parties: vec![party(callers, "waits"), other],
-            notes: vec!["the barrier completed because the other threads had exited".into()],
+            parties: std::iter::once(party(callers, "waits")).chain(other).collect(),
+            notes: vec![format!("the barrier completed because thread ({x}, {y}, {z}) and perhaps others had exited")],
             help: Some(help.into()),
             times: 1,
         });
