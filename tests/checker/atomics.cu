@@ -72,7 +72,7 @@ K flag_no_release_wrong(int* g, int n) {
   }
 }
 //@ grid=2 zero
-K flag_no_acquire_wrong(int* g, int n) {
+K flag_no_acquire_wrong(int* g, int n) {         //? `__threadfence()` is missing after it is read
   if (threadIdx.x) return;
   if (blockIdx.x == 0) {
     g[0] = 42;                          //~ race

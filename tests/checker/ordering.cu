@@ -46,14 +46,14 @@ K volatile_flag_right(int* g, int n) {
   else { while (*flag == 0) {} __threadfence(); g[1] = g[0]; }
 }
 //@ grid=2 block=32 zero
-K volatile_flag_wrong(int* g, int n) {                 // no fence where it is set
+K volatile_flag_wrong(int* g, int n) {                 //? before the second one, orders nothing: `__threadfence()` is missing before it is set
   volatile int* flag = g + 100;
   if (threadIdx.x != 0) return;
   if (blockIdx.x == 0) { g[0] = n; *flag = 1; }                                                       //~ race
   else { while (*flag == 0) {} __threadfence(); g[1] = g[0]; }                                        //~ race
 }
 //@ grid=2 block=32 zero
-K volatile_flag_block_fence_wrong(int* g, int n) {
+K volatile_flag_block_fence_wrong(int* g, int n) {     //? has a scope that does not include the other thread
   volatile int* flag = g + 100;
   if (threadIdx.x != 0) return;
   if (blockIdx.x == 0) { g[0] = n; __threadfence_block(); *flag = 1; }                                //~ race
@@ -114,7 +114,7 @@ K spin_lock_block_wrong(int* g, int n) {
   }
 }
 //@ grid=3 block=32 zero
-K spin_lock_no_release_wrong(int* g, int n) {
+K spin_lock_no_release_wrong(int* g, int n) {          //? , set at ordering.cu:122 after the first access and read at ordering.cu:119
   if (threadIdx.x == 0) {
     while (atomicCAS(&g[100], 0, 1) != 0) {}
     __threadfence();

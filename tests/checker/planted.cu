@@ -242,7 +242,7 @@ K lock_of_other_bucket_wrong(int* lock, int* sum) {
   }
 }
 //@ grid=4 block=64 zero
-K lock_without_acquire_wrong(int* lock, int* sum) {
+K lock_without_acquire_wrong(int* lock, int* sum) {  //? `__threadfence()` is missing after it is read
   if (threadIdx.x == 0) {
     while (atomicCAS(lock, 0, 1) != 0) {}
     *sum += blockIdx.x + 1;                                                           //~ race

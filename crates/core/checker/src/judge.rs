@@ -7,6 +7,7 @@ use crate::{
     row::Hit,
     shadow::{AGENT, Crew, WORD},
     site::Site,
+    ticket,
 };
 use margay_exec::{AccessKind, MemoryEvent, Scope};
 
@@ -161,6 +162,7 @@ impl Checker {
         let pair = Pair { e, hit, site, distance };
         let Some(cause) = self.cause(state, &pair) else { return };
         let (a, b) = pair.sites(state);
+        let loads = [a, b].iter().any(|site| site.access == AccessKind::Load && !site.is_strong());
         let stores = (a.access, b.access) == (AccessKind::Store, AccessKind::Store);
         if stores && matches!(cause, Cause::Order | Cause::Copy) && pair.stores_what_is_there() {
             return;
@@ -168,6 +170,9 @@ impl Checker {
         let places = (a.at, Some(e.actor.at));
         if state.is_known(FindingKind::Race, places) {
             return state.count(FindingKind::Race, places);
+        }
+        if loads && self.is_unused(state, e, hit, site) {
+            return;
         }
         let waits = stores && cause == Cause::Order && Checker::may_be_unread(state, &pair);
         let finding = self.race(state, &pair, cause, waits);
@@ -182,13 +187,16 @@ impl Checker {
     fn cause(&self, state: &State, pair: &Pair<'_>) -> Option<Cause> {
         let Pair { e, hit: Hit { earlier, other, lane, word, .. }, distance, .. } = *pair;
         let (a, b) = pair.sites(state);
+        let threads = || state.ctas.get(self.index(e.actor.cta)).map(|cta| &cta.threads);
         let flagged = || {
-            let threads = state.ctas.get(self.index(e.actor.cta)).map(|cta| &cta.threads);
             let crew = (other.cta, other.warp, other.lanes);
-            threads.is_some_and(|threads| threads.knows_read((e.actor.warp, *lane), crew, earlier.time))
+            threads().is_some_and(|threads| threads.knows_read((e.actor.warp, *lane), crew, earlier.time))
         };
         let reads = a.access == AccessKind::Load && !earlier.is_agent() && !e.order.asynchronous;
         if reads && state.threads.any_hints() && flagged() {
+            return None;
+        }
+        if threads().is_some_and(|cta| ticket::permits(state, cta, e, pair.hit, (a, b))) {
             return None;
         }
         let copies = earlier.is_agent() || e.order.asynchronous;
@@ -220,6 +228,10 @@ impl Checker {
     /// The finding.
     fn race(&self, state: &mut State, pair: &Pair<'_>, cause: Cause, waits: bool) -> Finding {
         let Pair { e, hit: Hit { earlier, other, lane, .. }, distance, .. } = *pair;
+        let flag = match cause {
+            Cause::Order if !waits && distance > Distance::Warp => self.incomplete_flag(state, e, pair.hit, distance),
+            _ => None,
+        };
         let (a, b) = (state.sites.get(earlier.site()), state.sites.get(pair.site));
         let (at, element) = pair.element();
         let what = match e.windows.iter().find(|(base, size)| at.wrapping_sub(*base) < *size) {
@@ -236,7 +248,7 @@ impl Checker {
         let second = self.party(&e.actor, *lane, verb(b, e.order.asynchronous));
         // What waits for a reader may come often, and looking for lines takes long.
         let help = match waits {
-            false => self.missing(cause, distance, (a, b)),
+            false => flag.unwrap_or_else(|| self.missing(cause, distance, (a, b))),
             true => {
                 let text = state.helps.entry((earlier.site(), pair.site, distance as u8));
                 text.or_insert_with(|| self.missing(cause, distance, (a, b))).clone()

@@ -19,6 +19,7 @@ mod clock;
 mod ended;
 mod family;
 mod finding;
+mod flag;
 mod footprint;
 mod form;
 mod hash;
@@ -33,6 +34,8 @@ mod row;
 mod shadow;
 mod site;
 mod threads;
+mod ticket;
+mod unused;
 
 pub use family::Family;
 pub use finding::{Finding, FindingKind, Party, What};
@@ -175,6 +178,10 @@ struct State {
     /// What is missing between two sites, for these.
     helps: Map<(u32, u32, u8), String>,
     footprint: Footprint,
+    /// By address: who has read what a location holds by strong operations.
+    tickets: Map<u64, ticket::Tickets>,
+    /// By function, position of a load and warp: the lanes that do not use its value.
+    unused: Map<(u32, u32, u32), u32>,
     /// What was queued, by thread (linear index in the grid): what precedes it, and where.
     queued: Map<u64, Vec<family::Queued>>,
     /// What this grid has allocated on the heap.
@@ -561,6 +568,7 @@ impl Observer for Checker {
         // The part reserved by the system is initialized.
         state.marks.mark(e.shared.0, self.image.reserved_shared.into());
         state.threads.forget(e.shared.0, e.shared.1);
+        state.tickets.retain(|at, _| !within(at));
         let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));
         // Records cannot tell more warps apart.
         state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
@@ -579,6 +587,7 @@ impl Observer for Checker {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.shadow.forget(at, size);
         state.threads.forget(at, size);
+        state.tickets.retain(|place, _| place.wrapping_sub(at) >= size);
         state.written = None;
         if self.what.races {
             state.allocated.mark(at, size);

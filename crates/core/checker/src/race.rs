@@ -15,6 +15,7 @@ use crate::{
     row::Row,
     site::Kind,
     threads::{CtaThreads, Threads, Who},
+    ticket,
 };
 use margay_exec::{
     AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SyncEvent,
@@ -96,6 +97,9 @@ impl Checker {
             state.advance();
         }
         let strong = !weak && !e.order.asynchronous;
+        if strong {
+            ticket::note(state, self.index(e.actor.cta), e, site);
+        }
         let put_off = self.put_off(state, e, form, site);
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
         let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };

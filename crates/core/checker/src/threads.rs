@@ -7,10 +7,10 @@
 //!   other are morally strong: each has a scope that includes the other's thread.
 //! * Relaxed accesses and atomics order nothing. `fence.sc` counts as release and acquire: its total order is the
 //!   schedule's, on which a program must not depend.
-//! * A barrier passes on what fences of its participants have made visible: "all write and fence, barrier, one sets the
-//!   flag".
+//! * A barrier of a CTA or a warp passes on what fences of its participants have made visible: "all write and fence,
+//!   barrier, one sets the flag".
 //! * A shuffle or vote passes on what its lanes have seen of others, but nothing of what they did: one lane acquires
-//!   and tells the warp.
+//!   and tells the warp, or one lane reads a flag and tells the warp, whose lanes then acquire it by fences.
 //! * A flag that is set and read without release and acquire orders nothing, except that what threads have read before a barrier
 //!   that came before the flag was set is read before what they write who have seen the flag: [`Threads::hint`].
 //! * A CTA barrier counts as an acquire fence for what its threads have read before. The manual promises less, but
@@ -415,6 +415,19 @@ impl CtaThreads {
         for lane in lanes(who.lanes) {
             let t = self.thread(who.warp, lane);
             (t.clock, t.reads) = (clock.clone(), reads.cloned());
+        }
+    }
+
+    /// Whether a lane has read what was released after a thread's access, and no fence has acquired it.
+    pub fn awaits_fence(&self, (warp, lane): (u32, u32), other: (u32, u32, u32), time: Time) -> bool {
+        let pending = &self.look(warp, lane).pending;
+        pending.iter().any(|(release, _)| release.clock.get(other, Side::Program) >= time)
+    }
+
+    /// Passes on what fences have made visible.
+    fn pass_on(&mut self, who: Who, fences: &[Option<Fence>; 3]) {
+        if fences.iter().any(Option::is_some) {
+            lanes(who.lanes).for_each(|lane| self.thread(who.warp, lane).fences = fences.clone());
         }
     }
 

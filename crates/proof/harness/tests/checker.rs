@@ -2,7 +2,7 @@
 //!
 //! A kernel is a line that begins with `K NAME(`. It is wrong if lines of it end in `//~ KIND`: then findings of that kind must come,
 //! at seed 0, whose threads are at those lines. In functions that a kernel calls, `//~ KIND KERNEL` names the kernel. A kernel without
-//! marks is right, and nothing may be found under any seed. The kind `fault` is a fault, which ends the launch. `//@ WORDS` on the line
+//! marks is right, and nothing may be found under any seed. A report has what follows `//?` on a line of the kernel. The kind `fault` is a fault, which ends the launch. `//@ WORDS` on the line
 //! before says how to launch it: `grid=4`, `block=32`, `cluster=2`, `shared=512`, `coop`; `zero` for buffers of zeros (else elements are 0
 //! to 7 in turn), `uninit=0` for an argument that the host does not write; `findings=1` how many there are; `unlined`, that the PTX has no
 //! line information, so that only the kinds of findings are compared. Numbers are 4.
@@ -33,6 +33,8 @@ struct Label {
     words: Vec<String>,
     /// Kind and line.
     marks: BTreeSet<(String, u32)>,
+    /// What the reports contain.
+    texts: Vec<String>,
 }
 
 impl Label {
@@ -54,8 +56,12 @@ fn labels(text: &str) -> Vec<Label> {
             words = directive.split_whitespace().map(str::to_owned).collect();
         }
         if let Some((kernel, _)) = line.strip_prefix("K ").and_then(|rest| rest.split_once('(')) {
-            all.push(Label { kernel: kernel.into(), words: std::mem::take(&mut words), marks: BTreeSet::new() });
+            let words = std::mem::take(&mut words);
+            all.push(Label { kernel: kernel.into(), words, marks: BTreeSet::new(), texts: Vec::new() });
             inside = true;
+        }
+        if let (Some((_, text)), Some(label)) = (line.split_once("//? "), all.last_mut()) {
+            label.texts.push(text.trim().into());
         }
         if let Some((_, mark)) = line.split_once("//~ ") {
             match mark.trim().rsplit_once(' ') {
@@ -219,6 +225,10 @@ fn run(path: &Path, label: &Label) -> Result<(), Failed> {
     let missing: Vec<_> = label.marks.difference(&lines).filter(|mark| !announced(mark)).collect();
     if !missing.is_empty() {
         return Err(format!("nothing found at {missing:?}; there is\n{}", show(&module, label, &found)).into());
+    }
+    let reports = show(&module, label, &found);
+    if let Some(text) = label.texts.iter().find(|text| !reports.contains(text.as_str())) {
+        return Err(format!("no report has `{text}`; there is\n{reports}").into());
     }
     // What is told of besides must be of a kind that was announced. A race may read what nobody has written yet, and
     // nobody has written what lies beyond.

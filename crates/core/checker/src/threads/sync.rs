@@ -33,6 +33,12 @@ impl Threads {
         self.released.contains_key(&at)
     }
 
+    /// Whether something was released there, in whatever scope, that comes after a thread's access.
+    pub fn has_released(&self, at: u64, other: (u32, u32, u32), time: Time) -> bool {
+        let after = |r: &Release| r.clock.get(other, Side::Program) >= time;
+        self.released.get(&at).is_some_and(|list| list.iter().any(after))
+    }
+
     /// Whether any location has such a value.
     pub fn any_released(&self) -> bool {
         !self.released.is_empty()
@@ -189,12 +195,17 @@ impl Threads {
                 }
             }
             SyncKind::Warp => {
+                pass_pending(cta, who);
                 let mut clock = Clock::default();
                 cta.gather(who, self.now, &mut clock);
                 let reads = cta.reads_of(who);
+                let mut fences = [const { None }; 3];
+                cta.gather_fences(who, &mut fences);
                 cta.give(who, &Arc::new(clock), reads.as_ref());
+                cta.pass_on(who, &fences.map(made_visible));
             }
             SyncKind::Exchange => {
+                pass_pending(cta, who);
                 let mut seen: Vec<Arc<Clock>> = Vec::new();
                 let mut reads: Vec<*const Clock> = Vec::new();
                 for lane in lanes(cta.warps[who.warp as usize].differing(who.lanes)) {
@@ -313,17 +324,37 @@ impl Threads {
         arrivals.clear();
         cta.spare = arrivals;
         let clock = Arc::new(clock);
-        let fence = |clock: Clock| Fence { clock: Arc::new(clock), copies: Copies::default(), time: 0 };
-        let fences = fences.map(|clock| clock.map(fence));
+        let fences = fences.map(made_visible);
         for (warp, mask) in waited.iter().enumerate().filter(|(_, mask)| **mask != 0) {
             cta.give(Who { warp: warp as u32, lanes: *mask }, &clock, reads.as_ref());
             if together && cta.are_alike(warp as u32) && *mask == u32::MAX {
                 cta.seen[warp] = Some((0, Seen { cta: self.now, warp: self.now }));
             }
-            if fences.iter().any(Option::is_some) {
-                lanes(*mask).for_each(|lane| cta.thread(warp as u32, lane).fences = fences.clone());
-            }
+            cta.pass_on(Who { warp: warp as u32, lanes: *mask }, &fences);
         }
+    }
+}
+
+/// A fence that stands for those of all participants of a barrier.
+fn made_visible(clock: Option<Clock>) -> Option<Fence> {
+    clock.map(|clock| Fence { clock: Arc::new(clock), copies: Copies::default(), time: 0 })
+}
+
+/// One lane reads a flag, and tells the warp: the fences of the others acquire it, too.
+fn pass_pending(cta: &mut CtaThreads, who: Who) {
+    if cta.are_alike(who.warp) {
+        return;
+    }
+    let of = |lane| cta.look(who.warp, lane).pending.iter().cloned();
+    let mut all: Vec<(Release, Scope)> = Vec::new();
+    for (release, scope) in lanes(who.lanes).flat_map(of) {
+        if !all.iter().any(|(r, s)| Arc::ptr_eq(&r.clock, &release.clock) && *s == scope) {
+            all.push((release, scope));
+        }
+    }
+    for lane in lanes(if all.is_empty() { 0 } else { who.lanes }) {
+        let t = cta.thread(who.warp, lane);
+        all.iter().for_each(|(release, scope)| push_pending(t, release.clone(), *scope));
     }
 }
 

@@ -1,0 +1,101 @@
+//! Tickets: "the last CTA adds up, and resets the counter".
+//!
+//! A thread that updates a location by a strong atomic operation learns which of the others have updated it before. If the value decides
+//! that the thread then accesses the location plainly, it does so because it is the last one, and what came before its own update in
+//! coherence order cannot come after the plain access: that would contradict the order of the atomics among themselves, which
+//! are morally strong (manual, section 8.10). Formally the plain access and the others' atomics still need causality order, which
+//! no program establishes after the update itself.
+//!
+//! If the value decides nothing (`i = atomicAdd(n, 1); if (blockIdx.x == 0) *n = 0;`), the thread only happened to come last.
+
+use crate::{
+    State,
+    clock::Side,
+    lanes,
+    row::Hit,
+    site::Site,
+    threads::{CtaThreads, Who},
+};
+use margay_exec::{AccessKind, Image, MemoryEvent, Scope, Semantics};
+use margay_ir::{FuncId, pass::decides};
+
+/// Threads whose latest operation at a location is kept.
+const MOST: usize = 8;
+/// Locations of which that is known: counters are few.
+const MOST_LOCATIONS: usize = 1 << 16;
+
+/// A strong operation that returned the value of a location.
+pub struct Ticket {
+    cta: u32,
+    warp: u32,
+    lane: u32,
+    pub time: crate::clock::Time,
+    pub site: u32,
+}
+
+impl Ticket {
+    /// Whether all these threads have seen the operation, or are the thread that performed it.
+    pub fn precedes(&self, cta: &CtaThreads, now: Who) -> bool {
+        cta.unseen(now, (self.cta, self.warp, 1 << self.lane), Side::Program, self.time).is_none()
+    }
+}
+
+/// The latest ones of a location, the newest last; one of each thread.
+pub type Tickets = Vec<Ticket>;
+
+/// Notes the operations of an event that return values. Of lanes at one address, the last one has seen what the others did.
+pub fn note(state: &mut State, cta: u32, e: &MemoryEvent<'_>, site: u32) {
+    let reads = e.access != AccessKind::Store && !e.order.reduction;
+    if !reads || e.order.semantics == Semantics::Weak || e.order.asynchronous {
+        return;
+    }
+    let (warp, time) = (e.actor.warp, state.threads.now);
+    for lane in lanes(e.actor.lanes) {
+        let at = e.addresses[lane as usize];
+        if state.tickets.len() >= MOST_LOCATIONS && !state.tickets.contains_key(&at) {
+            return;
+        }
+        let list = state.tickets.entry(at).or_default();
+        // The other lanes of the instruction came before it.
+        list.retain(|t| (t.cta, t.warp) != (cta, warp) || t.lane != lane && t.time != time);
+        if list.len() >= MOST {
+            list.remove(0);
+        }
+        list.push(Ticket { cta, warp, lane, time, site });
+    }
+}
+
+/// Whether the thread of a plain access, or one that precedes it, has learned from a location's value that an earlier strong write there
+/// was over, and accesses it because of that.
+pub fn permits(
+    state: &State,
+    cta: &CtaThreads,
+    e: &MemoryEvent<'_>,
+    hit: &Hit,
+    (earlier, later): (&Site, &Site),
+) -> bool {
+    if later.is_strong() || !earlier.is_strong() || !earlier.access.writes() || earlier.order.asynchronous {
+        return false;
+    }
+    let Some(tickets) = state.tickets.get(&e.addresses[hit.lane as usize]) else { return false };
+    let now = Who { warp: e.actor.warp, lanes: 1 << hit.lane };
+    tickets.iter().any(|t| {
+        let site = state.sites.get(t.site);
+        let wide = t.cta == hit.other.cta || earlier.order.scope.min(site.order.scope) >= Scope::Gpu;
+        t.time >= hit.earlier.time && wide && site.element == earlier.element && t.precedes(cta, now) && {
+            let places = [site, later].map(Site::in_kernel);
+            state.image.as_ref().is_some_and(|image| is_decided(image, places.map(|(func, at)| (func, at.span.start))))
+        }
+    })
+}
+
+/// Whether the value that the first instruction yields may decide whether the second one is executed.
+fn is_decided(image: &Image, [(func, ticket), (other, access)]: [(FuncId, u32); 2]) -> bool {
+    let code = image.ir.func(func);
+    let at = |start: u32| {
+        let here = move |i: &u32| code.places[code.insts[*i as usize].at as usize].span.start == start;
+        (0..code.insts.len() as u32).filter(here)
+    };
+    let sources: Vec<u32> = at(ticket).collect();
+    func == other && at(access).any(|target| decides(code, &sources, target))
+}

@@ -1,0 +1,199 @@
+//! Loads whose value a thread does not use.
+//!
+//! Where a value belongs to several threads of a CTA, Triton has all of them load it and one of them store what becomes of it: the store has
+//! a guard that depends on the thread's index and is false for the others. What these have loaded goes nowhere, so it does not
+//! matter that the store may come first.
+
+use crate::{Checker, State, clock::Side, lanes, row::Hit, shadow::Crew, threads::Who};
+use margay_exec::{AccessKind, LANES, MemoryEvent, Row, sem};
+use margay_ir::{
+    Func, Inst, Operand, VReg,
+    pass::{
+        BitSet,
+        liveness::{inst_reads, inst_writes, term_reads},
+    },
+};
+use margay_isa::{Component, Effect, Opcode, Special};
+
+/// Definitions through which a guard is traced.
+const DEPTH: u32 = 24;
+
+/// A function, for one warp of a CTA.
+struct Code<'a> {
+    func: &'a Func,
+    /// The indices of the threads in their CTA, by lane.
+    threads: [[u32; 3]; LANES],
+    /// Numbers of threads of a CTA.
+    block: [u32; 3],
+    /// By register: the instruction that defines it, if there is only one.
+    defs: Vec<Option<u32>>,
+}
+
+impl<'a> Code<'a> {
+    fn new(func: &'a Func, threads: [[u32; 3]; LANES], block: [u32; 3]) -> Code<'a> {
+        let (mut defs, mut seen) = (vec![None; func.regs.len()], BitSet::new(func.regs.len()));
+        for (i, inst) in func.insts.iter().enumerate() {
+            inst_writes(func, inst, &mut |r| {
+                let again = seen.has(r.0);
+                seen.insert(r.0);
+                defs[r.0 as usize] = (!again && inst.guard.is_none()).then_some(i as u32);
+            });
+        }
+        Code { func, threads, block, defs }
+    }
+
+    fn defined(&self, r: VReg) -> Option<&'a Inst> {
+        self.defs[r.0 as usize].map(|i| &self.func.insts[i as usize])
+    }
+
+    /// The row of an operand of 32 bits, or of a predicate, if it depends on nothing but the thread's index in its CTA.
+    fn values(&self, o: &Operand, depth: u32) -> Option<Row> {
+        let axis = |c: Component| [Component::X, Component::Y, Component::Z].iter().position(|axis| *axis == c);
+        let r = match o {
+            Operand::Imm(v) => return Some(Row([*v as u32; LANES])),
+            Operand::Special(Special::LaneId, _) => return Some(Row(std::array::from_fn(|lane| lane as u32))),
+            Operand::Special(Special::Tid, c) => {
+                let axis = axis(*c)?;
+                return Some(Row(self.threads.map(|thread| thread[axis])));
+            }
+            Operand::Special(Special::Ntid, c) => return Some(Row([self.block[axis(*c)?]; LANES])),
+            Operand::Not(r) => return self.values(&Operand::Reg(*r), depth).map(|row| Row(row.0.map(|word| !word))),
+            Operand::Reg(r) if depth > 0 => *r,
+            _ => return None,
+        };
+        let bits = |r: VReg| Some(self.func.regs[r.0 as usize].bits()).filter(|bits| matches!(bits, 1 | 32));
+        let inst = self.defined(r)?;
+        let variant = self.func.variant(inst);
+        let [_] = self.func.operands(inst.dsts) else { return None };
+        if variant.op.row().effect != Effect::Pure {
+            return None;
+        }
+        let (mut rows, mut widths) = (Vec::new(), Vec::new());
+        for src in self.func.operands(inst.srcs) {
+            rows.push([self.values(src, depth - 1)?]);
+            widths.push(match src {
+                Operand::Reg(r) | Operand::Not(r) => bits(*r)?,
+                _ => 32,
+            });
+        }
+        let f = sem::pure(variant, &widths, &[bits(r)?])?;
+        let slices: Vec<&[Row]> = rows.iter().map(|r| &r[..]).collect();
+        let mut out = [Row::ZERO; 1];
+        f(variant, u32::MAX, &slices, &mut out);
+        Some(out[0])
+    }
+
+    /// The lanes for which a predicate certainly has a value.
+    fn certain(&self, o: &Operand, value: bool, depth: u32) -> u32 {
+        if let Some(row) = self.values(o, depth) {
+            return if value { row.0[0] } else { !row.0[0] };
+        }
+        let r = match o {
+            Operand::Not(r) => return self.certain(&Operand::Reg(*r), !value, depth),
+            Operand::Reg(r) if depth > 0 => *r,
+            _ => return 0,
+        };
+        let Some(inst) = self.defined(r) else { return 0 };
+        match (self.func.variant(inst).op, self.func.operands(inst.srcs)) {
+            (Opcode::Mov, [p]) => self.certain(p, value, depth - 1),
+            (Opcode::Not, [p]) => self.certain(p, !value, depth - 1),
+            (op @ (Opcode::And | Opcode::Or), [a, b]) => {
+                let (a, b) = (self.certain(a, value, depth - 1), self.certain(b, value, depth - 1));
+                if (op == Opcode::And) == value { a & b } else { a | b }
+            }
+            _ => 0,
+        }
+    }
+
+    /// The lanes that do not use what the instruction that begins there loads: it only reaches instructions whose guard is false for
+    /// them, by way of others that compute.
+    fn unused(&self, load: u32) -> u32 {
+        let func = self.func;
+        let begins = |inst: &&Inst| func.places[inst.at as usize].span.start == load;
+        let mut loads = func.insts.iter().filter(begins);
+        let (Some(inst), None) = (loads.next(), loads.next()) else { return 0 };
+        if func.variant(inst).op != Opcode::Ld {
+            return 0;
+        }
+        let mut regs = BitSet::new(func.regs.len());
+        inst_writes(func, inst, &mut |r| regs.insert(r.0));
+        let (mut unused, mut exchanges, mut used) = (u32::MAX, false, false);
+        let mut more = true;
+        while std::mem::take(&mut more) && unused != 0 {
+            for inst in &func.insts {
+                let mut reads = false;
+                inst_reads(func, inst, &mut |r| reads |= regs.has(r.0));
+                if !reads {
+                    continue;
+                }
+                let op = func.variant(inst).op;
+                let exchange = matches!(op, Opcode::Shfl | Opcode::Redux);
+                if op.row().effect == Effect::Pure || exchange {
+                    exchanges |= exchange;
+                    inst_writes(func, inst, &mut |r| {
+                        more |= !regs.has(r.0);
+                        regs.insert(r.0);
+                    });
+                    continue;
+                }
+                used = true;
+                unused &= match inst.guard {
+                    Some((p, negated)) => self.certain(&Operand::Reg(p), negated, DEPTH),
+                    None => 0,
+                };
+            }
+        }
+        func.blocks.iter().for_each(|block| {
+            term_reads(func, &block.term, &mut |r| unused &= if regs.has(r.0) { 0 } else { u32::MAX });
+        });
+        // Another lane of the warp may use what came by an exchange. What nobody uses at all says nothing of what was meant.
+        if !used || exchanges && unused != u32::MAX { 0 } else { unused }
+    }
+}
+
+impl Checker {
+    /// The lanes of a warp that do not use what a plain load yields.
+    fn unused(&self, state: &mut State, site: u32, warp: u32) -> u32 {
+        let load = state.sites.get(site);
+        if load.access != AccessKind::Load || load.is_strong() || load.order.asynchronous || !load.callers.is_empty() {
+            return 0;
+        }
+        let (func, at) = load.at;
+        let compute = || {
+            let threads = std::array::from_fn(|lane| self.thread(warp, lane as u32));
+            Code::new(self.image.ir.func(func), threads, self.block).unused(at.span.start)
+        };
+        *state.unused.entry((func.0, at.span.start, warp)).or_insert_with(compute)
+    }
+
+    /// Whether one of two unordered accesses is a load, and all threads whose loads these may be either do not use the value or are ordered
+    /// with the other access.
+    pub(crate) fn is_unused(&self, state: &mut State, e: &MemoryEvent<'_>, hit: &Hit, site: u32) -> bool {
+        let at = e.addresses[hit.lane as usize];
+        let index = self.index(e.actor.cta);
+        let side = Side::Program;
+        if e.access == AccessKind::Load {
+            let unused = self.unused(state, site, e.actor.warp);
+            let Some(cta) = state.ctas.get(index) else { return false };
+            let unordered = |lane: &u32| {
+                let who = Who { warp: e.actor.warp, lanes: 1 << lane };
+                let Crew { cta: other, warp, lanes } = hit.other;
+                e.addresses[*lane as usize] == at
+                    && cta.threads.unseen(who, (other, warp, lanes), side, hit.earlier.time).is_some()
+            };
+            return !hit.earlier.is_agent()
+                && lanes(e.actor.lanes).filter(unordered).all(|lane| unused >> lane & 1 == 1);
+        }
+        let earlier = hit.earlier.site();
+        if hit.earlier.is_agent() {
+            return false;
+        }
+        hit.earlier.crews(self.warps).all(|crew| {
+            let unused = self.unused(state, earlier, crew.warp);
+            let who = Who { warp: e.actor.warp, lanes: 1 << hit.lane };
+            let left = crew.lanes & !unused;
+            let Some(cta) = state.ctas.get(index).filter(|_| left != 0) else { return left == 0 };
+            cta.threads.unseen(who, (crew.cta, crew.warp, left), side, hit.earlier.time).is_none()
+        })
+    }
+}
