@@ -45,6 +45,7 @@ static void memory() {
     INVALID(cudaMemAdvise(device, 64, cudaMemAdviseSetReadMostly, 0));
     INVALID(cudaMemPrefetchAsync(device, 64, 0, 0));
 #endif
+    INVALID(cudaMemset2D(device, 4, 0, 8, 2)); // rows that overlap
     const cudaMemcpyKind wrong = (cudaMemcpyKind)7;
     REFUSED(cudaErrorInvalidMemcpyDirection, cudaMemcpy(device, own, 64, wrong));
     REFUSED(cudaErrorInvalidMemcpyDirection, cudaMemcpy2D(device, 8, own, 8, 8, 2, wrong));

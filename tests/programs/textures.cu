@@ -64,6 +64,17 @@ int main() {
     OK(cudaGetTextureObjectTextureDesc(&options.of, texture));
     CHECK(options.guard[0] == 0xa5 && options.of.filterMode == cudaFilterModePoint && options.of.normalizedCoords == 0);
     OK(cudaDestroyTextureObject(texture));
+
+    // A view that shows the array as it is.
+    cudaResourceViewDesc view = {}, seen;
+    view.format = cudaResViewFormatFloat1;
+    view.width = w;
+    view.height = h;
+    options.of = cudaTextureDesc();
+    OK(cudaCreateTextureObject(&texture, &surface_of, &options.of, &view));
+    OK(cudaGetTextureObjectResourceViewDesc(&seen, texture));
+    CHECK(seen.format == view.format && seen.width == view.width && seen.height == view.height && seen.depth == 0);
+    OK(cudaDestroyTextureObject(texture));
     OK(cudaDestroySurfaceObject(surface));
     OK(cudaFreeArray(to));
     puts("ok");

@@ -298,6 +298,9 @@ fn fill(to: DevicePtr, pattern: &[u8], pitch: usize, width: usize, height: usize
     if width == 0 || height == 0 {
         return current().map(drop);
     }
+    if height > 1 && width.checked_mul(pattern.len()).is_none_or(|row| row > pitch) {
+        return Err(Code::INVALID_VALUE);
+    }
     let fill = Fill { to, pattern: pattern.into(), pitch: pitch as u64, width: width as u64, height: height as u64 };
     stream.submit(Work::Fill(fill))
 }

@@ -6,7 +6,7 @@ use crate::{
     code::{Code, Outcome},
     driver::{current, driver},
     handle::Handle,
-    raw::{Host, In, Out},
+    raw::{In, Out},
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::texture::{Address, Extent, Filter, Format, Sampler, Scalar};
@@ -45,6 +45,7 @@ pub struct Texture {
     _object: TextureObject,
     resource: Resource,
     options: TextureDescriptor,
+    view: Option<View>,
 }
 
 /// A surface object with its parameters.
@@ -146,6 +147,48 @@ mod kind {
     pub const MIPMAPPED: u32 = 1;
     pub const LINEAR: u32 = 2;
     pub const PITCHED: u32 = 3;
+}
+
+/// `CUDA_RESOURCE_VIEW_DESC`
+#[repr(C)]
+#[derive(Clone, Copy, AnyBitPattern)]
+pub struct View {
+    /// `CUresourceViewFormat`
+    format: u32,
+    width: usize,
+    height: usize,
+    depth: usize,
+    levels: [u32; 2],
+    layers: [u32; 2],
+    reserved: [u32; 16],
+}
+
+impl View {
+    /// Whether it shows an array as it is: the same texels, of every level and layer. Only such views are supported; others reinterpret
+    /// texels, as those of compressed formats must.
+    fn is_whole(&self, of: &ArrayObject) -> bool {
+        let (Descriptor3d { width, height, depth, .. }, texels) = (of.descriptor, of.array.texels());
+        (self.width, self.height, self.depth) == (width, height, depth)
+            && self.levels == [0, texels.levels() - 1]
+            && (self.layers[0] == 0 && self.layers[1] == texels.extent.layers.saturating_sub(1))
+            && view_format(texels.format).is_some_and(|format| self.format == format)
+    }
+}
+
+/// The `CUresourceViewFormat` of texels: numbered by scalar and size, with 1, 2 and 4 channels each.
+fn view_format(format: Format) -> Option<u32> {
+    let kind = match (format.scalar, format.bits) {
+        (Scalar::Unsigned, 8) => 0,
+        (Scalar::Signed, 8) => 1,
+        (Scalar::Unsigned, 16) => 2,
+        (Scalar::Signed, 16) => 3,
+        (Scalar::Unsigned, 32) => 4,
+        (Scalar::Signed, 32) => 5,
+        (Scalar::Float, 16) => 6,
+        (Scalar::Float, 32) => 7,
+        _ => return None,
+    };
+    Some(1 + 3 * kind + u32::from(format.channels).ilog2())
 }
 
 /// `CUDA_TEXTURE_DESC`
@@ -271,14 +314,22 @@ api! {
     }
     5000 fn cuMipmappedArrayDestroy(array: Handle<ArrayObject>) { destroy(array) }
 
-    5000 fn cuTexObjectCreate(out: Out<u64>, resource: In<Resource>, options: In<TextureDescriptor>, view: Host) {
-        if !view.is_null() {
-            return Err(Code::NOT_SUPPORTED); // a view of another format or extent
-        }
+    5000 fn cuTexObjectCreate(out: Out<u64>, resource: In<Resource>, options: In<TextureDescriptor>, view: In<View>) {
         let (resource, options) = (resource.get()?, options.get()?);
+        let view = if view.is_null() { None } else { Some(view.get()?) };
+        if let Some(view) = &view {
+            if !matches!(resource.kind, kind::ARRAY | kind::MIPMAPPED) {
+                return Err(Code::INVALID_VALUE);
+            }
+            let of = array(resource.of.address)?;
+            if !view.is_whole(&of) {
+                because(|| "margay supports only resource views of the same format and extent".to_string());
+                return Err(Code::NOT_SUPPORTED);
+            }
+        }
         let object = texture(&resource, &options)?;
         let handle = object.handle();
-        let made = Texture { _object: object, resource, options };
+        let made = Texture { _object: object, resource, options, view };
         driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, made);
         out.set(handle)
     }
@@ -291,10 +342,9 @@ api! {
         let textures = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner);
         out.set(textures.get(&handle).ok_or(Code::INVALID_HANDLE)?.resource)
     }
-    5000 fn cuTexObjectGetResourceViewDesc(_out: Host, handle: u64) {
+    5000 fn cuTexObjectGetResourceViewDesc(out: Out<View>, handle: u64) {
         let textures = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner);
-        textures.get(&handle).ok_or(Code::INVALID_HANDLE)?;
-        Err(Code::INVALID_VALUE) // no texture has a view
+        out.set(textures.get(&handle).ok_or(Code::INVALID_HANDLE)?.view.ok_or(Code::INVALID_VALUE)?)
     }
     5000 fn cuTexObjectGetTextureDesc(out: Out<TextureDescriptor>, handle: u64) {
         let textures = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner);
