@@ -17,7 +17,7 @@ mod text;
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     fmt::Write,
 };
 use text::{constant_piece, declared_name, is_name, is_pure, names, order, parts, piece_name, piece_type};
@@ -117,8 +117,10 @@ struct Function {
     packed: HashSet<String>,
     /// Number of the current block, and the bits derived from words in it.
     block: usize,
-    derived: Vec<String>,
-    declared: HashSet<String>,
+    derived: HashSet<String>,
+    /// Those that the current operation has added.
+    added: Vec<String>,
+    declared: BTreeSet<String>,
     stores: usize,
 }
 
@@ -258,8 +260,8 @@ impl Function {
         }
         let words = self.words(operand, k)?;
         let name = format!("%d{}.{}", self.block, &words[1..]);
-        if !self.derived.contains(&name) {
-            self.derived.push(name.clone());
+        if self.derived.insert(name.clone()) {
+            self.added.push(name.clone());
             _ = writeln!(before, "  {name} = icmp slt {} {words}, zeroinitializer", piece_type("i32"));
         }
         Some(name)
@@ -270,13 +272,13 @@ impl Function {
         &mut self,
         mut f: impl FnMut(&mut Self, usize, &mut String) -> Option<String>,
     ) -> Option<[String; PIECES]> {
-        let known = self.derived.len();
+        self.added.clear();
         let mut lines = [const { String::new() }; PIECES];
         for (k, text) in lines.iter_mut().enumerate().take(self.count) {
             let mut before = String::new();
             let Some(line) = f(self, k, &mut before) else {
                 // What was derived is not written.
-                self.derived.truncate(known);
+                self.added.iter().for_each(|name| _ = self.derived.remove(name));
                 return None;
             };
             *text = format!("{before}  {line}\n");
