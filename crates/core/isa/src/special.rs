@@ -53,6 +53,8 @@ macro_rules! specials {
                 match self {
                     $(Special::$variant => SpecialInfo { name: $name, ty: Type::$ty, width: $width, since: Version::new($major, $minor), sm: $sm },)*
                     Special::EnvReg(_) => SpecialInfo { name: "%envreg", ty: Type::B32, width: 1, since: Version::new(2, 1), sm: 0 },
+                    // Four until PTX ISA 3.0 (manual, section 10.25).
+                    Special::Pm(4..) => SpecialInfo { name: "%pm", ty: Type::U32, width: 1, since: Version::new(3, 0), sm: 20 },
                     Special::Pm(_) => SpecialInfo { name: "%pm", ty: Type::U32, width: 1, since: Version::new(1, 3), sm: 0 },
                     Special::Pm64(_) => SpecialInfo { name: "%pm_64", ty: Type::U64, width: 1, since: Version::new(4, 0), sm: 50 },
                 }

@@ -29,14 +29,12 @@ impl Version {
         Version(major * 10 + minor)
     }
 
-    /// The published version of that name (`8.3`), if there is one. ptxas reads a decimal fraction: `8.30` is 8.3.
+    /// The published version of that name (`8.3`), if there is one. ptxas reads two integers and counts the second one as tenths:
+    /// `8.03` is 8.3, `7.10` is 8.0, and there is no `8.30`.
     pub fn parse(text: &str) -> Option<Version> {
         let (major, minor) = text.split_once('.')?;
-        let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit()) && !s.is_empty() && s.len() < 4;
-        if !digits(major) || !digits(minor) {
-            return None;
-        }
-        let version = Version::new(major.parse().ok()?, u16::from(minor.as_bytes()[0] - b'0'));
+        let number = |s: &str| s.parse::<u16>().ok().filter(|n| *n < 1000 && !s.starts_with('+'));
+        let version = Version::new(number(major)?, number(minor)?);
         Version::ALL.contains(&version).then_some(version)
     }
 
@@ -163,5 +161,21 @@ impl std::fmt::Display for Target {
             Suffix::Arch => "a",
         };
         write!(f, "sm_{}{s}", self.sm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each as ptxas 13.5 has it.
+    #[test]
+    fn names_of_versions() {
+        for (text, version) in [("8.3", 83), ("8.03", 83), ("08.3", 83), ("9.000", 90), ("7.10", 80), ("1.40", 50)] {
+            assert_eq!(Version::parse(text), Some(Version(version)), "{text}");
+        }
+        for text in ["8.30", "7.80", "9.6", "9", "9.", ".5", "9.0.1", "-9.0", "9.+1", "1.6", "9.0e0"] {
+            assert_eq!(Version::parse(text), None, "{text}");
+        }
     }
 }
