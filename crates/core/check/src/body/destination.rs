@@ -4,6 +4,7 @@ use super::operand::Named;
 use super::walk::Walker;
 use super::{Candidate, Operand, Want};
 use crate::compat;
+use margay_isa::Opcode;
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -103,12 +104,20 @@ impl<'a> Walker<'a, '_> {
         for (i, (want, op)) in [(&one, p), (&other, q)].into_iter().enumerate() {
             let operand = match sink(op) {
                 true if i == 0 => self.discard(want, op.span),
+                true if c.variant.op == Opcode::Elect => self.no_predicate(op.span),
                 true => Operand::Sink,
                 false => self.dst(c, want, op),
             };
             self.body.operands[at as usize + i] = operand;
         }
         Operand::Pair(at)
+    }
+
+    /// `_` for the only result that an instruction is executed for.
+    fn no_predicate(&mut self, span: Span) -> Operand {
+        let message = format!("the predicate of `{}` cannot be discarded", self.tree.str(self.mnemonic()));
+        self.report.push(Diagnostic::new(Code::Discard, span, message).help("name a predicate register"));
+        Operand::Error
     }
 
     /// `_` as a destination.

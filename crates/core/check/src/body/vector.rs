@@ -24,7 +24,11 @@ impl<'a> Walker<'a, '_> {
         match (want.count, want.ty) {
             // The whole vector is packed into one value.
             (None, Some(ty)) if d.ty.bits() * u32::from(d.vector) == ty.bits() => {}
-            (Some(n), Some(ty)) if n == u32::from(d.vector) && d.ty.bits() == ty.bits() => {}
+            (Some(n), Some(ty)) if n == u32::from(d.vector) && reinterprets(d.ty, ty) => {}
+            // What coordinates hold beyond their number is ignored.
+            (Some(n), _) if matches!(want.opnd.count, Count::AtLeast(_)) && n < u32::from(d.vector) => {
+                self.register_fits(c, want, want.regs, decl, span);
+            }
             (Some(n), _) if n != u32::from(d.vector) => self.vector_fits(c, want, decl, span),
             _ => self.register_fits(c, want, want.regs, decl, span),
         }
@@ -201,6 +205,13 @@ impl<'a> Walker<'a, '_> {
             }
         }
     }
+}
+
+/// Whether an instruction of a type takes vectors of that element type: of its width, except vectors of floats for integers.
+fn reinterprets(element: Type, ty: Type) -> bool {
+    let integer = matches!(ty.kind(), TypeKind::Signed | TypeKind::Unsigned);
+    let float = matches!(element, Type::F16 | Type::F32 | Type::F64);
+    element.bits() == ty.bits() && !(integer && float) && !(element == Type::F16x2 && ty == Type::F32)
 }
 
 /// What the elements of a vector have in common.
