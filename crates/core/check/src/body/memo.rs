@@ -2,9 +2,9 @@
 //! from it (candidate forms, types of operands, availability) is cached.
 
 use crate::compat::{self, Constants, Types};
-use crate::report::{Lack, lacking};
+use crate::report::{Lack, lacking, since};
 use crate::{FxHashMap, Module};
-use margay_isa::{Asked, Mod, Opcode, Opnd, Role, Rule, Space, Ty, Type, Until, Variant, Word, resolve};
+use margay_isa::{Asked, Mod, Opcode, Opnd, Role, Rule, Space, Ty, Type, Until, Variant, Version, Word, resolve};
 use margay_syntax::tree::List;
 
 /// What an instruction does with a register.
@@ -82,6 +82,8 @@ pub(crate) enum Unavailable {
     Lacks(String, Lack),
     /// Removed since.
     Removed(Until),
+    /// It names a bank of constant memory.
+    NoBanks(Until),
 }
 
 /// One mnemonic.
@@ -126,7 +128,8 @@ impl Memo {
     }
 }
 
-/// The words of a mnemonic with their offsets; blanks and comments between them are skipped.
+/// The words of a mnemonic with their offsets; blanks and comments between them are skipped, and so is a bank of constant memory
+/// (section 5.1.3.1).
 pub(crate) fn words(text: &str) -> Vec<(usize, &str)> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -144,9 +147,18 @@ pub(crate) fn words(text: &str) -> Vec<(usize, &str)> {
         } else {
             let end = rest.find(|c: char| c == '.' || c.is_whitespace() || c == '/').unwrap_or(rest.len()).max(1);
             let end = (end..=rest.len()).find(|e| rest.is_char_boundary(*e)).unwrap_or(rest.len());
-            out.push((offset(rest), &rest[..end]));
+            out.push((offset(rest), without_bank(&rest[..end])));
             rest = &rest[end..];
         }
+    }
+}
+
+/// `const` of `const[2]`, if that is one of the banks 0 to 10.
+fn without_bank(word: &str) -> &str {
+    let bank = |number: &str| number.parse::<u8>().is_ok_and(|n| n <= 10);
+    match word.strip_suffix(']').and_then(|w| w.split_once('[')) {
+        Some((space, number)) if bank(number) => space,
+        _ => word,
     }
 }
 
@@ -175,7 +187,20 @@ fn candidates(text: &str, module: &Module) -> Vec<Candidate> {
         }
         out.push(candidate(found.variant, found.in_order, joined, module));
     }
+    if let Some((_, number)) = text.split_once('[') {
+        let bank = bank(module, number.starts_with("0]"));
+        out.iter_mut().filter(|c| c.unavailable.is_none()).for_each(|c| c.unavailable = bank.clone());
+    }
     out
+}
+
+/// Banks of constant memory are part of PTX ISA 1.5 to 2.1, the first one also before.
+fn bank(module: &Module, first: bool) -> Option<Unavailable> {
+    if let Some(lack) = lacking(module, &since(1, 5, 0)).filter(|_| !first) {
+        return Some(Unavailable::Lacks("a bank of constant memory".to_owned(), lack));
+    }
+    let until = Until { ptx: Version::new(2, 2), sm: 0 };
+    (module.version_at.is_some() && module.version >= until.ptx).then_some(Unavailable::NoBanks(until))
 }
 
 fn candidate(variant: Variant, in_order: bool, joined: usize, module: &Module) -> Candidate {

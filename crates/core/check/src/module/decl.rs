@@ -125,6 +125,9 @@ fn space(tree: &Tree, module: &Module, var: &tree::Var, report: &mut Report) -> 
         },
     };
     let Some(bank) = bank else { return Some((space, None)) };
+    if let Some(lack) = lacking(module, &since(1, 5, 0)).filter(|_| bank != "0") {
+        report.push(lack.diagnose(module, "a bank of constant memory", span));
+    }
     if module.version >= Version::new(2, 2) && module.version_at.is_some() {
         report.push(Diagnostic::new(Code::Removed, span, "banks of constant memory were removed in PTX ISA 2.2").fix(
             span,

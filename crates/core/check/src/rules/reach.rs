@@ -209,8 +209,11 @@ impl<'a> Graph<'a> {
 
     /// Unsized arrays that are never defined: without `-c`, ptxas requires their size. It defines other extern variables itself.
     fn open_arrays(&self, report: &mut Report) {
-        let open =
-            |g: &&Global| g.linkage == Linkage::Extern && g.extent == Extent::Unsized && g.space != Space::Shared;
+        // The driver provides what is in banks of constant memory (section 5.1.3.1).
+        let open = |g: &&Global| {
+            let provided = g.space == Space::Shared || g.bank.is_some_and(|b| b > 0);
+            g.linkage == Linkage::Extern && g.extent == Extent::Unsized && !provided
+        };
         if !self.options.relocatable {
             for g in self.module.globals.iter().filter(open) {
                 let text = format!("`{}` is declared but never defined", g.name);

@@ -163,7 +163,7 @@ impl Parser<'_> {
     /// The rest of an instruction, after its first words. More dotted words may follow.
     #[inline]
     fn instruction(&mut self, start: u32, guard: Option<Guard>, opcode: Token) {
-        while self.t.kind == T::Dot {
+        while self.t.kind == T::Dot || self.t.kind == T::LBrack && self.names_bank() {
             self.bump();
         }
         let mnemonic = Span::new(opcode.span.start, self.prev.end);
@@ -196,6 +196,22 @@ impl Parser<'_> {
         let span = self.since(start);
         self.tree.instrs.push(Instr { guard, mnemonic, operands, span });
         self.tree.stmts.push(Stmt::Instr(self.tree.instrs.len() as u32 - 1));
+    }
+
+    /// Whether the bracket belongs to the mnemonic: the number of a bank, as in `ld.const[2].b32` (section 5.1.3.1).
+    /// It is read up to the number.
+    #[cold]
+    fn names_bank(&mut self) -> bool {
+        let mut ahead = self.lex.ahead();
+        let found = self.str(self.prev).ends_with(".const")
+            && self.prev.end == self.t.span.start
+            && ahead.next().kind == T::Int
+            && ahead.next().kind == T::RBrack;
+        if found {
+            self.bump();
+            self.bump();
+        }
+        found
     }
 
     /// Whether the next statement, or the end of the body, follows the mnemonic.

@@ -40,6 +40,11 @@ impl Walker<'_, '_> {
                 }
                 self.report.push(d);
             }
+            Some(Unavailable::NoBanks(until)) => {
+                let message = format!("banks of constant memory were removed in PTX ISA {}", until.ptx);
+                let help = format!("write `{}`", c.variant);
+                self.report.push(Diagnostic::new(Code::Removed, instr.mnemonic, message).help(help));
+            }
             None => {}
         }
         if c.parted {
