@@ -5,7 +5,7 @@ use super::{
     Abi, Alias, Extent, FuncId, Function, Global, GlobalId, Linkage, Module, Symbol, debug, func, header, init,
 };
 use crate::body::{self, Facts};
-use crate::report::Report;
+use crate::report::{Report, lacking, since};
 use crate::rules::pragma::Place;
 use crate::{Checked, Options, Verdict, rules};
 use margay_isa::{Space, Special, Target, Version};
@@ -137,8 +137,11 @@ impl Builder<'_> {
 
     fn file(&mut self, d: &Directive) {
         let tree = self.tree;
-        let [index, path, ..] = tree.operands(d.args) else { return };
+        let [index, path, rest @ ..] = tree.operands(d.args) else { return };
         let (Kind::Int { value, .. }, Kind::String) = (index.kind, path.kind) else { return };
+        if let ([time, ..], Some(lack)) = (rest, lacking(&self.module, &since(3, 2, 0))) {
+            self.report.push(lack.diagnose(&self.module, "the time and size in `.file`", time.span));
+        }
         let Some(index_value) = func::narrow(tree, index.span, value.get(), self.report) else { return };
         let text: Box<str> = tree.str(path.span).trim_matches('"').into();
         if let Some((first, before)) = self.files.get(&index_value) {

@@ -347,7 +347,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `label:` or `.b32 1, 2, label+3, a-b`
+    /// `label:`, `.b32 1, 2`, `.b32 label+3`, `.b32 a-b` or `.b32 .debug_info+4`
     fn section_line(&mut self, open: Span) -> Result<()> {
         if self.at(T::Eof) {
             return Err(self.unclosed(T::RBrace, open));
@@ -370,6 +370,7 @@ impl Parser<'_> {
                 64
             }
         };
+        let mut first = true;
         loop {
             match self.t.kind {
                 T::Minus => {
@@ -384,33 +385,52 @@ impl Parser<'_> {
                 T::Dot if matches!(word::classify(self.word()), Word::Type) => {
                     return Err(self.expected("a number or a label"));
                 }
+                T::Ident | T::Dot if first => return self.section_address(ty, bits),
                 T::Ident | T::Dot => {
-                    let name = self.t.span;
-                    if self.at(T::Dot) {
-                        self.section_name();
-                    } else {
-                        self.bump();
-                    }
-                    if bits < 32 {
-                        let message = format!("`{}` is an address, which requires `.b32` or `.b64`", self.str(name));
-                        let d = Diagnostic::new(Code::Syntax, name, message).here("too large for its type");
-                        self.report(d.label(ty, "the type of the data"));
-                    }
-                    if matches!(self.t.kind, T::Plus | T::Minus) {
-                        // Labels are subtracted, never added.
-                        let minus = self.bump().kind == T::Minus;
-                        if !(self.at(T::Int) || minus && self.at(T::Ident)) {
-                            return Err(self.expected(if minus { "a number or a label" } else { "a number" }));
-                        }
-                        self.bump();
-                    }
+                    let message = format!("`{}` holds numbers or one address, not both", self.str(ty));
+                    return Err(self.wrong(self.t.span, message, "this is an address"));
                 }
                 _ => return Err(self.expected("a number or a label")),
             }
+            first = false;
             if !self.eat(T::Comma) {
                 return Ok(());
             }
         }
+    }
+
+    /// `label`, `label+3`, `a-b`, `.debug_info` or `.debug_info+4`: all that its directive holds.
+    fn section_address(&mut self, ty: Span, bits: u32) -> Result<()> {
+        let (name, section) = (self.t.span, self.at(T::Dot));
+        if section {
+            self.section_name();
+        } else {
+            self.bump();
+        }
+        if bits < 32 {
+            let message = format!("`{}` is an address, which requires `.b32` or `.b64`", self.str(name));
+            let d = Diagnostic::new(Code::Syntax, name, message).here("too large for its type");
+            self.report(d.label(ty, "the type of the data"));
+        }
+        if self.eat(T::Plus) {
+            if !self.eat(T::Int) {
+                return Err(self.expected("a number"));
+            }
+        } else if self.at(T::Minus) {
+            let minus = self.bump().span;
+            if section {
+                let message = "numbers are added to sections, and nothing is subtracted from them";
+                return Err(self.wrong(minus, message, "not here"));
+            }
+            if !self.eat(T::Ident) {
+                return Err(self.wrong(self.t.span, "only labels are subtracted from labels", "expected a label"));
+            }
+        }
+        if self.at(T::Comma) {
+            let message = format!("`{}` holds numbers or one address, not a list of addresses", self.str(ty));
+            return Err(self.wrong(self.t.span, message, "write another directive for the next one"));
+        }
+        Ok(())
     }
 
     /// A number of debugging data must fit its type, as ptxas has it: it looks at the low 32 bits of what is not negative, so large
