@@ -170,10 +170,13 @@ const KNOWN: &[Known] = &[
     Known { name: ".reqnctapercluster", since: since(7, 8, 90), positive: false },
     Known { name: ".explicitcluster", since: since(7, 8, 90), positive: false },
     // Not in the manual.
+    Known { name: LOCAL_MAXNREG, since: since(8, 8, 0), positive: true },
     Known { name: ".minperctamemory", since: since(9, 4, 80), positive: false },
     Known { name: ".maxclusterrank", since: since(7, 8, 90), positive: false },
     Known { name: ".blocksareclusters", since: since(9, 0, 90), positive: false },
 ];
+
+const LOCAL_MAXNREG: &str = ".local_maxnreg";
 
 fn directive(tree: &Tree, module: &Module, func: &tree::Func, d: &Directive, f: &mut Function, report: &mut Report) {
     let name = tree.str(d.name);
@@ -182,10 +185,12 @@ fn directive(tree: &Tree, module: &Module, func: &tree::Func, d: &Directive, f: 
             return rules::header::directive(tree, module, func, d, f, report);
         }
         ".pragma" => return rules::pragma::check(tree, module, d, Place::Header, report),
+        ".language" => return language(tree, module, d, report),
         _ => {}
     }
     // The parser has complained about others, and about these where they do not belong.
-    let Some(known) = KNOWN.iter().find(|k| k.name == name).filter(|_| f.kind == FuncKind::Kernel) else { return };
+    let belongs = f.kind == FuncKind::Kernel || name == LOCAL_MAXNREG;
+    let Some(known) = KNOWN.iter().find(|k| k.name == name).filter(|_| belongs) else { return };
     let args = tree.operands(d.args);
     let mut values = [1u32; 3];
     for (value, arg) in values.iter_mut().zip(args) {
@@ -213,6 +218,34 @@ fn directive(tree: &Tree, module: &Module, func: &tree::Func, d: &Directive, f: 
         ".maxclusterrank" => f.maxclusterrank = Some(values[0]),
         ".blocksareclusters" => f.blocksareclusters = true,
         _ => {}
+    }
+}
+
+/// The languages that ptxas knows, in any case; the manual lacks `.language`. Their numbers are from 0 to 10.
+const LANGUAGES: [&str; 10] =
+    ["cuda c++", "cuda c++ tile", "fortran", "nvsal", "nvvm", "optix", "ptx", "python-cutile", "tile ir", "unknown"];
+
+/// `.language "cuda c++"` or `.language 1, 2`
+fn language(tree: &Tree, module: &Module, d: &Directive, report: &mut Report) {
+    if let Some(lack) = lacking(module, &since(9, 2, 0)) {
+        report.push(lack.diagnose(module, "`.language`", d.span));
+    }
+    for arg in tree.operands(d.args) {
+        let text = tree.str(arg.span);
+        if matches!(arg.kind, tree::Kind::String) {
+            let name = text.trim_matches('"');
+            if !LANGUAGES.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                report.push(
+                    Diagnostic::new(Code::DirectiveValue, arg.span, format!("unknown language {text}"))
+                        .note(format!("ptxas knows {}", LANGUAGES.map(|l| format!("\"{l}\"")).join(", "))),
+                );
+            }
+        } else if let Some(value) = number(tree, arg, ".language", false, report)
+            && value > 10
+        {
+            let message = format!("the numbers of languages are 0 to 10, found {text}");
+            report.push(Diagnostic::new(Code::DirectiveValue, arg.span, message));
+        }
     }
 }
 

@@ -38,29 +38,50 @@ struct Pragma {
     argument: Option<&'static str>,
     /// Whether it is allowed outside bodies.
     anywhere: bool,
-    /// Whether it is allowed in device functions.
+    /// Whether it is allowed in the bodies of device functions.
     functions: bool,
+    /// Whether it is allowed in the bodies of kernels.
+    kernels: bool,
 }
 
-const KNOWN: [Pragma; 4] = [
-    Pragma { name: "nounroll", since: since(2, 0, 0), argument: None, anywhere: true, functions: true },
+const KNOWN: [Pragma; 5] = [
+    Pragma { name: "nounroll", since: since(2, 0, 0), argument: None, anywhere: true, functions: true, kernels: true },
     Pragma {
         name: "used_bytes_mask",
         since: since(8, 3, 50),
         argument: Some("a mask of 32 bits"),
         anywhere: false,
         functions: true,
+        kernels: true,
     },
-    Pragma { name: "enable_smem_spilling", since: since(9, 0, 75), argument: None, anywhere: false, functions: false },
+    Pragma {
+        name: "enable_smem_spilling",
+        since: since(9, 0, 75),
+        argument: None,
+        anywhere: false,
+        functions: false,
+        kernels: true,
+    },
     Pragma {
         name: FREQUENCY,
         since: since(9, 0, 0),
         argument: Some("a positive number of executions"),
         anywhere: false,
         functions: true,
+        kernels: true,
+    },
+    // Not in the manual.
+    Pragma {
+        name: PARAMETERS,
+        since: since(6, 3, 30),
+        argument: Some("a positive number of registers"),
+        anywhere: true,
+        functions: true,
+        kernels: false,
     },
 ];
 const FREQUENCY: &str = "frequency";
+const PARAMETERS: &str = "abi_param_reg";
 
 /// Checks the strings of a `.pragma`.
 pub(crate) fn check(tree: &Tree, module: &Module, d: &Directive, place: Place, report: &mut Report) {
@@ -89,15 +110,21 @@ fn string(module: &Module, text: &str, span: Span, place: Place, report: &mut Re
         let message = format!("{quoted} is only for kernels, not for device functions");
         return report.push(Diagnostic::new(Code::DirectiveValue, span, message).here("in a device function"));
     }
+    if place == Place::Kernel && !known.kernels {
+        let message = format!("{quoted} is only for device functions, not for kernels");
+        return report.push(Diagnostic::new(Code::DirectiveValue, span, message).here("in a kernel"));
+    }
     match known.argument {
         Some(what) if argument.is_empty() => report.push(
             Diagnostic::new(Code::DirectiveValue, span, format!("{quoted} takes {what}"))
                 .here(format!("missing after `{name}`")),
         ),
-        Some(what) if number(argument).is_none_or(|positive| name == FREQUENCY && !positive) => report.push(
-            Diagnostic::new(Code::DirectiveValue, span, format!("{quoted} takes {what}, found `{argument}`"))
-                .here("not a valid number"),
-        ),
+        Some(what) if number(argument).is_none_or(|positive| [FREQUENCY, PARAMETERS].contains(&name) && !positive) => {
+            report.push(
+                Diagnostic::new(Code::DirectiveValue, span, format!("{quoted} takes {what}, found `{argument}`"))
+                    .here("not a valid number"),
+            )
+        }
         // In module scope every letter counts.
         None if place == Place::Module && text != name => unknown(text, name, span, place, report),
         _ => {}

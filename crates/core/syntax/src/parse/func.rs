@@ -139,9 +139,18 @@ impl Parser<'_> {
             match (kind, word) {
                 (_, Word::Language) => {
                     let name = self.bump().span;
+                    let all = &self.tree.directives[first as usize..];
+                    if kind != FuncKind::Entry
+                        && let Some(earlier) = all.iter().map(|d| d.name).find(|d| self.str(*d) == ".language")
+                    {
+                        let d = Diagnostic::new(Code::Duplicate, name, "`.language` occurs once on a function");
+                        self.report(d.label(earlier, "first here"));
+                    }
                     self.languages(name)?;
                 }
                 (FuncKind::Entry, Word::Tuning) => self.tuning()?,
+                // Not in the manual; ptxas takes it on functions, too.
+                (FuncKind::Func, Word::Tuning) if self.word() == ".local_maxnreg" => self.tuning()?,
                 (FuncKind::Entry, Word::Pragma) => {
                     self.pragma()?;
                 }

@@ -61,7 +61,9 @@ pub(super) fn classify(word: &str) -> Word {
         ".section" => Word::Section,
         ".version" | ".target" | ".address_size" => Word::Head,
         ".maxntid" | ".reqntid" | ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".maxclusterrank"
-        | ".minperctamemory" | ".explicitcluster" | ".reqnctapercluster" | ".blocksareclusters" => Word::Tuning,
+        | ".minperctamemory" | ".local_maxnreg" | ".explicitcluster" | ".reqnctapercluster" | ".blocksareclusters" => {
+            Word::Tuning
+        }
         ".noreturn" | ".abi_preserve" | ".abi_preserve_control" => Word::FuncNote,
         ".language" => Word::Language,
         _ => Word::Unknown,
@@ -92,6 +94,7 @@ const DIRECTIVES: &[&str] = &[
     ".loc",
     ".loc_intermediate",
     ".local",
+    ".local_maxnreg",
     ".maxclusterrank",
     ".maxnctapersm",
     ".maxnreg",
