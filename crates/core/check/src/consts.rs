@@ -49,3 +49,36 @@ pub(crate) fn eval(tree: &Tree, operand: &Operand) -> Result<Const, EvalError> {
 pub(crate) fn eval_index(tree: &Tree, index: u32) -> Result<Const, EvalError> {
     tree.operands.get(index as usize).map_or(Err(EvalError::Unreadable(Span::default())), |o| eval(tree, o))
 }
+
+/// The literal of floating point for an integer: `7.0` for `7`, and the value of anything longer, such as `32.0` for `WARP_SZ`.
+pub(crate) fn as_float(written: &str, value: i64) -> String {
+    match is_decimal(written) {
+        true => format!("{written}.0"),
+        false => format!("{value}.0"),
+    }
+}
+
+/// Whether an integer is written in decimal digits, with a sign at most.
+pub(crate) fn is_decimal(written: &str) -> bool {
+    let digits = written.strip_prefix('-').unwrap_or(written);
+    digits.bytes().all(|b| b.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_float;
+
+    #[test]
+    fn integers_as_floats() {
+        for (written, value, float) in [
+            ("7", 7, "7.0"),
+            ("-7", -7, "-7.0"),
+            ("WARP_SZ", 32, "32.0"),
+            ("1+1", 2, "2.0"),
+            ("010", 8, "8.0"),
+            ("0", 0, "0.0"),
+        ] {
+            assert_eq!(as_float(written, value), float);
+        }
+    }
+}

@@ -319,9 +319,9 @@ impl Filler<'_> {
                 return self
                     .wrong(span, format!("`{ty}` variables cannot have initial values; declare `.b{}`", ty.bits()));
             }
-            (_, Const::Int { .. }) => {
-                let text = self.tree.str(span).to_owned();
-                return self.wrong(span, format!("an integer for `{ty}`; write `{text}.0`"));
+            (_, Const::Int { value, .. }) => {
+                let float = consts::as_float(self.tree.str(span), value);
+                return self.wrong(span, format!("an integer for `{ty}`; write `{float}`"));
             }
             _ => return self.wrong(span, format!("a floating-point value for `{ty}`")),
         };

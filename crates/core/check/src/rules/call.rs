@@ -527,7 +527,7 @@ fn no_constant(w: &mut Walker<'_, '_>, span: Span, formal: &Formal, way: Way) {
     .label(formal.span, "the parameter");
     let d = if formal.extent != Extent::Scalar {
         d.help("store the value in a `.param` array and pass the array")
-    } else if formal.ty == Type::F32 && !text.contains('.') {
+    } else if formal.ty == Type::F32 && crate::consts::is_decimal(text) {
         d.help(format!("write `{text}.0`"))
     } else {
         d.help("move it to a register of the right type first")

@@ -18,7 +18,8 @@ impl Lexer<'_> {
     /// The line markers `# 7 "file.cu"` and `#line 7 "file.cu"` of a preprocessor, at the start of a line.
     #[cold]
     pub(super) fn line_marker(&mut self, start: usize) -> bool {
-        if start > 0 && self.byte(start - 1) != b'\n' {
+        let before = self.text[..start].trim_end_matches([' ', '\t']);
+        if !before.is_empty() && !before.ends_with('\n') {
             return false;
         }
         let rest = &self.text[start..];
@@ -55,6 +56,22 @@ impl Lexer<'_> {
         opcode && before.contains([';', '{', '}']) && (statement.is_empty() || is_guard(statement))
     }
 
+    /// A character literal of C, `'a'`: one fault.
+    fn character(&mut self, start: usize) -> bool {
+        let mut inside = self.text[start + 1..].chars();
+        let Some(c) = inside.next().filter(|c| !matches!(c, '\\' | '\'' | '\n')) else { return false };
+        if !inside.as_str().starts_with('\'') {
+            return false;
+        }
+        self.at = self.text.len() - inside.as_str().len() + 1;
+        let span = Span::new(start as u32, self.at as u32);
+        self.report(|| {
+            let d = Diagnostic::new(Code::UnexpectedCharacter, span, "PTX has no character literals");
+            d.help(format!("write its code: `{}`", u32::from(c)))
+        });
+        true
+    }
+
     /// A character that begins no token: control characters, non-ASCII characters, stray punctuation. `None` to continue after it.
     #[cold]
     pub(super) fn strange(&mut self, start: usize) -> Option<T> {
@@ -65,6 +82,9 @@ impl Lexer<'_> {
             return Some(T::Ident);
         }
         let end = start + c.len_utf8();
+        if c == '\'' && self.character(start) {
+            return Some(T::Bad);
+        }
         self.at = end;
         let meant = confusable::ascii(c);
         // A run of the same strange character is one fault.

@@ -30,7 +30,7 @@ impl<'a> Walker<'a, '_> {
                     &format!("{prefix}{}", digits.to_uppercase()),
                 ),
                 Some(_) => d.help(format!("write `{exact}`")),
-                None => d.help(format!("write `{written}.0` or `{exact}`")),
+                None => d.help(format!("write `{}` or `{exact}`", crate::consts::as_float(written, value))),
             }
         } else {
             let ty = want.ty.map(|t| format!("`{t}`")).unwrap_or_default();
