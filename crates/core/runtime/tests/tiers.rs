@@ -14,6 +14,7 @@ use std::{
         Arc, Condvar, Mutex,
         atomic::{AtomicU64, Ordering::SeqCst},
     },
+    time::Duration,
 };
 
 /// Every CTA adds 1 to its own word, after `%rounds` rounds of a loop.
