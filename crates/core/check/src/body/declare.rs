@@ -57,7 +57,7 @@ impl<'a> Walker<'a, '_> {
                     }
                 }
             }
-            rules::globals::extent(tree, &shape, extent, d, Linkage::Internal, ShapeAt::Body, self.report);
+            rules::globals::extent(tree, &shape, extent, d, Linkage::Internal, self.report);
             let binding = if shape.space == Space::Reg {
                 if self.next.checked_add(count).is_none() {
                     self.report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, "too many registers"));

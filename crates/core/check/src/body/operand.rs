@@ -4,7 +4,7 @@
 use super::names::Binding;
 use super::walk::Walker;
 use super::{Candidate, Operand, RegId, SymRef, TargetTable, Want};
-use crate::Symbol;
+use crate::{Extent, Symbol};
 use margay_isa::{Component, Role, Space, Special, Type};
 use margay_syntax::{
     Span,
@@ -250,6 +250,8 @@ impl<'a> Walker<'a, '_> {
                 let (found, declared) = self.type_of_symbol(symbol);
                 if found != ty && !(found == Type::B8 || self.symbol_space(symbol) == Space::Tex) {
                     self.other_handle(ty, found, op.span, declared);
+                } else if found == ty && self.symbol_extent(symbol) != Extent::Scalar {
+                    self.array_of_handles(ty, op.span, declared);
                 }
                 Operand::Symbol(symbol, 0)
             }

@@ -196,7 +196,8 @@ impl Builder<'_> {
                 }
             }
             if let Some(shape) = &shape {
-                rules::globals::extent(tree, shape, extent, d, linkage, ShapeAt::Module, self.report);
+                rules::globals::extent(tree, shape, extent, d, linkage, self.report);
+                rules::globals::ty(tree, shape, extent, d, linkage, self.report);
             }
             let size = match extent {
                 Extent::Scalar => element,

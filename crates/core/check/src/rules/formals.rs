@@ -92,7 +92,14 @@ pub(crate) fn parameter(
     if let Some(attribute) = var.attribute.filter(|_| formal).and_then(|a| tree.directives.get(a as usize)) {
         let message = format!("`{}` is only for module variables, not for parameters", tree.str(attribute.span));
         let d = Diagnostic::new(Code::Attribute, attribute.span, message).here("not on a parameter");
-        if is_declared_only(tree, var.span) { report.text_only(d) } else { report.push(d) }
+        let unified = super::attribute::first_unified(tree, attribute);
+        if !is_declared_only(tree, var.span) {
+            report.push(d);
+        } else if let (Some(at), Some(lack)) = (unified, lacking(module, &since(8, 0, 90))) {
+            report.push(lack.diagnose(module, "`.unified`", at));
+        } else {
+            report.text_only(d);
+        }
     }
     let scalar = tree.declarators(var).iter().any(|d| d.dims.is_empty());
     let what = if formal { "a parameter" } else { "a `.param` variable" };

@@ -1,10 +1,10 @@
 //! Variables at module scope: state spaces, linkage, initial values, redeclaration
 //! (manual, sections 5.1, 5.4.4, 7.1.1 and 11.6).
 
-use crate::module::{Shape, ShapeAt};
+use crate::module::Shape;
 use crate::report::{Report, lacking, since};
 use crate::{Abi, Extent, Global, Linkage, Module};
-use margay_isa::{Space, Version};
+use margay_isa::{Kind, Space, Type, Version};
 use margay_syntax::{
     Span, Tree,
     diag::{Code, Diagnostic},
@@ -90,7 +90,6 @@ pub(crate) fn extent(
     extent: Extent,
     d: &Declarator,
     linkage: Linkage,
-    _at: ShapeAt,
     report: &mut Report,
 ) {
     let name = tree.str(d.name);
@@ -104,6 +103,22 @@ pub(crate) fn extent(
             Diagnostic::new(Code::ArrayExtent, d.span, format!("`{name}` has no size"))
                 .help("only `.extern` arrays and arrays with an initializer may be unsized"),
         );
+    }
+}
+
+/// Whether the type of a module variable fits its space and linkage. ptxas refuses arrays and vectors in `.tex`, of which the manual only
+/// says that the variables are `.u32` or `.u64` (section 5.1.8), and opaque variables, but not arrays of them, as `.common`.
+pub(crate) fn ty(tree: &Tree, shape: &Shape, extent: Extent, d: &Declarator, linkage: Linkage, report: &mut Report) {
+    let (name, scalar) = (tree.str(d.name), extent == Extent::Scalar);
+    let plain = matches!(shape.ty, Type::U32 | Type::U64) && shape.vector == 1 && scalar;
+    if shape.space == Space::Tex && !plain {
+        report.push(
+            Diagnostic::new(Code::VariableType, d.name, format!("`{name}` is in .tex and must be `.u32` or `.u64`"))
+                .label(shape.ty_at, "not an array, a vector or another type"),
+        );
+    } else if linkage == Linkage::Common && shape.ty.kind() == Kind::Opaque && scalar {
+        let d = Diagnostic::new(Code::VariableLinkage, shape.ty_at, format!("a `{}` cannot be `.common`", shape.ty));
+        report.push(d.help("declare it `.weak`, or `.visible` here and `.extern` elsewhere"));
     }
 }
 

@@ -113,6 +113,42 @@ mod tests {
         assert_eq!(tex(&format!("grad.1d.v4.f32.f32 {texel}, [tex0, %f4], %f7, %f8")).len(), 2);
     }
 
+    /// ptxas 13.5: "Arguments mismatch for instruction 'tex'" for each of these, also for an array of one.
+    #[test]
+    fn arrays_of_handles() {
+        let with = |module: &str, text: &str| {
+            codes(&format!(
+                ".version 8.0 .target sm_90 {module} .entry k(.param .texref p[2]) {{ .reg .b32 %r<2>; .reg .f32 %f<4>; .reg .b64 %h; {text} ret; }}"
+            ))
+        };
+        let tex = |name: &str| format!("tex.1d.v4.f32.s32 {{%f0,%f1,%f2,%f3}}, [{name}, {{%r0}}];");
+        let module = ".global .texref t[2]; .global .texref one[1]; .global .surfref s[2];";
+        for text in [&tex("t"), &tex("one"), &tex("p"), "txq.width.b32 %r0, [t];", "suq.width.b32 %r0, [s];"] {
+            assert_eq!(with(module, text), ["E0302"], "{text}");
+        }
+        assert_eq!(with(module, &format!("mov.b64 %h, t; {}", tex("%h"))), [""; 0]);
+    }
+
+    /// Section 5.1.8, and ptxas's "Variable 't' must be type .u32 or .u64".
+    #[test]
+    fn types_of_texture_variables() {
+        let tex = |declaration: &str| {
+            codes(&format!(".version 1.4 .target sm_13 .tex {declaration}; .entry k() {{ exit; }}"))
+        };
+        assert_eq!([tex(".u32 t"), tex(".u64 t")], [[""; 0]; 2]);
+        for wrong in [".s32 t", ".b32 t", ".f32 t", ".v2 .u32 t", ".u32 t[2]"] {
+            assert_eq!(tex(wrong), ["E0121"], "{wrong}");
+        }
+    }
+
+    /// ptxas 13.5: "Illegal type for .common symbol", which it does not ask of arrays.
+    #[test]
+    fn common_handles() {
+        let common = |t: &str| codes(&format!(".version 8.0 .target sm_90 .common .global {t}; .entry k() {{ ret; }}"));
+        assert_eq!([common(".texref t"), common(".surfref t")], [["E0132"]; 2]);
+        assert_eq!([common(".texref t[2]"), common(".u32 t")], [[""; 0]; 2]);
+    }
+
     #[test]
     fn what_came_later() {
         let indirect = PLAIN.replace("tex0", "%rd0");

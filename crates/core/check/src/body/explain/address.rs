@@ -219,6 +219,16 @@ impl<'a> Walker<'a, '_> {
     }
 
     #[cold]
+    pub(in crate::body) fn array_of_handles(&mut self, ty: margay_isa::Type, span: Span, declared: Span) {
+        let name = self.tree.str(span);
+        self.report.push(
+            Diagnostic::new(Code::OperandType, span, format!("`{name}` is an array, expected one `{ty}`"))
+                .label(declared, "declared here")
+                .help(format!("use a register with the address of an element: `mov.b64 r, {name};`")),
+        );
+    }
+
+    #[cold]
     pub(in crate::body) fn no_callee(&mut self, span: Span, decl: Option<u32>) {
         let name = self.tree.str(span);
         let d = match decl {
