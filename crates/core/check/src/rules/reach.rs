@@ -361,7 +361,8 @@ impl<'a> Graph<'a> {
                 report.push(
                     Diagnostic::new(Code::StrayResult, at, "no preceding call has produced the value that is loaded")
                         .label(declared, "the `.param` variable")
-                        .note("locally scoped `.param` variables hold arguments and results of calls; keep other data in registers or `.local`"),
+                        .note("locally scoped `.param` variables hold arguments and results of calls")
+                        .note("other data belongs in registers or in `.local`"),
                 );
             }
         }

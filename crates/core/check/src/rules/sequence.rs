@@ -103,9 +103,14 @@ pub(crate) fn call(w: &mut Walker<'_, '_>, rets: Operand, args: Operand) {
                 apart(
                     w,
                     index + 1..here,
-                    Diagnostic::new(Code::CallSequence, span, "the argument store does not immediately precede its call")
-                        .label(at, "the call")
-                        .note("section 7.1: argument stores (`st.param`) must immediately precede the call, without control flow in between"),
+                    Diagnostic::new(
+                        Code::CallSequence,
+                        span,
+                        "the argument store does not immediately precede its call",
+                    )
+                    .label(at, "the call")
+                    .note("section 7.1: the `st.param` of arguments immediately precede the call")
+                    .note("there is no control flow between them and the call"),
                 );
             }
         }

@@ -118,7 +118,8 @@ mod tests {
     fn arrays_of_handles() {
         let with = |module: &str, text: &str| {
             codes(&format!(
-                ".version 8.0 .target sm_90 {module} .entry k(.param .texref p[2]) {{ .reg .b32 %r<2>; .reg .f32 %f<4>; .reg .b64 %h; {text} ret; }}"
+                ".version 8.0 .target sm_90 {module} .entry k(.param .texref p[2]) {{
+                 .reg .b32 %r<2>; .reg .f32 %f<4>; .reg .b64 %h; {text} ret; }}"
             ))
         };
         let tex = |name: &str| format!("tex.1d.v4.f32.s32 {{%f0,%f1,%f2,%f3}}, [{name}, {{%r0}}];");

@@ -132,6 +132,8 @@ impl Lexer<'_> {
             Some('+') => Some(T::Plus),
             Some('*') => Some(T::Star),
             Some('=') => Some(T::Assign),
+            // A name without its letters, in the place of one.
+            None if c == '$' => Some(T::Bad),
             _ => None,
         }
     }
