@@ -182,15 +182,12 @@ impl Block {
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         prefer_large_pages(start, size);
         let base = (start.as_ptr().expose_provenance() + RED_ZONE).next_multiple_of(align.max(OWN_ALIGN)) as u64;
-        Some(Block {
-            start,
-            base,
-            len: AtomicUsize::new(len),
-            room: len,
-            layout: Some(layout),
-            mapped: false,
-            shared: AtomicBool::new(false),
-        })
+        Some(Block::at(start, base, len, Some(layout), false))
+    }
+
+    /// A block in memory that is given back with it, if it has a layout.
+    fn at(start: NonNull<u8>, base: u64, len: usize, layout: Option<Layout>, mapped: bool) -> Block {
+        Block { start, base, len: AtomicUsize::new(len), room: len, layout, mapped, shared: AtomicBool::new(false) }
     }
 
     /// The same below 4 GiB, where addresses of 32 bits reach; `None` where the system has no such place.
@@ -201,15 +198,7 @@ impl Block {
         let layout = Layout::from_size_align(size, align).ok()?;
         let start = low::map(layout)?;
         let base = start.as_ptr().expose_provenance() as u64 + front as u64;
-        Some(Block {
-            start,
-            base,
-            len: AtomicUsize::new(len),
-            room: len,
-            layout: Some(layout),
-            mapped: true,
-            shared: AtomicBool::new(false),
-        })
+        Some(Block::at(start, base, len, Some(layout), true))
     }
 
     /// Capacity: the largest length that it can have.
@@ -247,15 +236,7 @@ impl Block {
     /// writes by device programs.
     pub unsafe fn on_loan(base: u64, len: usize) -> Option<Block> {
         let start = NonNull::new(std::ptr::with_exposed_provenance_mut(usize::try_from(base).ok()?))?;
-        Some(Block {
-            start,
-            base,
-            len: AtomicUsize::new(len),
-            room: len,
-            layout: None,
-            mapped: false,
-            shared: AtomicBool::new(false),
-        })
+        Some(Block::at(start, base, len, None, false))
     }
 
     /// Whether the block has its pages to itself, as owned blocks do that are aligned to pages.

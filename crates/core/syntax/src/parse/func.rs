@@ -7,24 +7,29 @@ use crate::lex::T;
 use crate::tree::*;
 use crate::{Code, Diagnostic, Span};
 
+/// A function of which only the first word is read; its name is expected at a place.
+fn unread(kind: FuncKind, linkage: List<Directive>, name: Span) -> Func {
+    Func {
+        linkage,
+        kind,
+        attribute: None,
+        rets: None,
+        name,
+        params: None,
+        directives: List::empty(),
+        body: None,
+        braces: (Span::default(), Span::default()),
+        header: Span::default(),
+        span: Span::default(),
+    }
+}
+
 impl Parser<'_> {
     /// `.entry` or `.func`, from the word on.
     pub(super) fn function(&mut self, start: u32, linkage: List<Directive>, in_body: bool) -> Result<u32> {
         let kind = if self.word() == ".entry" { FuncKind::Entry } else { FuncKind::Func };
         self.bump();
-        let mut func = Func {
-            linkage,
-            kind,
-            attribute: None,
-            rets: None,
-            name: self.prev.after(),
-            params: None,
-            directives: List::empty(),
-            body: None,
-            braces: (Span::default(), Span::default()),
-            header: Span::default(),
-            span: Span::default(),
-        };
+        let mut func = unread(kind, linkage, self.prev.after());
         let header = self.signature(&mut func);
         if header.is_err() {
             // The body is worth reading all the same.
@@ -330,19 +335,7 @@ impl Parser<'_> {
     /// `.callprototype (.param .b32 _) _ (.param .b64 _) .noreturn;` (section 11.3.3), from the word on.
     pub(super) fn prototype(&mut self) -> Result<u32> {
         let start = self.bump().span.start;
-        let mut func = Func {
-            linkage: List::empty(),
-            kind: FuncKind::Prototype,
-            attribute: None,
-            rets: None,
-            name: self.prev.after(),
-            params: None,
-            directives: List::empty(),
-            body: None,
-            braces: (Span::default(), Span::default()),
-            header: Span::default(),
-            span: Span::default(),
-        };
+        let mut func = unread(FuncKind::Prototype, List::empty(), self.prev.after());
         if self.at(T::LParen) {
             func.rets = Some(self.parameters(Place::Prototype)?);
         }
