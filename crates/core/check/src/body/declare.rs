@@ -3,10 +3,13 @@
 use super::Local;
 use super::names::Binding;
 use super::walk::Walker;
-use crate::module::{self, ShapeAt};
-use crate::{Extent, FuncKind, Linkage, rules};
+use crate::module::{self, Shape, ShapeAt};
+use crate::{Extent, FuncKind, Init, Linkage, rules};
 use margay_isa::Space;
-use margay_syntax::diag::{Code, Diagnostic};
+use margay_syntax::{
+    diag::{Code, Diagnostic},
+    tree::{self, Declarator},
+};
 
 /// Most registers that one family may declare.
 const REGISTERS: u32 = 1 << 30;
@@ -32,82 +35,90 @@ impl<'a> Walker<'a, '_> {
             rules::attribute::variable(tree, self.module, attribute, var, shape.map(|s| s.space), self.report);
         }
         for d in tree.declarators(var) {
-            let name = tree.str(d.name);
-            let Some(shape) = shape else {
-                self.declare_faulty(name, d.name, d.count.is_some());
-                continue;
-            };
-            let limit = if shape.space == Space::Reg { REGISTERS } else { VARIABLES };
-            let Some((count, numbered)) = module::family(tree, d, limit, self.report) else {
-                self.declare_faulty(name, d.name, d.count.is_some());
-                continue;
-            };
-            let (mut extent, mut dims) =
-                module::extent(tree, d, shape.element(), self.report).unwrap_or_else(|| (Extent::Array(0), vec![1]));
-            let mut init = Vec::new();
-            if let Some(value) = d.init {
-                let at = tree.operands.get(value as usize).map_or(d.span, |o| o.span);
-                if rules::globals::may_initialize(tree, &shape, d.name, at, Linkage::Internal, self.report) {
-                    let (contents, open) =
-                        module::evaluate(tree, self.module, &shape, &dims, d.name, value, self.report);
-                    init = contents;
-                    if extent == Extent::Unsized {
-                        dims[0] = open;
-                        extent = Extent::Array(dims.iter().product());
-                    }
-                }
-            }
-            rules::globals::extent(tree, &shape, extent, d, Linkage::Internal, self.report);
-            let binding = if shape.space == Space::Reg {
-                if self.next.checked_add(count).is_none() {
-                    self.report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, "too many registers"));
-                }
-                let decl = self.register(shape.ty, shape.vector, count, numbered, d.name, None);
-                if var.align.is_some() {
-                    self.alignments.push((decl, shape.align));
-                }
-                Binding::Reg(decl)
-            } else {
-                let first = self.body.locals.len() as u32;
-                let size = match extent {
-                    Extent::Scalar => shape.element(),
-                    Extent::Array(n) => n * shape.element(),
-                    Extent::Unsized => 0,
-                };
-                let place = (d.name, size.saturating_mul(u64::from(count)), shape.align);
-                match shape.space {
-                    Space::Shared => self.facts.shared.push(place),
-                    Space::Const => self.facts.constants.push(place),
-                    _ => {}
-                }
-                if first as usize + count as usize > LOCALS {
-                    self.report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, "too many variables"));
-                    self.declare_faulty(name, d.name, numbered);
-                    continue;
-                }
-                for _ in 0..count {
-                    self.body.locals.push(Local {
-                        name: d.name,
-                        space: shape.space,
-                        ty: shape.ty,
-                        vector: shape.vector,
-                        size,
-                        align: shape.align,
-                        extent,
-                        init: init.clone(),
-                    });
-                }
-                Binding::Local(first)
-            };
-            let declared = if numbered {
-                self.names.declare_family(name, count, d.name, binding)
-            } else {
-                self.names.declare(name, d.name, binding)
-            };
-            if let Err(first) = declared {
-                self.duplicate(name, d.name, first);
+            let named = shape.and_then(|shape| {
+                let limit = if shape.space == Space::Reg { REGISTERS } else { VARIABLES };
+                Some((shape, module::family(tree, d, limit, self.report)?))
+            });
+            match named {
+                Some((shape, (count, numbered))) => self.declarator(&shape, var, d, count, numbered),
+                None => self.declare_faulty(tree.str(d.name), d.name, d.count.is_some()),
             }
         }
+    }
+
+    /// One name of a declaration, or `count` numbered ones.
+    fn declarator(&mut self, shape: &Shape, var: &tree::Var, d: &'a Declarator, count: u32, numbered: bool) {
+        let name = self.tree.str(d.name);
+        let (extent, init) = self.contents(shape, d);
+        rules::globals::extent(self.tree, shape, extent, d, Linkage::Internal, self.report);
+        let binding = if shape.space == Space::Reg {
+            if self.next.checked_add(count).is_none() {
+                self.report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, "too many registers"));
+            }
+            let decl = self.register(shape.ty, shape.vector, count, numbered, d.name, None);
+            if var.align.is_some() {
+                self.alignments.push((decl, shape.align));
+            }
+            Binding::Reg(decl)
+        } else {
+            let Some(first) = self.locals(shape, d, extent, &init, count) else {
+                return self.declare_faulty(name, d.name, numbered);
+            };
+            Binding::Local(first)
+        };
+        let declared = if numbered {
+            self.names.declare_family(name, count, d.name, binding)
+        } else {
+            self.names.declare(name, d.name, binding)
+        };
+        if let Err(first) = declared {
+            self.duplicate(name, d.name, first);
+        }
+    }
+
+    /// The extent of a variable, which its initial contents may decide, and these.
+    fn contents(&mut self, shape: &Shape, d: &'a Declarator) -> (Extent, Vec<Init>) {
+        let tree = self.tree;
+        let (extent, mut dims) =
+            module::extent(tree, d, shape.element(), self.report).unwrap_or_else(|| (Extent::Array(0), vec![1]));
+        let Some(value) = d.init else { return (extent, Vec::new()) };
+        let at = tree.operands.get(value as usize).map_or(d.span, |o| o.span);
+        if !rules::globals::may_initialize(tree, shape, d.name, at, Linkage::Internal, self.report) {
+            return (extent, Vec::new());
+        }
+        let (init, open) = module::evaluate(tree, self.module, shape, &dims, d.name, value, self.report);
+        if extent != Extent::Unsized {
+            return (extent, init);
+        }
+        dims[0] = open;
+        (Extent::Array(dims.iter().product()), init)
+    }
+
+    /// Adds `count` variables in memory, and returns the first one's index; none if there are too many.
+    fn locals(&mut self, shape: &Shape, d: &Declarator, extent: Extent, init: &[Init], count: u32) -> Option<u32> {
+        let first = self.body.locals.len() as u32;
+        let size = extent.bytes(shape.element());
+        let place = (d.name, size.saturating_mul(u64::from(count)), shape.align);
+        match shape.space {
+            Space::Shared => self.facts.shared.push(place),
+            Space::Const => self.facts.constants.push(place),
+            _ => {}
+        }
+        if first as usize + count as usize > LOCALS {
+            self.report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, "too many variables"));
+            return None;
+        }
+        self.body.locals.extend((0..count).map(|_| Local {
+            name: d.name,
+            space: shape.space,
+            ty: shape.ty,
+            vector: shape.vector,
+            size,
+            align: shape.align,
+            extent,
+            init: init.to_vec(),
+        }));
+        Some(first)
     }
 
     fn declare_faulty(&mut self, name: &'a str, span: margay_syntax::Span, numbered: bool) {

@@ -199,11 +199,6 @@ impl Builder<'_> {
                 rules::globals::extent(tree, shape, extent, d, linkage, self.report);
                 rules::globals::ty(tree, shape, extent, d, linkage, self.report);
             }
-            let size = match extent {
-                Extent::Scalar => element,
-                Extent::Array(n) => n * element,
-                Extent::Unsized => 0,
-            };
             let global = Global {
                 name: name.into(),
                 space,
@@ -212,7 +207,7 @@ impl Builder<'_> {
                 vector,
                 extent,
                 align,
-                size,
+                size: extent.bytes(element),
                 linkage,
                 managed,
                 init: contents,

@@ -112,11 +112,7 @@ fn formals(
             let space = if shape.space == Space::Reg { FormalSpace::Reg } else { FormalSpace::Param };
             let (extent, _) = decl::extent(tree, d, shape.element(), report).unwrap_or((Extent::Scalar, Vec::new()));
             let element = shape.element().max(u64::from(shape.ty == Type::Pred));
-            let size = match extent {
-                Extent::Scalar => element,
-                Extent::Array(n) => n * element,
-                Extent::Unsized => 0,
-            };
+            let size = extent.bytes(element);
             if u32::try_from(size).is_err() {
                 report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, format!("a parameter of {size} bytes")));
             }

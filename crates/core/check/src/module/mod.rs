@@ -122,6 +122,17 @@ pub enum Extent {
     Unsized,
 }
 
+impl Extent {
+    /// Size of a variable in bytes, with elements of that many: 0 if it has none.
+    pub(crate) fn bytes(self, element: u64) -> u64 {
+        match self {
+            Extent::Scalar => element,
+            Extent::Array(n) => n * element,
+            Extent::Unsized => 0,
+        }
+    }
+}
+
 /// A variable at module level.
 #[derive(Clone, Debug)]
 pub struct Global {

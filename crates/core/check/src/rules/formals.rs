@@ -60,34 +60,10 @@ pub(crate) fn parameter(
     at: ShapeAt,
     report: &mut Report,
 ) {
-    let Shape { space, ty, ty_at, vector, .. } = *shape;
     let formal = at.is_formal();
-    if at == ShapeAt::Module {
+    if at == ShapeAt::Module || !in_space(module, shape, var, at, report) {
         // `.param` at module level is faulted as such.
         return;
-    }
-    if at == ShapeAt::Kernel && space != Space::Param {
-        let d = Diagnostic::new(
-            Code::FormalSpace,
-            var.space,
-            format!("kernel parameters must be in .param, not in {space}"),
-        );
-        return report.push(d.fix(var.space, ".param", "write `.param`"));
-    }
-    if formal && !matches!(space, Space::Param | Space::Reg) {
-        return report.push(Diagnostic::new(
-            Code::FormalSpace,
-            var.space,
-            format!("function parameters must be in .reg or .param, not in {space}"),
-        ));
-    }
-    // `.param` in device functions came with the stack (section 5.1.6).
-    if matches!(at, ShapeAt::Input | ShapeAt::Return)
-        && space == Space::Param
-        && let Some(lack) = lacking(module, &since(2, 0, 20))
-    {
-        let d = lack.diagnose(module, "a `.param` parameter of a function", var.space);
-        return report.push(Diagnostic { code: Code::FormalSpace, ..d }.help("use `.reg` parameters"));
     }
     if let Some(attribute) = var.attribute.filter(|_| formal).and_then(|a| tree.directives.get(a as usize)) {
         let message = format!("`{}` is only for module variables, not for parameters", tree.str(attribute.span));
@@ -101,6 +77,39 @@ pub(crate) fn parameter(
             report.text_only(d);
         }
     }
+    of_type(tree, module, shape, var, at, report);
+}
+
+/// Whether a parameter is in a space that parameters of its function may be in.
+fn in_space(module: &Module, shape: &Shape, var: &tree::Var, at: ShapeAt, report: &mut Report) -> bool {
+    let space = shape.space;
+    if at == ShapeAt::Kernel && space != Space::Param {
+        let message = format!("kernel parameters must be in .param, not in {space}");
+        let d = Diagnostic::new(Code::FormalSpace, var.space, message);
+        report.push(d.fix(var.space, ".param", "write `.param`"));
+        return false;
+    }
+    if at.is_formal() && !matches!(space, Space::Param | Space::Reg) {
+        let message = format!("function parameters must be in .reg or .param, not in {space}");
+        report.push(Diagnostic::new(Code::FormalSpace, var.space, message));
+        return false;
+    }
+    // `.param` in device functions came with the stack (section 5.1.6).
+    if matches!(at, ShapeAt::Input | ShapeAt::Return)
+        && space == Space::Param
+        && let Some(lack) = lacking(module, &since(2, 0, 20))
+    {
+        let d = lack.diagnose(module, "a `.param` parameter of a function", var.space);
+        report.push(Diagnostic { code: Code::FormalSpace, ..d }.help("use `.reg` parameters"));
+        return false;
+    }
+    true
+}
+
+/// Whether a parameter, or a variable in `.param`, may have its type.
+fn of_type(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var, at: ShapeAt, report: &mut Report) {
+    let Shape { space, ty, ty_at, vector, .. } = *shape;
+    let formal = at.is_formal();
     let scalar = tree.declarators(var).iter().any(|d| d.dims.is_empty());
     let what = if formal { "a parameter" } else { "a `.param` variable" };
     let refuse = |why: String| Diagnostic::new(Code::FormalType, ty_at, why).label(var.space, format!("in {space}"));

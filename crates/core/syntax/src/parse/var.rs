@@ -175,15 +175,13 @@ impl Parser<'_> {
                 Word::Attribute => var.attribute = Some(self.attribute(false)?),
                 Word::Vector => {
                     var.vector = Some(self.bump().span);
-                    if !self.at(T::Dot) || word::classify(self.word()) != Word::Type {
-                        if self.at(T::Dot)
-                            && matches!(word::classify(self.word()), Word::Align | Word::Space | Word::Attribute)
-                        {
+                    match self.at(T::Dot).then(|| word::classify(self.word())) {
+                        Some(Word::Type) => {}
+                        Some(Word::Align | Word::Space | Word::Attribute) => {
                             let (from, vector) = (self.prev, self.str(self.prev));
                             self.misplaced_before(from, vector)?;
-                            continue;
                         }
-                        return Err(self.expected("the type of the elements"));
+                        _ => return Err(self.expected("the type of the elements")),
                     }
                 }
                 Word::Type => var.ty = Some(self.bump().span),
@@ -194,28 +192,18 @@ impl Parser<'_> {
                     self.report(d);
                     self.bump();
                 }
-                _ => {
-                    let found = self.word();
-                    let span = self.t.span;
-                    let d = Diagnostic::new(Code::Syntax, span, format!("expected a type, found `{found}`"))
-                        .here("not a type");
-                    let types = [
-                        ".b8", ".b16", ".b32", ".b64", ".b128", ".u8", ".u16", ".u32", ".u64", ".s8", ".s16", ".s32",
-                        ".s64", ".f16", ".f32", ".f64", ".pred", ".v2", ".v4", ".align",
-                    ];
-                    let near = super::foreign::type_of(found.trim_start_matches('.'));
-                    let d = match near.or_else(|| crate::diag::nearest(found, types)) {
-                        Some(near) => d.help(format!("`{near}`?")),
-                        None => d,
-                    };
-                    self.report(d);
-                    return Err(Reported);
-                }
+                _ => return Err(self.not_a_type()),
             }
         }
         let Some(ty) = var.ty else {
             return Err(self.no_type());
         };
+        self.after_type(&mut var, ty, place)?;
+        Ok(var)
+    }
+
+    /// Words that follow the type of a variable: `.ptr` and `.align` of parameters.
+    fn after_type(&mut self, var: &mut Var, ty: Span, place: Place) -> Result<()> {
         let mut aligned = false;
         while self.at(T::Dot) {
             match word::classify(self.word()) {
@@ -235,12 +223,30 @@ impl Parser<'_> {
                 }
                 Word::Align | Word::Vector | Word::Attribute | Word::Space | Word::Linkage => {
                     let from = var.vector.unwrap_or(ty);
-                    self.misplaced(&mut var, from)?;
+                    self.misplaced(var, from)?;
                 }
                 _ => return Err(self.expected("a name")),
             }
         }
-        Ok(var)
+        Ok(())
+    }
+
+    /// A word that is neither a type nor what may precede one.
+    #[cold]
+    fn not_a_type(&mut self) -> Reported {
+        let (found, span) = (self.word(), self.t.span);
+        let d = Diagnostic::new(Code::Syntax, span, format!("expected a type, found `{found}`")).here("not a type");
+        let types = [
+            ".b8", ".b16", ".b32", ".b64", ".b128", ".u8", ".u16", ".u32", ".u64", ".s8", ".s16", ".s32", ".s64",
+            ".f16", ".f32", ".f64", ".pred", ".v2", ".v4", ".align",
+        ];
+        let near = super::foreign::type_of(found.trim_start_matches('.'));
+        let d = match near.or_else(|| crate::diag::nearest(found, types)) {
+            Some(near) => d.help(format!("`{near}`?")),
+            None => d,
+        };
+        self.report(d);
+        Reported
     }
 
     /// The number after `.align`. If there are two, the larger one counts, as in ptxas, and both must be powers of two.
