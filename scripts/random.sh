@@ -2,7 +2,7 @@
 # Compares random CUDA C++ programs under `margay exec` with the same text compiled for the host: random.sh MARGAY FOLDER COUNT [FROM].
 # NVIDIA's compiler comes from PyPI into the given folder; nothing of it is distributed with margay.
 set -euo pipefail
-margay=${1:?margay} folder=${2:?folder} count=${3:?count}
+margay=$(realpath "${1:?margay}") folder=$(realpath "${2:?folder}") count=${3:?count}
 own=$folder/cuda13 # the one that scripts/programs.sh installs too
 if [ ! -e "$own/ready" ]; then
     python3 -m venv "$own"

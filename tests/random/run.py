@@ -21,6 +21,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 ENGINES = ["reference", "simd", "tiered"]
 
 
+def complete_clang():
+    """Clang, if what links its CUDA programs is there too (on Debian in the package clang-tools-22)."""
+    for suffix in ("-22", ""):
+        clang = shutil.which(f"clang++{suffix}")
+        if clang and shutil.which(f"clang-linker-wrapper{suffix}"):
+            return clang
+    return None
+
+
 def compilers(seed, toolkit, folder):
     """The command lines of two compilers at random settings: (name, arguments)."""
     pick = random.Random(seed)
@@ -28,7 +37,7 @@ def compilers(seed, toolkit, folder):
     nvcc = [toolkit / "bin/nvcc", "-w", "--fmad=false", f"-gencode=arch=compute_{arch},code=compute_{arch}", f"-L{toolkit}/lib"]
     nvcc += pick.choice([[], [], ["-G"], ["-Xcicc", "-O1"], ["-rdc=true"]])
     yield f"nvcc compute_{arch} {' '.join(nvcc[5:])}", nvcc
-    clang = shutil.which("clang++-22") or shutil.which("clang++")
+    clang = complete_clang()
     if clang:
         # Clang's headers want one of cuRAND's, which the programs do not use.
         (folder / "stub").mkdir(exist_ok=True)
@@ -92,6 +101,8 @@ def main():
     arguments = parser.parse_args()
     folder = arguments.keep or pathlib.Path(tempfile.mkdtemp(prefix="margay-random-"))
     folder.mkdir(parents=True, exist_ok=True)
+    if not complete_clang():
+        print("only nvcc is used: there is no clang++ with clang-linker-wrapper")
     failed = 0
     for seed in range(arguments.first, arguments.first + arguments.count):
         wrong = run(seed, arguments, arguments.toolkit, folder)
