@@ -1,7 +1,7 @@
 //! One function: blocks, instructions, registers, frame variables, call sites, source locations.
 
 use crate::{FuncId, GlobalId, abi::Signature};
-use margay_check::FuncKind;
+use margay_check::{FuncKind, PtrAttr};
 use margay_isa::{Component, Special, Type, Variant};
 use margay_syntax::{Span, tree::List};
 use std::sync::Arc;
@@ -128,6 +128,8 @@ pub struct Func {
     pub sig: Arc<Signature>,
     /// Names of the formals, by index of [`Signature::params`].
     pub param_names: Vec<Box<str>>,
+    /// `.ptr` attributes of a kernel's parameters, by the same index; none where there is no entry.
+    pub pointers: Vec<Option<PtrAttr>>,
     /// The same for returns.
     pub ret_names: Vec<Box<str>>,
     /// The home of each parameter in the body, by index of [`Signature::params`].

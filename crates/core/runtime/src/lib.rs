@@ -25,6 +25,7 @@ mod module;
 mod params;
 mod queued;
 mod schedule;
+mod signatures;
 mod stream;
 mod texture;
 mod tiers;
@@ -42,6 +43,7 @@ pub use module::{LoadOptions, Module, SourceText, Variable, check, check_shared,
 pub use params::{Params, ParamsError};
 pub use queued::{By, Launcher};
 pub use schedule::{Cancel, Progress, Span, Spans};
+pub use signatures::{check_signatures, signatures};
 pub use stream::{Event, Mark, Stream, milliseconds};
 pub use texture::{Array, SurfaceObject, TextureObject, TextureOptions};
 pub use tiers::{Tier, TierTime, Waiting};

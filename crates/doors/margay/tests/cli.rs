@@ -140,6 +140,11 @@ fn abi_bindgen_explain_doc_and_completions_answer() {
     assert_eq!(json["abi"], "ptx");
     assert!(out(&margay(&["abi", "examples/structs.ptx", "--html"])).contains("</html>"));
     assert!(err(&margay(&["abi", "examples/structs.ptx", "--abi", "vax"])).contains("`sysv`"));
+    // Declarations that nothing defines, which the manual allows and ptxas rejects, can be explained like a header.
+    let header = scratch("abi").join("header.ptx");
+    let declared = ".version 8.0\n.target sm_80\n.address_size 64\n.func f(.param .align 8 .b8 s[24]);\n";
+    std::fs::write(&header, declared).unwrap();
+    assert!(out(&margay(&["abi", &header.display().to_string()])).contains("function f (declared)"));
     assert!(out(&margay(&["bindgen", "examples/structs.ptx"])).contains("step_param_1) == 32"));
     assert!(out(&margay(&["bindgen", "--lang", "rust", "examples/structs.ptx"])).contains("pub struct StepParams"));
     assert!(out(&margay(&["explain", "E0001"])).contains("E0001"));

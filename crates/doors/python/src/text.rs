@@ -3,13 +3,9 @@
 use crate::errors;
 use margay::{format::Formatter, programs::Programs, render::json::severity};
 use margay_check::{Options, Verdict};
-use margay_ir::{
-    LowerOptions,
-    abi::{html, report::report},
-    declare, lower_with,
-};
+use margay_ir::abi::{html, report::report};
 use margay_isa::{Target, Version};
-use margay_runtime::{Error, SourceText, find_abi};
+use margay_runtime::{Error, SourceText, check_signatures, find_abi, signatures};
 use margay_syntax::Code;
 use pyo3::{
     exceptions::{PyLookupError, PyRuntimeError},
@@ -75,16 +71,10 @@ pub fn fmt(py: Python<'_>, text: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn abi(py: Python<'_>, text: &str, name: &str, abi: &str) -> PyResult<(String, String, String)> {
     let abi = find_abi(abi).map_err(|e| errors::raise(&e))?;
-    let options = Options { relocatable: true, ..Options::default() };
-    let (source, checked, found) = py.detach(|| margay_runtime::check(&SourceText { name, text }, &options));
+    let (source, checked, found) = py.detach(|| check_signatures(&SourceText { name, text }));
     let Some(checked) = checked else { return Err(errors::rejected(&source, &found)) };
     let modules = [(source, checked)];
-    // Signatures do not depend on bodies: what cannot be lowered still has its tables, without call sites.
-    let lowered = py.detach(|| match lower_with(&modules, &LowerOptions { kernel: None, relocatable: true }) {
-        Err(e) if e.unsupported => declare(&modules),
-        other => other,
-    });
-    let ir = lowered.map_err(|e| errors::raise(&Error::from(e)))?;
+    let ir = py.detach(|| signatures(&modules)).map_err(|e| errors::raise(&Error::from(e)))?;
     let report = report(&ir, abi);
     Ok((report.json(name), report.text(), html::page(&report, abi, name)))
 }

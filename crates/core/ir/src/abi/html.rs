@@ -47,7 +47,7 @@ fn color(i: usize) -> &'static str {
 }
 
 fn section(f: &FuncReport, abi: &dyn Abi) -> String {
-    let mut out = format!("<section><h2>{} {}</h2>\n", f.kind_name(), escape(&f.name));
+    let mut out = format!("<section><h2>{}</h2>\n", escape(&f.title()));
     if let Some(why) = &f.no_plan {
         let _ = writeln!(out, "<p class=\"n\">This ABI cannot pass it: {}</p></section>", escape(why));
         return out;

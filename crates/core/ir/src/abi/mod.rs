@@ -5,6 +5,7 @@
 //! plan: every byte once, aligned, nothing overlapping.
 
 pub mod html;
+mod json;
 mod kernel;
 mod legacy;
 mod place;

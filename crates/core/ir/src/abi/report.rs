@@ -1,9 +1,9 @@
 //! The data of `margay abi`, before formatting as a table, JSON or HTML: for every function, the locations of its parameters and return
 //! values and what each call site passes; for every kernel, the parameter block passed to cuLaunchKernel.
 
-use super::{Abi, NoPlan, Piece, Place, Reg, Value, kernel_layout, kernel_limit, kernel_plan};
+use super::{Abi, NoPlan, Piece, Place, Value, kernel_layout, kernel_limit, kernel_plan};
 use crate::{Arg, CallSite, Callee, Func, Ir, Operand, VReg, Virtual, pass::mark_uniform_values, print::describe};
-use margay_check::FuncKind;
+use margay_check::{FuncKind, PtrAttr};
 use std::{fmt::Write, ops::Range};
 
 /// Lanes of a vector register of ABIs that have such.
@@ -29,6 +29,8 @@ pub struct FuncReport {
     pub kind: FuncKind,
     /// Has a body in the program.
     pub defined: bool,
+    /// `.noreturn`, `.abi_preserve N`, `.abi_preserve_control N`
+    pub attributes: Vec<String>,
     /// Returns.
     pub rets: Vec<Row>,
     /// Formals.
@@ -134,11 +136,12 @@ fn function(ir: &Ir<Virtual>, func: &Func, abi: &dyn Abi) -> FuncReport {
     let ends = [sorted_ends(&plan.args), sorted_ends(&plan.rets)];
     let rows = |values: &[Value], names: &[Box<str>], pieces: &[Vec<Piece>], returns: bool| -> Vec<Row> {
         let all = values.iter().enumerate();
+        let pointers = if returns { &[][..] } else { &func.pointers };
         all.map(|(i, value)| {
             let pieces = pieces.get(i).map_or(&[][..], |p| p);
             Row {
                 name: names.get(i).map(|n| n.to_string()).unwrap_or_default(),
-                ty: describe(value),
+                ty: describe(value) + &pointers.get(i).copied().flatten().map_or(String::new(), |p| pointer(&p)),
                 bytes: value.size,
                 align: value.align,
                 padding: padding(pieces, &ends, returns),
@@ -157,6 +160,7 @@ fn function(ir: &Ir<Virtual>, func: &Func, abi: &dyn Abi) -> FuncReport {
         name: func.name.to_string(),
         kind: func.kind,
         defined: !func.blocks.is_empty(),
+        attributes: attributes(func),
         rets: rows(&func.sig.rets, &func.ret_names, &plan.rets, true),
         params: rows(&func.sig.params, &func.param_names, &plan.args, false),
         no_plan,
@@ -165,6 +169,23 @@ fn function(ir: &Ir<Virtual>, func: &Func, abi: &dyn Abi) -> FuncReport {
         block,
         calls: calls(ir, func, abi),
     }
+}
+
+/// The directives of a function that change how it is called.
+fn attributes(func: &Func) -> Vec<String> {
+    let preserve = |directive: &str, n: Option<u32>| n.map(|n| format!(".{directive} {n}"));
+    let all = [
+        func.noreturn.then(|| ".noreturn".to_string()),
+        preserve("abi_preserve", func.sig.preserve),
+        preserve("abi_preserve_control", func.sig.preserve_control),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// `.ptr` and what follows it.
+fn pointer(attribute: &PtrAttr) -> String {
+    let space = attribute.space.map_or(String::new(), |space| format!(" {space}"));
+    format!(" .ptr{space} .align {}", attribute.align)
 }
 
 /// Start and end in memory of a value's first piece there.
@@ -320,18 +341,6 @@ impl Report {
         }
         out
     }
-
-    /// One JSON object.
-    pub fn json(&self, file: &str) -> String {
-        let functions: Vec<String> = self.functions.iter().map(FuncReport::json).collect();
-        format!(
-            "{{\"file\":{},\"abi\":{},\"about\":{},\"functions\":[{}]}}",
-            quote(file),
-            quote(self.abi),
-            quote(self.about),
-            functions.join(",")
-        )
-    }
 }
 
 impl FuncReport {
@@ -341,6 +350,13 @@ impl FuncReport {
             FuncKind::Kernel => "kernel",
             FuncKind::Device => "function",
         }
+    }
+
+    /// What it is, its name and attributes, and whether it is only declared.
+    pub fn title(&self) -> String {
+        let attributes: String = self.attributes.iter().map(|a| format!(" {a}")).collect();
+        let declared = if self.defined { "" } else { " (declared)" };
+        format!("{} {}{attributes}{declared}", self.kind_name(), self.name)
     }
 
     /// Facts below the table.
@@ -380,8 +396,7 @@ impl FuncReport {
     }
 
     fn text(&self, out: &mut String) {
-        let declared = if self.defined { "" } else { " (declared)" };
-        let _ = writeln!(out, "{} {}{declared}", self.kind_name(), self.name);
+        let _ = writeln!(out, "{}", self.title());
         if let Some(why) = &self.no_plan {
             let _ = writeln!(out, "  this ABI cannot pass it: {why}\n");
             return;
@@ -437,87 +452,6 @@ impl FuncReport {
         }
         out.push('\n');
     }
-
-    fn json(&self) -> String {
-        let pieces = |list: &[PieceReport]| {
-            let one = |p: &PieceReport| {
-                format!(
-                    "{{\"from\":{},\"to\":{},\"at\":{},{}}}",
-                    p.bytes.start,
-                    p.bytes.end,
-                    quote(&p.at),
-                    place_json(p.place)
-                )
-            };
-            list.iter().map(one).collect::<Vec<_>>().join(",")
-        };
-        let rows = |rows: &[Row]| {
-            let one = |r: &Row| {
-                format!(
-                    "{{\"name\":{},\"type\":{},\"bytes\":{},\"align\":{},\"padding\":{},\"address_taken\":{},\"pieces\":[{}]}}",
-                    quote(&r.name),
-                    quote(&r.ty),
-                    r.bytes,
-                    r.align,
-                    r.padding,
-                    r.address_taken,
-                    pieces(&r.pieces)
-                )
-            };
-            rows.iter().map(one).collect::<Vec<_>>().join(",")
-        };
-        let passed = |list: &[Passed]| {
-            let one = |p: &Passed| {
-                format!(
-                    "{{\"what\":{},\"formal\":{},\"pieces\":[{}]}}",
-                    quote(&p.what),
-                    quote(&p.formal),
-                    pieces(&p.pieces)
-                )
-            };
-            list.iter().map(one).collect::<Vec<_>>().join(",")
-        };
-        let call = |c: &CallReport| {
-            format!(
-                "{{\"line\":{},\"callee\":{},\"no_plan\":{},\"args\":[{}],\"rets\":[{}]}}",
-                c.line,
-                quote(&c.callee),
-                optional(&c.no_plan),
-                passed(&c.args),
-                passed(&c.rets)
-            )
-        };
-        let block = self.block.map_or("null".to_string(), |b| {
-            format!("{{\"bytes\":{},\"padding\":{},\"limit\":{}}}", b.size, b.padding, b.limit)
-        });
-        format!(
-            "{{\"name\":{},\"kind\":\"{}\",\"defined\":{},\"no_plan\":{},\"rets\":[{}],\"params\":[{}],\"stack\":{},\"clobbers\":{},\
-             \"block\":{block},\"calls\":[{}]}}",
-            quote(&self.name),
-            self.kind_name(),
-            self.defined,
-            optional(&self.no_plan),
-            rows(&self.rets),
-            rows(&self.params),
-            self.stack,
-            quote(&self.clobbers),
-            self.calls.iter().map(call).collect::<Vec<_>>().join(",")
-        )
-    }
-}
-
-fn place_json(place: Place) -> String {
-    let reg = |r: Reg| format!("\"class\":\"{}\",\"index\":{}", r.class, r.index);
-    match place {
-        Place::Reg(r) => format!("\"kind\":\"register\",{}", reg(r)),
-        Place::Stack { offset } => format!("\"kind\":\"stack\",\"offset\":{offset}"),
-        Place::Space { offset } => format!("\"kind\":\"param\",\"offset\":{offset}"),
-        Place::Behind(r) => format!("\"kind\":\"behind\",{}", reg(r)),
-    }
-}
-
-fn optional(text: &Option<String>) -> String {
-    text.as_ref().map_or("null".to_string(), |t| quote(t))
 }
 
 /// The first ranges of a long list of registers.
@@ -528,22 +462,6 @@ fn shortened(ranges: &str) -> String {
         return ranges.to_string();
     }
     format!("{} and {} more ranges up to {}", all[..SHOWN].join(", "), all.len() - SHOWN, all[all.len() - 1])
-}
-
-/// A JSON string.
-fn quote(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if c < ' ' => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out + "\""
 }
 
 fn align_columns<const N: usize>(rows: &[[String; N]], indent: &str, out: &mut String) {
@@ -563,10 +481,5 @@ mod tests {
     fn registers_that_count_up_are_joined() {
         let names: Vec<String> = ["R4", "R5", "R6", "R9", "xmm0", "xmm1", "rdi"].map(String::from).to_vec();
         assert_eq!(ranges(&names), "R4..R6, R9, xmm0..xmm1, rdi");
-    }
-
-    #[test]
-    fn strings_are_escaped() {
-        assert_eq!(quote("a\"b\\\n"), "\"a\\\"b\\\\\\u000a\"");
     }
 }

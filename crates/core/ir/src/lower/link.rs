@@ -263,6 +263,7 @@ fn entry(
         kind: f.kind,
         sig: signatures.entry(signature(f)).or_insert_with_key(|sig| Arc::new(sig.clone())).clone(),
         param_names: f.params.iter().map(|p| p.name.clone()).collect(),
+        pointers: f.params.iter().map(|p| p.ptr).collect(),
         ret_names: f.rets.iter().map(|p| p.name.clone()).collect(),
         params: Vec::new(),
         rets: Vec::new(),

@@ -1,7 +1,10 @@
 //! Frames and plans of whole programs.
 
-use crate::common::module;
-use margay_ir::abi::{self, Place};
+use crate::common::{module, program};
+use margay_ir::{
+    LowerOptions,
+    abi::{self, Place},
+};
 
 #[test]
 fn variables_of_separate_calls_share_their_place() {
@@ -83,4 +86,21 @@ fn the_report_shows_both_sides_of_a_call() {
     assert!(page.contains("<svg") && !page.contains("http"), "self-contained, with a picture");
     let json = report.json("k.ptx");
     assert!(json.starts_with('{') && json.contains("\"offset\":8"));
+}
+
+/// What is written at a declaration and changes a call, or says what a pointer is, is in the report.
+#[test]
+fn the_report_shows_attributes() {
+    let text = ".version 9.0
+        .target sm_80
+        .address_size 64
+        .extern .func (.param .b32 r) kept(.param .b32 a) .abi_preserve 8;
+        .extern .func ends(.param .b32 a) .noreturn;
+        .entry k(.param .u64 .ptr .global .align 16 p, .param .u64 .ptr q, .param .u64 r) { ret; }";
+    let ir = program(&[text], &LowerOptions { kernel: None, relocatable: true }).unwrap();
+    let report = abi::report::report(&ir, &abi::Ptx);
+    let titles: Vec<String> = report.functions.iter().map(|f| f.title()).collect();
+    assert_eq!(titles, ["function kept .abi_preserve 8 (declared)", "function ends .noreturn (declared)", "kernel k"]);
+    let types: Vec<&str> = report.functions[2].params.iter().map(|p| &*p.ty).collect();
+    assert_eq!(types, [".param .u64 .ptr .global .align 16", ".param .u64 .ptr .align 4", ".param .u64"]);
 }

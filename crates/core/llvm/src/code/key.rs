@@ -69,6 +69,7 @@ fn function(func: &Func, h: &mut DoubleHash) {
         kind,
         sig,
         param_names: _,
+        pointers: _,
         ret_names: _,
         params,
         rets,
