@@ -8,7 +8,7 @@ use super::{
     pause::Pauses,
     polling::Polling,
     schedule::{Random, SPINS, pick},
-    state::{CtaState, Group, Lookaside, Wait, Warp},
+    state::{CtaState, Group, Wait, Warp},
     step::warp::{Witness, recheck},
     step::watch::{MOST_CALLERS, callers},
 };
@@ -17,7 +17,7 @@ use crate::{
     SyncKind,
     barrier::{BARRIERS, Barrier},
     deadlock::{Waiter, deadlock},
-    mem::{self, Allocation, Kind, Reach},
+    mem::{self, Allocation, Kind, Lookaside, Reach},
 };
 use margay_ir::BlockId;
 use std::{

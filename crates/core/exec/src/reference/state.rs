@@ -9,7 +9,7 @@ use crate::{
     LANES, Row,
     barrier::Barrier,
     lanes::{u64s, u64s_mut},
-    mem::{Allocation, Memory},
+    mem::{Allocation, Lookaside},
 };
 use std::{cell::Cell, sync::Arc};
 
@@ -84,36 +84,6 @@ pub struct Frame {
     pub passed: u32,
     /// Hidden pointers passed for large results.
     pub hidden: Vec<Row>,
-}
-
-/// A cache of the allocations accessed last.
-#[derive(Default)]
-pub struct Lookaside {
-    epoch: u64,
-    slots: [Option<Arc<Allocation>>; 4],
-    next: usize,
-}
-
-impl Lookaside {
-    /// The allocation that contains an address; `own` is the launch's.
-    #[inline]
-    pub fn find(&mut self, (memory, own): (&Memory, &Allocation), address: u64) -> Option<&Arc<Allocation>> {
-        let epoch = memory.epoch();
-        if epoch != self.epoch {
-            *self = Lookaside { epoch, ..Lookaside::default() };
-        }
-        let hit = self.slots.iter().position(|s| s.as_ref().is_some_and(|a| a.block.contains(address, 1)));
-        let index = match hit {
-            Some(i) => i,
-            None => {
-                let found = memory.remember(address, own)?;
-                self.next = (self.next + 1) % self.slots.len();
-                self.slots[self.next] = Some(found);
-                self.next
-            }
-        };
-        self.slots[index].as_ref()
-    }
 }
 
 /// A warp.

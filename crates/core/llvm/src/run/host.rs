@@ -14,7 +14,7 @@ use crate::{
 use margay_exec::{
     Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, alloca_beyond, builtin,
     jump_beyond, lanes, left_out,
-    mem::{self, Allocation, Path, Ranges},
+    mem::{self, Allocation, Lookaside, Path, Ranges},
     restore_beyond,
     single_step::{self, OTHER_THREAD, Step},
     stack_note,
@@ -36,6 +36,7 @@ const MOST_CALLERS: usize = 1 << 16;
 const MOST_SOURCES: usize = 24;
 
 /// The valid range around an address.
+#[derive(Clone, Copy)]
 struct Extent {
     start: u64,
     length: u64,
@@ -52,6 +53,7 @@ pub struct Host<'a> {
     pub local: Arc<Allocation>,
     /// Per access site, the range found valid last.
     pub ranges: Arc<Ranges>,
+    lookaside: RefCell<Lookaside>,
     /// Where `ranges` and the local arrays come from; returned to the pool on drop.
     windows: Option<Windows>,
     counts: [Cell<u64>; COUNTS],
@@ -102,7 +104,7 @@ impl<'a> Host<'a> {
     fn new(
         grid: &'a Grid<'a>,
         code: Arc<Code>,
-        windows: Windows,
+        mut windows: Windows,
         meter: Option<&'a dyn Meter>,
         barriers: BarrierState,
         place: CtaPosition,
@@ -115,6 +117,7 @@ impl<'a> Host<'a> {
             shared: windows.shared.clone(),
             local: windows.local.clone(),
             ranges: windows.ranges.clone(),
+            lookaside: RefCell::new(std::mem::take(&mut windows.lookaside)),
             windows: Some(windows),
             counts: std::array::from_fn(|_| Cell::new(0)),
             cta: place.cta,
@@ -163,6 +166,7 @@ impl Drop for Host<'_> {
             if self.transient.get() {
                 windows.forget();
             }
+            windows.lookaside = self.lookaside.take();
             self.code.pool.put(windows);
         }
     }
@@ -331,15 +335,18 @@ impl Host<'_> {
         let SiteKind::Access { size, write, space, .. } = self.code.compiled.sites[site].kind else {
             return Err(Box::new(Stop::Bug(Bug("a check at a site without an access".into()))));
         };
-        let mut range = [0, 0];
+        let (mut range, mut last) = ([0, 0], None);
         for lane in (0..32).filter(|l| mask >> l & 1 == 1) {
             let address = addresses[lane as usize];
             let align = u64::from(size.next_power_of_two().min(32));
-            let found = self.window(ctx, lane, address, space);
             let within = |w: &Extent| {
                 let offset = address.checked_sub(w.start).filter(|o| *o <= w.length);
                 offset.is_some_and(|o| u64::from(size) <= w.length - o)
             };
+            // Neighboring lanes mostly access the same allocation.
+            let found = last.filter(|w: &Extent| !w.per_lane && within(w));
+            let found = found.or_else(|| self.window(ctx, lane, address, space));
+            last = found;
             let relative = address.wrapping_sub(self.start(ctx, lane, space));
             // Offsets into the windows are 32 bits wide.
             let relative =
@@ -425,11 +432,11 @@ impl Host<'_> {
             }
             _ => {}
         }
-        let a = self.grid.memory.remember(address, self.grid.params())?;
-        if Arc::ptr_eq(&a, self.grid.params()) {
+        if inside(self.grid.params()) {
             self.transient.set(true);
+            return Some(all(self.grid.params()));
         }
-        Some(all(&a))
+        self.lookaside.borrow_mut().find((self.grid.memory, self.grid.params()), address).map(|a| all(a))
     }
 
     /// The reference engine executes the instruction of a site; false if it must be retried after other warps have run.

@@ -3,7 +3,7 @@
 use crate::{code::compile::Compiled, ctx::WarpCtx, emit::PERIOD, run::host::thread};
 use margay_exec::{
     Grid, Row, Stop,
-    mem::{Allocation, Kind, Ranges},
+    mem::{Allocation, Kind, Lookaside, Ranges},
 };
 use std::{
     cell::Cell,
@@ -25,6 +25,8 @@ pub struct Windows {
     spills: Vec<Cell<Row>>,
     alive: Vec<Cell<u32>>,
     tids: Vec<Row>,
+    /// Allocations that helpers have looked up.
+    pub lookaside: Lookaside,
     /// The memory for which `ranges` hold, and its epoch.
     memory: Option<(usize, u64)>,
     /// Number of the launch that empties `ranges` when memory is freed.
@@ -115,6 +117,7 @@ impl Windows {
             spills: vec![Cell::new(Row::ZERO); (compiled.spill_size as usize).div_ceil(128) + 1],
             alive: vec![Cell::new(0); warps as usize],
             tids,
+            lookaside: Lookaside::default(),
             memory: None,
             launch: 0,
         };
@@ -136,6 +139,7 @@ impl Windows {
         let memory = memory(grid);
         if std::mem::replace(&mut self.memory, memory) != memory {
             self.ranges.clear();
+            self.lookaside = Lookaside::default();
         }
     }
 

@@ -7,13 +7,13 @@
 use super::super::{
     code::{Address, Base, Flow, Shape},
     ctx::{Ctx, Windows},
-    state::{CtaState, Lookaside, lanes},
+    state::{CtaState, lanes},
 };
 use super::watch::report_access;
 use crate::{
     Access, AccessKind, FaultKind, LANES,
     lanes::{u32s, u64s},
-    mem::{Allocation, Kind, Memory},
+    mem::{Allocation, Kind, Lookaside, Memory},
 };
 use margay_ir::MemSpace;
 use margay_isa::{Mod, Opcode, Variant};
