@@ -335,6 +335,9 @@ impl Host<'_> {
         let SiteKind::Access { size, write, space, .. } = self.code.compiled.sites[site].kind else {
             return Err(Box::new(Stop::Bug(Bug("a check at a site without an access".into()))));
         };
+        if let Some(extent) = self.whole_row(ctx, (mask, addresses), (size, write, space)) {
+            return Ok([extent.start, extent.length]);
+        }
         let (mut range, mut last) = ([0, 0], None);
         for lane in (0..32).filter(|l| mask >> l & 1 == 1) {
             let address = addresses[lane as usize];
@@ -372,6 +375,28 @@ impl Host<'_> {
             return Err(Box::new(self.fault_at(ctx, site, lane, kind, vec![note])));
         }
         Ok(range)
+    }
+
+    /// The range around the first lane's address, if the accesses of all lanes are in it, aligned and permitted.
+    fn whole_row(
+        &self,
+        ctx: &WarpCtx,
+        (mask, addresses): (u32, &[u64; LANES]),
+        (size, write, space): (u32, bool, &str),
+    ) -> Option<Extent> {
+        let first = mask.trailing_zeros().min(LANES as u32 - 1);
+        let extent = self.window(ctx, first, addresses[first as usize], space)?;
+        let most =
+            extent.length.checked_sub(size.into()).filter(|_| !extent.per_lane && (extent.writable || !write))?;
+        let low_bits = u64::from(size.next_power_of_two().min(32)) - 1;
+        // One loop without branches over all lanes, which becomes vector code.
+        let mut wrong = 0;
+        for lane in 0..LANES {
+            let outside = addresses[lane].wrapping_sub(extent.start) > most;
+            let misaligned = addresses[lane] & low_bits != 0;
+            wrong |= (u32::from(outside | misaligned) << lane) & mask;
+        }
+        (wrong == 0).then_some(extent)
     }
 
     /// The address at which a space's window starts.
