@@ -3,17 +3,22 @@
 //! Most code accesses a few allocations again and again. Code that follows pointers to objects of the device heap accesses another one
 //! with nearly every lane, and would take [`Memory`]'s lock each time.
 
-use super::{Allocation, Memory};
+use super::{Allocation, Memory, RED_ZONE};
 use std::sync::Arc;
 
 /// Allocations accessed last, whatever their size.
 const RECENT: usize = 4;
 /// Small allocations, by a line of their addresses.
-const LINES: usize = 256;
-/// Most bytes of a small allocation: what the lines keep from being freed is no more than a megabyte.
+const LINES: usize = 1024;
+/// Most bytes of a small allocation: what the lines keep from being freed is no more than four megabytes.
 const SMALL: usize = 4096;
 /// Misses before there are lines.
 const MISSES: u32 = 16;
+
+/// Whether an allocation is one of the many small ones that a program may have.
+pub fn is_small(bytes: u64) -> bool {
+    bytes <= SMALL as u64
+}
 
 /// A cache of allocations for [`Memory::remember`]. One of the launch's own (its parameters) must not be in it in the next launch.
 #[derive(Default, Debug)]
@@ -26,9 +31,9 @@ pub struct Lookaside {
     lines: Vec<(u64, Option<Arc<Allocation>>)>,
 }
 
-/// Index of an address in the lines: objects of the device heap have 16 bytes or more, and a red zone on each side.
+/// Index of an address in the lines. With a red zone on each side, small allocations are further apart than lines.
 fn line(address: u64) -> usize {
-    (address >> 5 ^ address >> 13) as usize % LINES
+    address as usize / RED_ZONE % LINES
 }
 
 fn holds(slot: &Option<Arc<Allocation>>, address: u64) -> bool {
@@ -58,7 +63,7 @@ impl Lookaside {
         }
         let found = memory.remember(address, own)?;
         self.misses = self.misses.saturating_add(1);
-        if self.misses > MISSES && found.block.len() <= SMALL && !std::ptr::eq(&*found, own) {
+        if self.misses > MISSES && is_small(found.block.len() as u64) && !std::ptr::eq(&*found, own) {
             if self.lines.is_empty() {
                 self.lines.resize(LINES, (0, None));
             }

@@ -21,7 +21,7 @@ pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes};
 pub use allocation::{Allocation, Kind, Reach, nearest};
 pub use history::{Freer, Path};
 pub use launches::Running;
-pub use lookaside::Lookaside;
+pub use lookaside::{Lookaside, is_small};
 pub use origins::Origins;
 pub use ranges::Ranges;
 pub use raw::{AtomicU128, Block, Cell, RED_ZONE};

@@ -35,6 +35,9 @@ const MOST_CALLERS: usize = 1 << 16;
 /// The largest number of source registers of a pure row: `wmma.mma` has three fragments of eight.
 const MOST_SOURCES: usize = 24;
 
+/// Of so many checks that find a small allocation, one enters it as its site's range.
+const SMALL_ENTERED: u32 = 8;
+
 /// The valid range around an address.
 #[derive(Clone, Copy)]
 struct Extent {
@@ -53,7 +56,10 @@ pub struct Host<'a> {
     pub local: Arc<Allocation>,
     /// Per access site, the range found valid last.
     pub ranges: Arc<Ranges>,
+    /// Allocations that were looked up.
     lookaside: RefCell<Lookaside>,
+    /// Checks that found small allocations.
+    small: Cell<u32>,
     /// Where `ranges` and the local arrays come from; returned to the pool on drop.
     windows: Option<Windows>,
     counts: [Cell<u64>; COUNTS],
@@ -117,6 +123,7 @@ impl<'a> Host<'a> {
             shared: windows.shared.clone(),
             local: windows.local.clone(),
             ranges: windows.ranges.clone(),
+            small: Cell::new(0),
             lookaside: RefCell::new(std::mem::take(&mut windows.lookaside)),
             windows: Some(windows),
             counts: std::array::from_fn(|_| Cell::new(0)),
@@ -292,6 +299,12 @@ impl Host<'_> {
     pub fn check(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: &[u64; LANES]) -> Result<(), Box<Stop>> {
         let epoch = self.grid.memory.epoch();
         let [start, length] = self.find_range(ctx, site, mask, addresses)?;
+        // Where code goes from one small object to the next, a range that is entered serves no later access.
+        let count = self.small.get().wrapping_add(mem::is_small(length).into());
+        self.small.set(count);
+        if mem::is_small(length) && !count.is_multiple_of(SMALL_ENTERED) && self.ranges.places(site + 1) != 0 {
+            return Ok(());
+        }
         let SiteKind::Access { size, span, shift, .. } = self.code.compiled.sites[site].kind else { return Ok(()) };
         // Site `site` holds the range for affine rows, `site + 1` the one for single lanes.
         for (at, span, shift) in [(site, span, shift), (site + 1, u64::from(size), 0)] {
