@@ -29,6 +29,7 @@ pub mod warpgroup;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use blocked::{Loops, vectorize};
 pub use transfer::{Memory, alignment, ldmatrix, stmatrix, unpack, wmma_load, wmma_store};
 
 use crate::{Row, sem::PureFn};

@@ -15,6 +15,7 @@ mod lookaside;
 mod origins;
 mod ranges;
 mod raw;
+mod rows;
 mod written;
 
 pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes};
@@ -25,6 +26,7 @@ pub use lookaside::{Lookaside, is_small};
 pub use origins::Origins;
 pub use ranges::Ranges;
 pub use raw::{AtomicU128, Block, Cell, RED_ZONE};
+pub use rows::row_is_within;
 pub use written::{Writes, Written};
 
 use crate::{Exhausted, texture::Objects};

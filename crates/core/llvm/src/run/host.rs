@@ -402,14 +402,7 @@ impl Host<'_> {
         let most =
             extent.length.checked_sub(size.into()).filter(|_| !extent.per_lane && (extent.writable || !write))?;
         let low_bits = u64::from(size.next_power_of_two().min(32)) - 1;
-        // One loop without branches over all lanes, which becomes vector code.
-        let mut wrong = 0;
-        for lane in 0..LANES {
-            let outside = addresses[lane].wrapping_sub(extent.start) > most;
-            let misaligned = addresses[lane] & low_bits != 0;
-            wrong |= (u32::from(outside | misaligned) << lane) & mask;
-        }
-        (wrong == 0).then_some(extent)
+        mem::row_is_within(addresses, mask, (extent.start, most), low_bits).then_some(extent)
     }
 
     /// The address at which a space's window starts.
