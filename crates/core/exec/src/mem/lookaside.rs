@@ -1,24 +1,27 @@
 //! The allocations that one warp or host thread has accessed last.
 //!
-//! Most code accesses a few allocations again and again. Code that follows pointers to objects of the device heap accesses another one
-//! with nearly every lane, and would take [`Memory`]'s lock each time.
+//! Most code accesses a few allocations again and again. Code that follows pointers to objects of the device heap, or to the rows of a
+//! matrix that are allocated one by one, accesses another one with nearly every lane, and would take [`Memory`]'s lock each time.
 
 use super::{Allocation, Memory, RED_ZONE};
 use std::sync::Arc;
 
-/// Allocations accessed last, whatever their size.
+/// Allocations accessed last.
 const RECENT: usize = 4;
-/// Small allocations, by a line of their addresses.
-const LINES: usize = 1024;
-/// Most bytes of a small allocation: what the lines keep from being freed is no more than four megabytes.
-const SMALL: usize = 4096;
 /// Misses before there are lines.
 const MISSES: u32 = 16;
+/// The least and the largest number of lines.
+const LINES: [usize; 2] = [256, 4096];
+/// Most bytes of an allocation that lines keep after it was freed: a few megabytes in all.
+const SMALL: usize = 4096;
 
-/// Whether an allocation is one of the many small ones that a program may have.
+/// Whether an allocation is one of the many that a program may use side by side.
 pub fn is_small(bytes: u64) -> bool {
-    bytes <= SMALL as u64
+    bytes <= 16 * SMALL as u64
 }
+
+/// An allocation, and the epoch at which it was found.
+type Line = (u64, Option<Arc<Allocation>>);
 
 /// A cache of allocations for [`Memory::remember`]. One of the launch's own (its parameters) must not be in it in the next launch.
 #[derive(Default, Debug)]
@@ -26,14 +29,20 @@ pub struct Lookaside {
     epoch: u64,
     recent: [Option<Arc<Allocation>>; RECENT],
     next: usize,
+    /// Misses since the lines were made.
     misses: u32,
-    /// Allocations and the epochs at which they were found; empty until there were some misses.
-    lines: Vec<(u64, Option<Arc<Allocation>>)>,
+    /// Allocations by parts of their addresses; a power of two, or none until there were some misses.
+    lines: Vec<Line>,
+    /// By logarithm: the sizes of the parts by which allocations are in `lines`.
+    parts: u64,
+    /// Whether `lines` has had allocations that are not small.
+    large: bool,
 }
 
-/// Index of an address in the lines. With a red zone on each side, small allocations are further apart than lines.
-fn line(address: u64) -> usize {
-    address as usize / RED_ZONE % LINES
+/// Logarithm of the size of the parts by which an allocation is in the lines: it has some parts to itself, and shares its first and last
+/// ones with its neighbors.
+fn part(bytes: usize) -> u32 {
+    (bytes / 2).max(RED_ZONE).ilog2()
 }
 
 fn holds(slot: &Option<Arc<Allocation>>, address: u64) -> bool {
@@ -46,7 +55,7 @@ impl Lookaside {
     pub fn find(&mut self, (memory, own): (&Memory, &Allocation), address: u64) -> Option<&Arc<Allocation>> {
         let epoch = memory.epoch();
         if epoch != self.epoch {
-            (self.epoch, self.recent) = (epoch, Default::default());
+            self.renew(epoch);
         }
         match self.recent.iter().position(|slot| holds(slot, address)) {
             Some(i) => self.recent[i].as_ref(),
@@ -54,24 +63,57 @@ impl Lookaside {
         }
     }
 
+    /// Something was freed. Small allocations stay until others take their lines.
+    #[cold]
+    fn renew(&mut self, epoch: u64) {
+        if self.large {
+            *self = Lookaside::default();
+        }
+        (self.epoch, self.recent) = (epoch, Default::default());
+    }
+
+    /// Index of an address's part in the lines.
+    fn line(&self, address: u64, part: u32) -> usize {
+        ((address >> part) as usize).wrapping_add(part as usize * 97) & (self.lines.len() - 1)
+    }
+
     #[inline(never)]
     fn miss(&mut self, (memory, own): (&Memory, &Allocation), address: u64) -> Option<&Arc<Allocation>> {
-        let line = line(address);
-        let hit = self.lines.get(line).is_some_and(|(epoch, slot)| *epoch == self.epoch && holds(slot, address));
-        if hit {
-            return self.lines[line].1.as_ref();
+        let mut parts = self.parts;
+        while parts != 0 {
+            let line = self.line(address, parts.trailing_zeros());
+            let (epoch, slot) = &self.lines[line];
+            if *epoch == self.epoch && holds(slot, address) {
+                return self.lines[line].1.as_ref();
+            }
+            parts &= parts - 1;
         }
         let found = memory.remember(address, own)?;
         self.misses = self.misses.saturating_add(1);
-        if self.misses > MISSES && is_small(found.block.len() as u64) && !std::ptr::eq(&*found, own) {
-            if self.lines.is_empty() {
-                self.lines.resize(LINES, (0, None));
-            }
-            self.lines[line] = (self.epoch, Some(found));
-            return self.lines[line].1.as_ref();
+        self.grow();
+        if self.lines.is_empty() || std::ptr::eq(&*found, own) {
+            self.next = (self.next + 1) % RECENT;
+            self.recent[self.next] = Some(found);
+            return self.recent[self.next].as_ref();
         }
-        self.next = (self.next + 1) % RECENT;
-        self.recent[self.next] = Some(found);
-        self.recent[self.next].as_ref()
+        let part = part(found.block.len());
+        let line = self.line(address, part);
+        self.parts |= 1 << part;
+        self.large |= found.block.len() > SMALL;
+        self.lines[line] = (self.epoch, Some(found));
+        self.lines[line].1.as_ref()
+    }
+
+    /// Makes lines, or more lines, if there were many misses for their number.
+    fn grow(&mut self) {
+        let [least, most] = LINES;
+        let (enough, len) = match self.lines.len() {
+            0 => (MISSES, least),
+            len => (4 * len as u32, 4 * len),
+        };
+        if self.misses > enough && len <= most {
+            (self.misses, self.parts) = (0, 0);
+            self.lines = vec![(0, None); len];
+        }
     }
 }

@@ -35,7 +35,8 @@ const MOST_CALLERS: usize = 1 << 16;
 /// The largest number of source registers of a pure row: `wmma.mma` has three fragments of eight.
 const MOST_SOURCES: usize = 24;
 
-/// Of so many checks that find a small allocation, one enters it as its site's range.
+/// From this number of checks on that have found a small allocation, one of [`SMALL_ENTERED`] enters it as its site's range.
+const MANY_SMALL: u32 = 64;
 const SMALL_ENTERED: u32 = 8;
 
 /// The valid range around an address.
@@ -300,10 +301,12 @@ impl Host<'_> {
         let epoch = self.grid.memory.epoch();
         let [start, length] = self.find_range(ctx, site, mask, addresses)?;
         // Where code goes from one small object to the next, a range that is entered serves no later access.
-        let count = self.small.get().wrapping_add(mem::is_small(length).into());
-        self.small.set(count);
-        if mem::is_small(length) && !count.is_multiple_of(SMALL_ENTERED) && self.ranges.places(site + 1) != 0 {
-            return Ok(());
+        if mem::is_small(length) {
+            let count = self.small.get().wrapping_add(1);
+            self.small.set(count);
+            if count > MANY_SMALL && !count.is_multiple_of(SMALL_ENTERED) && self.ranges.places(site + 1) != 0 {
+                return Ok(());
+            }
         }
         let SiteKind::Access { size, span, shift, .. } = self.code.compiled.sites[site].kind else { return Ok(()) };
         // Site `site` holds the range for affine rows, `site + 1` the one for single lanes.
@@ -348,21 +351,16 @@ impl Host<'_> {
         let SiteKind::Access { size, write, space, .. } = self.code.compiled.sites[site].kind else {
             return Err(Box::new(Stop::Bug(Bug("a check at a site without an access".into()))));
         };
-        if let Some(extent) = self.whole_row(ctx, (mask, addresses), (size, write, space)) {
-            return Ok([extent.start, extent.length]);
-        }
-        let (mut range, mut last) = ([0, 0], None);
-        for lane in (0..32).filter(|l| mask >> l & 1 == 1) {
+        let align = u64::from(size.next_power_of_two().min(32));
+        let (mut range, mut rest) = ([0, 0], mask);
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
             let address = addresses[lane as usize];
-            let align = u64::from(size.next_power_of_two().min(32));
+            let found = self.window(ctx, lane, address, space);
             let within = |w: &Extent| {
                 let offset = address.checked_sub(w.start).filter(|o| *o <= w.length);
                 offset.is_some_and(|o| u64::from(size) <= w.length - o)
             };
-            // Neighboring lanes mostly access the same allocation.
-            let found = last.filter(|w: &Extent| !w.per_lane && within(w));
-            let found = found.or_else(|| self.window(ctx, lane, address, space));
-            last = found;
             let relative = address.wrapping_sub(self.start(ctx, lane, space));
             // Offsets into the windows are 32 bits wide.
             let relative =
@@ -379,8 +377,12 @@ impl Host<'_> {
                 }
                 Some(w) if write && !w.writable => (FaultKind::ReadOnly(access), self.grid.memory.describe(address)),
                 Some(w) => {
-                    if range[1] == 0 && !w.per_lane {
-                        range = [w.start, w.length];
+                    rest &= !(1 << lane);
+                    if !w.per_lane {
+                        // Neighboring lanes mostly access the same allocation.
+                        let most = w.length - u64::from(size);
+                        rest &= !mem::lanes_within(addresses, (w.start, most), align - 1);
+                        range = if range[1] == 0 { [w.start, w.length] } else { range };
                     }
                     continue;
                 }
@@ -388,21 +390,6 @@ impl Host<'_> {
             return Err(Box::new(self.fault_at(ctx, site, lane, kind, vec![note])));
         }
         Ok(range)
-    }
-
-    /// The range around the first lane's address, if the accesses of all lanes are in it, aligned and permitted.
-    fn whole_row(
-        &self,
-        ctx: &WarpCtx,
-        (mask, addresses): (u32, &[u64; LANES]),
-        (size, write, space): (u32, bool, &str),
-    ) -> Option<Extent> {
-        let first = mask.trailing_zeros().min(LANES as u32 - 1);
-        let extent = self.window(ctx, first, addresses[first as usize], space)?;
-        let most =
-            extent.length.checked_sub(size.into()).filter(|_| !extent.per_lane && (extent.writable || !write))?;
-        let low_bits = u64::from(size.next_power_of_two().min(32)) - 1;
-        mem::row_is_within(addresses, mask, (extent.start, most), low_bits).then_some(extent)
     }
 
     /// The address at which a space's window starts.
