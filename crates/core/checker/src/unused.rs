@@ -5,7 +5,7 @@
 //! matter that the store may come first.
 
 use crate::{Checker, State, clock::Side, lanes, row::Hit, shadow::Crew, threads::Who};
-use margay_exec::{AccessKind, LANES, MemoryEvent, Row, sem};
+use margay_exec::{AccessKind, Known, LANES, MemoryEvent, Row};
 use margay_ir::{
     Func, Inst, Operand, VReg,
     pass::{
@@ -29,6 +29,26 @@ struct Code<'a> {
     defs: Vec<Option<u32>>,
 }
 
+impl Known for Code<'_> {
+    fn func(&self) -> &Func {
+        self.func
+    }
+
+    fn definition(&self, register: VReg) -> Option<&Inst> {
+        self.defs[register.0 as usize].map(|i| &self.func.insts[i as usize])
+    }
+
+    /// The thread's index in its CTA, and the numbers of threads.
+    fn special(&self, operand: &Operand) -> Option<Row> {
+        let Operand::Special(special @ (Special::Tid | Special::Ntid), component) = operand else { return None };
+        let axis = [Component::X, Component::Y, Component::Z].iter().position(|axis| axis == component)?;
+        Some(match special {
+            Special::Tid => Row(self.threads.map(|thread| thread[axis])),
+            _ => Row([self.block[axis]; LANES]),
+        })
+    }
+}
+
 impl<'a> Code<'a> {
     fn new(func: &'a Func, threads: [[u32; 3]; LANES], block: [u32; 3]) -> Code<'a> {
         let (mut defs, mut seen) = (vec![None; func.regs.len()], BitSet::new(func.regs.len()));
@@ -42,50 +62,9 @@ impl<'a> Code<'a> {
         Code { func, threads, block, defs }
     }
 
-    fn defined(&self, r: VReg) -> Option<&'a Inst> {
-        self.defs[r.0 as usize].map(|i| &self.func.insts[i as usize])
-    }
-
-    /// The row of an operand of 32 bits, or of a predicate, if it depends on nothing but the thread's index in its CTA.
-    fn values(&self, o: &Operand, depth: u32) -> Option<Row> {
-        let axis = |c: Component| [Component::X, Component::Y, Component::Z].iter().position(|axis| *axis == c);
-        let r = match o {
-            Operand::Imm(v) => return Some(Row([*v as u32; LANES])),
-            Operand::Special(Special::LaneId, _) => return Some(Row(std::array::from_fn(|lane| lane as u32))),
-            Operand::Special(Special::Tid, c) => {
-                let axis = axis(*c)?;
-                return Some(Row(self.threads.map(|thread| thread[axis])));
-            }
-            Operand::Special(Special::Ntid, c) => return Some(Row([self.block[axis(*c)?]; LANES])),
-            Operand::Not(r) => return self.values(&Operand::Reg(*r), depth).map(|row| Row(row.0.map(|word| !word))),
-            Operand::Reg(r) if depth > 0 => *r,
-            _ => return None,
-        };
-        let bits = |r: VReg| Some(self.func.regs[r.0 as usize].bits()).filter(|bits| matches!(bits, 1 | 32));
-        let inst = self.defined(r)?;
-        let variant = self.func.variant(inst);
-        let [_] = self.func.operands(inst.dsts) else { return None };
-        if variant.op.row().effect != Effect::Pure {
-            return None;
-        }
-        let (mut rows, mut widths) = (Vec::new(), Vec::new());
-        for src in self.func.operands(inst.srcs) {
-            rows.push([self.values(src, depth - 1)?]);
-            widths.push(match src {
-                Operand::Reg(r) | Operand::Not(r) => bits(*r)?,
-                _ => 32,
-            });
-        }
-        let f = sem::pure(variant, &widths, &[bits(r)?])?;
-        let slices: Vec<&[Row]> = rows.iter().map(|r| &r[..]).collect();
-        let mut out = [Row::ZERO; 1];
-        f(variant, u32::MAX, &slices, &mut out);
-        Some(out[0])
-    }
-
     /// The lanes for which a predicate certainly has a value.
     fn certain(&self, o: &Operand, value: bool, depth: u32) -> u32 {
-        if let Some(row) = self.values(o, depth) {
+        if let Some(row) = self.row(o, depth) {
             return if value { row.0[0] } else { !row.0[0] };
         }
         let r = match o {
@@ -93,7 +72,7 @@ impl<'a> Code<'a> {
             Operand::Reg(r) if depth > 0 => *r,
             _ => return 0,
         };
-        let Some(inst) = self.defined(r) else { return 0 };
+        let Some(inst) = self.definition(r) else { return 0 };
         match (self.func.variant(inst).op, self.func.operands(inst.srcs)) {
             (Opcode::Mov, [p]) => self.certain(p, value, depth - 1),
             (Opcode::Not, [p]) => self.certain(p, !value, depth - 1),

@@ -14,6 +14,7 @@ pub mod deadlock;
 pub mod device;
 mod engine;
 mod fault;
+mod known;
 pub mod lanes;
 mod layout;
 pub mod matrix;
@@ -34,6 +35,7 @@ pub use engine::{
     Progress, RESERVED_SHARED, Slice, Unsupported,
 };
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
+pub use known::Known;
 pub use lanes::{LANES, Row};
 pub use layout::{SharedLayout, SharedSizes};
 pub use mem::{Freer, Memory};

@@ -8,12 +8,12 @@
 //! * the result of `activemask`, `vote.ballot` or `match`, where all lanes that took part come to the operation together; and of
 //!   `vote.ballot`, after a branch that only the lanes with a true predicate take.
 
-use margay_exec::{LANES, Row, sem};
+use margay_exec::{Known, LANES, Row};
 use margay_ir::{
     BlockId, FormalHome, Func, Inst, Operand, Terminator, VReg,
     pass::{Cfg, Uniformity, liveness},
 };
-use margay_isa::{Effect, Mod, Opcode, Special};
+use margay_isa::{Mod, Opcode};
 
 /// How far definitions are followed.
 const DEPTH: u32 = 24;
@@ -53,7 +53,7 @@ impl<'a> Members<'a> {
         let inst = &self.func.insts[index];
         let Some(members) = self.func.operands(inst.srcs).last() else { return true };
         if !self.uniformity.divergent[block.0 as usize]
-            && (self.uniformity.is_uniform(members) || self.values(members, DEPTH).is_some_and(|rows| agree(&rows.0)))
+            && (self.uniformity.is_uniform(members) || self.row(members, DEPTH).is_some_and(|rows| agree(&rows.0)))
         {
             return true;
         }
@@ -177,36 +177,20 @@ impl<'a> Members<'a> {
         let (p, odd) = inner.unwrap_or((r, false));
         Some((p, odd != inverted))
     }
+}
 
-    /// The row of an operand of 32 bits, or of a predicate, if it depends on nothing but the lane's number.
-    fn values(&self, o: &Operand, depth: u32) -> Option<Row> {
-        let r = match o {
-            Operand::Imm(v) => return Some(Row([*v as u32; LANES])),
-            Operand::Special(Special::LaneId, _) => return Some(Row(std::array::from_fn(|lane| lane as u32))),
-            Operand::Not(r) => return self.values(&Operand::Reg(*r), depth).map(|row| Row(row.0.map(|word| !word))),
-            Operand::Reg(r) if depth > 0 => *r,
-            _ => return None,
-        };
-        let bits = |r: VReg| Some(self.func.regs[r.0 as usize].bits()).filter(|bits| matches!(bits, 1 | 32));
-        let (_, _, inst) = self.defined(r)?;
-        let variant = self.func.variant(inst);
-        let [_] = self.func.operands(inst.dsts) else { return None };
-        if variant.op.row().effect != Effect::Pure || variant.has(Mod::Cc) {
-            return None;
-        }
-        let (mut rows, mut widths) = (Vec::new(), Vec::new());
-        for src in self.func.operands(inst.srcs) {
-            rows.push([self.values(src, depth - 1)?]);
-            widths.push(match src {
-                Operand::Reg(r) | Operand::Not(r) => bits(*r)?,
-                _ => 32,
-            });
-        }
-        let f = sem::pure(variant, &widths, &[bits(r)?])?;
-        let slices: Vec<&[Row]> = rows.iter().map(|r| &r[..]).collect();
-        let mut out = [Row::ZERO; 1];
-        f(variant, u32::MAX, &slices, &mut out);
-        Some(out[0])
+impl Known for Members<'_> {
+    fn func(&self) -> &Func {
+        self.func
+    }
+
+    fn definition(&self, register: VReg) -> Option<&Inst> {
+        self.defined(register).map(|(_, _, inst)| inst)
+    }
+
+    /// All that a mask may depend on is the lane's number.
+    fn special(&self, _: &Operand) -> Option<Row> {
+        None
     }
 }
 

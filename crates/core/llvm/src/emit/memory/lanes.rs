@@ -1,7 +1,10 @@
 //! The text of LLVM functions that access memory lane by lane, each at an address of its own.
 
 use crate::emit::{
-    memory::{partial::MASKED_ALIGN, unit::Kind},
+    memory::{
+        partial::{MaskedAlign, masked_align},
+        unit::Kind,
+    },
     text::{Elem, Ty, mangle},
 };
 
@@ -141,9 +144,7 @@ fn load_together(elem: Elem) -> (String, String) {
     let (t, bytes) = (Ty::scalar(elem), elem.bits() / 8);
     let all = Ty::lanes(elem);
     let name = format!("llvm.masked.load.{}.p0", mangle(all));
-    let (before, argument) =
-        MASKED_ALIGN.map_or_else(Default::default, |t| (format!(", {t}"), format!(", {t} {bytes}")));
-    let align = if MASKED_ALIGN.is_some() { String::new() } else { format!("align {bytes} ") };
+    let MaskedAlign { declared, attribute, argument } = masked_align(bytes);
     let steps = (0..32).map(|lane| format!("i64 {}", lane * bytes)).collect::<Vec<_>>().join(", ");
     let one = format!(
         "  %low = call i32 @llvm.cttz.i32(i32 %mask, i1 false)\n  %first = and i32 %low, 31\n  \
@@ -155,7 +156,7 @@ fn load_together(elem: Elem) -> (String, String) {
          %off = icmp ne <32 x i64> %known, %row\n  %off.bits = bitcast <32 x i1> %off to i32\n  %off.some = and i32 %off.bits, %mask\n  \
          %in = icmp eq i32 %off.some, 0\n  br i1 %in, label %one, label %several\none:\n  \
          %base = inttoptr i64 %begin to ptr\n  %on = bitcast i32 %mask to <32 x i1>\n  \
-         %found = call {all} @{name}(ptr {align}%base{argument}, <32 x i1> %on, {all} zeroinitializer)\n  ret {all} %found\n\
+         %found = call {all} @{name}(ptr {attribute}%base{argument}, <32 x i1> %on, {all} zeroinitializer)\n  ret {all} %found\n\
          several:\n  %every = icmp eq i32 %mask, -1\n  br i1 %every, label %full, label %apart.lanes\nfull:\n"
     );
     let mut shared = String::from(
@@ -175,7 +176,7 @@ fn load_together(elem: Elem) -> (String, String) {
         .collect();
     let shared = shared.replace("share:\n", &format!("share:\n{starts}"));
     let text = format!("{one}{}{shared}{}apart.lanes:\n", consecutive(bytes, &load_rows(elem)), join_rows(elem, 'k'));
-    (text, format!("declare {all} @{name}(ptr{before}, <32 x i1>, {all})"))
+    (text, format!("declare {all} @{name}(ptr{declared}, <32 x i1>, {all})"))
 }
 
 /// The functions of a text, and one that calls its first function with addresses as one number and a word for each lane
@@ -198,11 +199,11 @@ pub(super) fn at_words(text: &str) -> Option<String> {
 pub(super) fn load_row(elem: Elem, width: u32) -> String {
     let (piece, bytes) = (Ty::lanes(elem).part(width), elem.bits() / 8);
     let name = format!("llvm.masked.load.v{width}{}.p0", mangle(Ty::scalar(elem)));
-    let (before, align, argument) = masked_align(bytes);
+    let MaskedAlign { declared, attribute, argument } = masked_align(bytes);
     format!(
         "define internal {piece} @margay.load.{width}.{elem}(ptr %at, i32 %mask) #1 {{\n{on}  \
-         %v = call {piece} @{name}(ptr {align}%at{argument}, <{width} x i1> %on, {piece} zeroinitializer)\n  ret {piece} %v\n}}\n\
-         declare {piece} @{name}(ptr{before}, <{width} x i1>, {piece})",
+         %v = call {piece} @{name}(ptr {attribute}%at{argument}, <{width} x i1> %on, {piece} zeroinitializer)\n  ret {piece} %v\n}}\n\
+         declare {piece} @{name}(ptr{declared}, <{width} x i1>, {piece})",
         elem = Ty::scalar(elem),
         on = row_mask(width),
     )
@@ -212,11 +213,11 @@ pub(super) fn load_row(elem: Elem, width: u32) -> String {
 pub(super) fn store_row(elem: Elem, width: u32) -> String {
     let (piece, bytes) = (Ty::lanes(elem).part(width), elem.bits() / 8);
     let name = format!("llvm.masked.store.v{width}{}.p0", mangle(Ty::scalar(elem)));
-    let (before, align, argument) = masked_align(bytes);
+    let MaskedAlign { declared, attribute, argument } = masked_align(bytes);
     format!(
         "define internal void @margay.store.{width}.{elem}(ptr %at, {piece} %v, i32 %mask) #1 {{\n{on}  \
-         call void @{name}({piece} %v, ptr {align}%at{argument}, <{width} x i1> %on)\n  ret void\n}}\n\
-         declare void @{name}({piece}, ptr{before}, <{width} x i1>)",
+         call void @{name}({piece} %v, ptr {attribute}%at{argument}, <{width} x i1> %on)\n  ret void\n}}\n\
+         declare void @{name}({piece}, ptr{declared}, <{width} x i1>)",
         elem = Ty::scalar(elem),
         on = row_mask(width),
     )
@@ -227,14 +228,6 @@ fn row_mask(width: u32) -> String {
     match width {
         32 => "  %on = bitcast i32 %mask to <32 x i1>\n".into(),
         _ => format!("  %low = trunc i32 %mask to i{width}\n  %on = bitcast i{width} %low to <{width} x i1>\n"),
-    }
-}
-
-/// How masked loads and stores get the alignment: the type of an argument in declarations, an attribute of the pointer, an argument.
-fn masked_align(bytes: u32) -> (String, String, String) {
-    match MASKED_ALIGN {
-        Some(t) => (format!(", {t}"), String::new(), format!(", {t} {bytes}")),
-        None => (String::new(), format!("align {bytes} "), String::new()),
     }
 }
 

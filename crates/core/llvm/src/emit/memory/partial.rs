@@ -16,8 +16,23 @@ use crate::emit::{
 /// Lanes that the functions test at once.
 const PART: u32 = 8;
 
-/// Type of the alignment argument of masked loads and stores, if this LLVM has one.
-pub(super) const MASKED_ALIGN: Option<&str> = if cfg!(feature = "llvm22") { None } else { Some("i32") };
+/// How masked loads and stores get their alignment, in bytes: an attribute of the pointer since LLVM 22, an argument before.
+pub(super) struct MaskedAlign {
+    /// The argument in declarations.
+    pub declared: &'static str,
+    /// Before the pointer in calls.
+    pub attribute: String,
+    /// After the pointer in calls.
+    pub argument: String,
+}
+
+pub(super) fn masked_align(bytes: u32) -> MaskedAlign {
+    if cfg!(feature = "llvm22") {
+        MaskedAlign { declared: "", attribute: format!("align {bytes} "), argument: String::new() }
+    } else {
+        MaskedAlign { declared: ", i32", attribute: String::new(), argument: format!(", i32 {bytes}") }
+    }
+}
 
 impl Emitter<'_> {
     /// Loads a row for some of its lanes; the others are zero.
@@ -36,17 +51,10 @@ impl Emitter<'_> {
         }
         let mask = self.piece(mask, row);
         let name = format!("llvm.masked.load.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
-        // The alignment is an attribute of the pointer since LLVM 22, and was an argument before.
-        let (before, after) = (MASKED_ALIGN.map_or(String::new(), |t| format!(", {t}")), MASKED_ALIGN.is_some());
-        self.w.declared.insert(format!("declare {piece} @{name}(ptr{before}, <{width} x i1>, {piece})"));
-        let argument = if after { format!(", i32 {align}") } else { String::new() };
-        let align = if after { String::new() } else { format!("align {align} ") };
-        self.w.value(
-            ty,
-            format_args!(
-                "call {piece} @{name}(ptr {align}{pointer}{argument}, <{width} x i1> {mask}, {piece} zeroinitializer), {PROGRAM}"
-            ),
-        )
+        let MaskedAlign { declared, attribute, argument } = masked_align(align);
+        self.w.declared.insert(format!("declare {piece} @{name}(ptr{declared}, <{width} x i1>, {piece})"));
+        let arguments = format!("ptr {attribute}{pointer}{argument}, <{width} x i1> {mask}, {piece} zeroinitializer");
+        self.w.value(ty, format_args!("call {piece} @{name}({arguments}), {PROGRAM}"))
     }
 
     /// Stores some lanes of a row.
@@ -66,13 +74,10 @@ impl Emitter<'_> {
         let mask = self.piece(mask, row);
         let name = format!("llvm.masked.store.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
         let ty = ty.part(width);
-        let (before, after) = (MASKED_ALIGN.map_or(String::new(), |t| format!(", {t}")), MASKED_ALIGN.is_some());
-        self.w.declared.insert(format!("declare void @{name}({ty}, ptr{before}, <{width} x i1>)"));
-        let argument = if after { format!(", i32 {align}") } else { String::new() };
-        let align = if after { String::new() } else { format!("align {align} ") };
-        self.w.line(format_args!(
-            "call void @{name}({ty} {piece}, ptr {align}{pointer}{argument}, <{width} x i1> {mask}), {PROGRAM}"
-        ));
+        let MaskedAlign { declared, attribute, argument } = masked_align(align);
+        self.w.declared.insert(format!("declare void @{name}({ty}, ptr{declared}, <{width} x i1>)"));
+        let arguments = format!("{ty} {piece}, ptr {attribute}{pointer}{argument}, <{width} x i1> {mask}");
+        self.w.line(format_args!("call void @{name}({arguments}), {PROGRAM}"));
     }
 
     /// Whether rows of some lanes need code of ours.
@@ -178,14 +183,11 @@ fn store_some(elem: Elem, width: u32) -> String {
              br label %after{k}\nother{k}:\n"
         ));
         if masked {
-            let (align, argument) = match MASKED_ALIGN {
-                Some(ty) => (String::new(), format!(", {ty} {bytes}")),
-                None => (format!("align {bytes} "), String::new()),
-            };
+            let MaskedAlign { attribute, argument, .. } = masked_align(bytes);
             text.push_str(&format!(
                 "  %none{k} = icmp eq i{PART} %m{k}, 0\n  br i1 %none{k}, label %after{k}, label %some{k}\nsome{k}:\n  \
                  %on{k} = bitcast i{PART} %m{k} to {mask}\n  \
-                 call void @{name}({part} %v{k}, ptr {align}%p{k}{argument}, {mask} %on{k})\n"
+                 call void @{name}({part} %v{k}, ptr {attribute}%p{k}{argument}, {mask} %on{k})\n"
             ));
         }
         text.push_str(&format!("  br label %after{k}\nafter{k}:\n"));
@@ -203,10 +205,10 @@ fn store_some(elem: Elem, width: u32) -> String {
     let header =
         format!("define internal void @margay.store.row.{t}.{width}({whole} %v, ptr %p, i32 %bits) #1 {{\nentry:\n");
     if masked {
-        let argument = MASKED_ALIGN.map_or(String::new(), |t| format!(", {t}"));
+        let declared = masked_align(bytes).declared;
         let text =
             text.replace(&format!("  %in = alloca {whole}, align 64\n  store {whole} %v, ptr %in, align 64\n"), "");
-        return format!("{header}{text}  ret void\n}}\ndeclare void @{name}({part}, ptr{argument}, {mask})");
+        return format!("{header}{text}  ret void\n}}\ndeclare void @{name}({part}, ptr{declared}, {mask})");
     }
     let step = format!(
         "  %from = getelementptr {t}, ptr %in, i32 %lane\n  %e = load {t}, ptr %from, align {bytes}\n  \
