@@ -29,8 +29,10 @@ pub struct Lookaside {
     epoch: u64,
     recent: [Option<Arc<Allocation>>; RECENT],
     next: usize,
-    /// Misses since the lines were made.
+    /// Misses since the lines were made, or since something was freed while there were none.
     misses: u32,
+    /// Allocations found in the lines since something was freed.
+    hits: u32,
     /// Allocations by parts of their addresses; a power of two, or none until there were some misses.
     lines: Vec<Line>,
     /// By logarithm: the sizes of the parts by which allocations are in `lines`.
@@ -63,13 +65,13 @@ impl Lookaside {
         }
     }
 
-    /// Something was freed. Small allocations stay until others take their lines.
+    /// Something was freed. Small allocations stay until others take their lines, unless so much is freed that lines are of no use.
     #[cold]
     fn renew(&mut self, epoch: u64) {
-        if self.large {
+        if self.large || self.hits < MISSES {
             *self = Lookaside::default();
         }
-        (self.epoch, self.recent) = (epoch, Default::default());
+        (self.epoch, self.recent, self.hits) = (epoch, Default::default(), 0);
     }
 
     /// Index of an address's part in the lines.
@@ -84,6 +86,7 @@ impl Lookaside {
             let line = self.line(address, parts.trailing_zeros());
             let (epoch, slot) = &self.lines[line];
             if *epoch == self.epoch && holds(slot, address) {
+                self.hits = self.hits.saturating_add(1);
                 return self.lines[line].1.as_ref();
             }
             parts &= parts - 1;
