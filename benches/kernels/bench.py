@@ -144,6 +144,14 @@ def table(results, names):
     yield ["geometric mean", "", "", geometric("margay"), "", *map(geometric, names), ""]
 
 
+def processor():
+    """The host's processor: figures depend on its vectors and caches."""
+    lines = open("/proc/cpuinfo").read().splitlines() if os.path.exists("/proc/cpuinfo") else []
+    about = dict(reversed([[part.strip() for part in line.split(":", 1)] for line in lines if ":" in line]))
+    wide = "with" if "avx512f" in about.get("flags", "") else "without"
+    return f"{about.get('model name', 'unknown processor')}, family {about.get('cpu family', '?')}, {wide} AVX-512"
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("margay"), ap.add_argument("--rounds", type=int, default=9), ap.add_argument("--only", default="")
@@ -156,7 +164,7 @@ def main():
         binary = os.path.join(tmp, "natural")
         subprocess.run([cc, "-O3", "-march=native", os.path.join(HERE, "natural.c"), "-o", binary, "-lm"], check=True)
         opencl = list(OpenCL.platforms())
-        head = (f"Natural C by {cc} -O3 -march=native; margay's {a.engine} engine, {a.threads} thread(s); one core for all others. "
+        head = (f"{processor()}. Natural C by {cc} -O3 -march=native; margay's {a.engine} engine, {a.threads} thread(s); one core for all others. "
                 f"Ratios of least times of {2 * a.rounds} rounds, of medians in brackets.")
         print(head)
         results, names = [], [o.name for o in opencl]
