@@ -1,7 +1,8 @@
 //! Background compilation: a queue of kernels, and threads that take the most worthwhile one first.
 //!
 //! Threads start when there is work and end when there is none left, so a device that compiles nothing has no threads. A process
-//! that ends does not wait for them (see the compiler).
+//! that ends does not wait for them (see the compiler). First compilations do not wait for recompilations: if all threads recompile, one
+//! more starts.
 
 use margay_exec::Effort;
 use std::{
@@ -47,6 +48,15 @@ pub(crate) struct Queue {
 struct State {
     jobs: Vec<Job>,
     threads: usize,
+    /// Threads that recompile.
+    recompiling: usize,
+}
+
+impl State {
+    /// Limit of threads, of which there are `most` by default, for work of this effort.
+    fn limit(&self, effort: Effort, most: usize) -> usize {
+        most + usize::from(effort == Effort::Light && self.recompiling >= most)
+    }
 }
 
 impl Default for Queue {
@@ -93,15 +103,17 @@ impl Queue {
     }
 
     /// Whether a compilation that is queued now starts at once.
-    pub fn is_free(&self) -> bool {
-        self.lock().threads < self.most
+    pub fn is_free(&self, effort: Effort) -> bool {
+        let state = self.lock();
+        state.threads < state.limit(effort, self.most)
     }
 
     /// Queues a compilation.
     pub fn push(self: &Arc<Queue>, job: Job) {
         let mut state = self.lock();
+        let limit = state.limit(job.effort, self.most);
         state.jobs.push(job);
-        if state.threads < self.most {
+        if state.threads < limit {
             let queue = self.clone();
             let thread = std::thread::Builder::new().name("margay-compile".into()).stack_size(STACK);
             // Without a thread, the kernel is not compiled but still runs.
@@ -114,22 +126,26 @@ impl Queue {
     fn work(&self) {
         reserve_memory();
         loop {
-            let job = {
-                let mut state = self.lock();
-                let best = (0..state.jobs.len()).min_by_key(|i| {
-                    let Job { worth, effort, .. } = state.jobs[*i];
-                    (effort, u64::MAX - worth)
-                });
-                match best {
-                    Some(best) => state.jobs.swap_remove(best),
-                    None => {
-                        state.threads -= 1;
-                        return;
-                    }
-                }
-            };
+            let Some(job) = self.next() else { return };
             (job.work)();
+            self.lock().recompiling -= usize::from(job.effort == Effort::Full);
         }
+    }
+
+    /// The next compilation for a thread; `None` if it should end.
+    fn next(&self) -> Option<Job> {
+        let mut state = self.lock();
+        let best = (0..state.jobs.len()).min_by_key(|i| {
+            let Job { worth, effort, .. } = state.jobs[*i];
+            (effort, u64::MAX - worth)
+        });
+        let Some(best) = best.filter(|best| state.threads <= state.limit(state.jobs[*best].effort, self.most)) else {
+            state.threads -= 1;
+            return None;
+        };
+        let job = state.jobs.swap_remove(best);
+        state.recompiling += usize::from(job.effort == Effort::Full);
+        Some(job)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -249,7 +249,7 @@ impl Slot {
             slot.set_busy(false);
         };
         // The new thread may need a processor that a worker leaves to it.
-        if self.queue.is_free() {
+        if self.queue.is_free(effort) {
             self.set_busy(true);
         }
         self.queue.push(Job { worth, effort, work: Box::new(work) });
