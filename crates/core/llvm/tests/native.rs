@@ -235,7 +235,10 @@ fn compare(
                 for set in 0..SETS as usize {
                     let place = at * ROW as usize + set * 16;
                     let (w, g) = (&want[place..place + bytes], &got[place..place + bytes]);
-                    if w != g {
+                    let values = (src..src + s.srcs.len()).map(|k| &input[k * ROW as usize + set * 16..]);
+                    if w != g
+                        && !(t.bits() == 64 && s.srcs.iter().all(|t| *t == Type::F64) && another_nan(values, w, g))
+                    {
                         let operands: Vec<String> = (src..src + s.srcs.len())
                             .zip(&s.srcs)
                             .map(|(k, t)| {
@@ -256,6 +259,15 @@ fn compare(
             (src, dst) = (src + s.srcs.len(), dst + s.dsts.len());
         }
     }
+}
+
+/// Whether a double is the NaN of another operand than expected. IEEE 754 (section 6.2.3) leaves open which one a result preserves if
+/// several are NaNs, the manual says nothing (section 9.7.3), and LLVM exchanges operands where the host's instructions allow it.
+fn another_nan<'a>(values: impl Iterator<Item = &'a [u8]>, expected: &[u8], found: &[u8]) -> bool {
+    const QUIET: u64 = 1 << 51;
+    let bits = |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+    let nans: Vec<u64> = values.map(bits).filter(|v| f64::from_bits(*v).is_nan()).map(|v| v | QUIET).collect();
+    nans.contains(&bits(expected)) && nans.contains(&bits(found))
 }
 
 fn single_step(

@@ -49,6 +49,24 @@ struct Extent {
     per_lane: bool,
 }
 
+impl Extent {
+    /// Whether an access of `bytes` bytes at an address lies within.
+    fn holds(&self, address: u64, bytes: u64) -> bool {
+        let offset = address.checked_sub(self.start).filter(|o| *o <= self.length);
+        offset.is_some_and(|o| bytes <= self.length - o)
+    }
+}
+
+/// What a site accesses.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Size in bytes per lane.
+    bytes: u64,
+    align: u64,
+    write: bool,
+    space: &'static str,
+}
+
 /// The state of the helpers of one CTA or worker.
 pub struct Host<'a> {
     pub grid: &'a Grid<'a>,
@@ -298,17 +316,39 @@ impl Host<'_> {
 
     /// Checks the access of every active lane and caches the range around the first lane's for the site.
     pub fn check(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: &[u64; LANES]) -> Result<(), Box<Stop>> {
+        let Some(place) = self.place(site) else {
+            return Err(Box::new(Stop::Bug(Bug("a check at a site without an access".into()))));
+        };
         let epoch = self.grid.memory.epoch();
-        let [start, length] = self.find_range(ctx, site, mask, addresses)?;
+        let found = self.find_range(ctx, &place, mask, addresses);
+        let range = found.map_err(|refused| Box::new(self.refused(ctx, site, &place, refused, addresses)))?;
+        self.enter(site, range, epoch);
+        Ok(())
+    }
+
+    /// Whether every active lane may access `bytes` bytes as the access of a site does, all in one piece of memory.
+    pub fn check_together(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: &[u64; LANES], bytes: u64) -> bool {
+        let Some(place) = self.place(site) else { return false };
+        let epoch = self.grid.memory.epoch();
+        // Compiled code has compared the alignment, which differs by access.
+        let found = self.find_range(ctx, &Place { bytes, align: 1, ..place }, mask, addresses);
+        found.is_ok_and(|range| {
+            self.enter(site, range, epoch);
+            true
+        })
+    }
+
+    /// Caches a range for a site, found at an epoch of the memory.
+    fn enter(&self, site: usize, [start, length]: [u64; 2], epoch: u64) {
         // Where code goes from one small object to the next, a range that is entered serves no later access.
         if mem::is_small(length) {
             let count = self.small.get().wrapping_add(1);
             self.small.set(count);
             if count > MANY_SMALL && !count.is_multiple_of(SMALL_ENTERED) && self.ranges.places(site + 1) != 0 {
-                return Ok(());
+                return;
             }
         }
-        let SiteKind::Access { size, span, shift, .. } = self.code.compiled.sites[site].kind else { return Ok(()) };
+        let SiteKind::Access { size, span, shift, .. } = self.code.compiled.sites[site].kind else { return };
         // Site `site` holds the range for affine rows, `site + 1` the one for single lanes.
         for (at, span, shift) in [(site, span, shift), (site + 1, u64::from(size), 0)] {
             let low = start.next_multiple_of(1 << shift);
@@ -321,7 +361,6 @@ impl Host<'_> {
         if self.grid.memory.epoch() != epoch {
             [site, site + 1].iter().for_each(|at| self.ranges.empty(*at));
         }
-        Ok(())
     }
 
     /// Checks an access that comes before one whose check has failed: its fault takes the place of the other's.
@@ -340,56 +379,66 @@ impl Host<'_> {
         found
     }
 
-    /// Checks the access of every active lane; returns start and length of the range around the first lane's address.
+    /// What a site accesses; `None` if it is not one of an access.
+    fn place(&self, site: usize) -> Option<Place> {
+        let SiteKind::Access { size, write, space, .. } = self.code.compiled.sites[site].kind else { return None };
+        Some(Place { bytes: size.into(), align: size.next_power_of_two().min(32).into(), write, space })
+    }
+
+    /// Looks up what every active lane accesses; returns start and length of the range around the first lane's address, or the first lane
+    /// that may not access what it does, and the memory there.
     fn find_range(
         &self,
         ctx: &WarpCtx,
-        site: usize,
+        place: &Place,
         mask: u32,
         addresses: &[u64; LANES],
-    ) -> Result<[u64; 2], Box<Stop>> {
-        let SiteKind::Access { size, write, space, .. } = self.code.compiled.sites[site].kind else {
-            return Err(Box::new(Stop::Bug(Bug("a check at a site without an access".into()))));
-        };
-        let align = u64::from(size.next_power_of_two().min(32));
+    ) -> Result<[u64; 2], (u32, Option<Extent>)> {
         let (mut range, mut rest) = ([0, 0], mask);
         while rest != 0 {
             let lane = rest.trailing_zeros();
             let address = addresses[lane as usize];
-            let found = self.window(ctx, lane, address, space);
-            let within = |w: &Extent| {
-                let offset = address.checked_sub(w.start).filter(|o| *o <= w.length);
-                offset.is_some_and(|o| u64::from(size) <= w.length - o)
-            };
-            let relative = address.wrapping_sub(self.start(ctx, lane, space));
-            // Offsets into the windows are 32 bits wide.
-            let relative =
-                if matches!(space, ".shared" | ".local") { relative & u64::from(u32::MAX) } else { relative };
-            let access = Access { write, address: relative, size, space };
-            let (kind, note) = match found.filter(within) {
-                None => {
-                    let freed = matches!(space, ".global" | "generic") && self.grid.memory.freed(address).is_some();
-                    let kind = if freed { FaultKind::UseAfterFree(access) } else { FaultKind::OutOfBounds(access) };
-                    (kind, self.note(ctx, address, space))
-                }
-                Some(_) if !address.is_multiple_of(align) => {
-                    (FaultKind::Misaligned(access), format!("{align}-byte alignment is required"))
-                }
-                Some(w) if write && !w.writable => (FaultKind::ReadOnly(access), self.grid.memory.describe(address)),
-                Some(w) => {
-                    rest &= !(1 << lane);
-                    if !w.per_lane {
-                        // Neighboring lanes mostly access the same allocation.
-                        let most = w.length - u64::from(size);
-                        rest &= !mem::lanes_within(addresses, (w.start, most), align - 1);
-                        range = if range[1] == 0 { [w.start, w.length] } else { range };
-                    }
-                    continue;
-                }
-            };
-            return Err(Box::new(self.fault_at(ctx, site, lane, kind, vec![note])));
+            let found = self.window(ctx, lane, address, place.space);
+            let Some(w) = found.filter(|w| w.holds(address, place.bytes)) else { return Err((lane, None)) };
+            if !address.is_multiple_of(place.align) || place.write && !w.writable {
+                return Err((lane, Some(w)));
+            }
+            rest &= !(1 << lane);
+            if !w.per_lane {
+                // Neighboring lanes mostly access the same allocation.
+                rest &= !mem::lanes_within(addresses, (w.start, w.length - place.bytes), place.align - 1);
+                range = if range[1] == 0 { [w.start, w.length] } else { range };
+            }
         }
         Ok(range)
+    }
+
+    /// The fault of a lane that may not access what it does.
+    fn refused(
+        &self,
+        ctx: &WarpCtx,
+        site: usize,
+        place: &Place,
+        (lane, found): (u32, Option<Extent>),
+        addresses: &[u64; LANES],
+    ) -> Stop {
+        let (address, space) = (addresses[lane as usize], place.space);
+        let relative = address.wrapping_sub(self.start(ctx, lane, space));
+        // Offsets into the windows are 32 bits wide.
+        let relative = if matches!(space, ".shared" | ".local") { relative & u64::from(u32::MAX) } else { relative };
+        let access = Access { write: place.write, address: relative, size: place.bytes as u32, space };
+        let (kind, note) = match found {
+            None => {
+                let freed = matches!(space, ".global" | "generic") && self.grid.memory.freed(address).is_some();
+                let kind = if freed { FaultKind::UseAfterFree(access) } else { FaultKind::OutOfBounds(access) };
+                (kind, self.note(ctx, address, space))
+            }
+            Some(_) if !address.is_multiple_of(place.align) => {
+                (FaultKind::Misaligned(access), format!("{}-byte alignment is required", place.align))
+            }
+            Some(_) => (FaultKind::ReadOnly(access), self.grid.memory.describe(address)),
+        };
+        self.fault_at(ctx, site, lane, kind, vec![note])
     }
 
     /// The address at which a space's window starts.

@@ -21,6 +21,7 @@ pub fn table() -> &'static [usize; HELPERS] {
         let mut table = [0; HELPERS];
         table[Helper::Check as usize] = check as *const () as usize;
         table[Helper::CheckEarlier as usize] = check_earlier as *const () as usize;
+        table[Helper::CheckTogether as usize] = check_together as *const () as usize;
         table[Helper::Pure as usize] = pure as *const () as usize;
         table[Helper::Fault as usize] = fault as *const () as usize;
         table[Helper::Tick as usize] = tick as *const () as usize;
@@ -83,6 +84,24 @@ extern "C" fn check(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [
 extern "C" fn check_earlier(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [u64; LANES]) -> u32 {
     // SAFETY: generated code passes its own context and a buffer of 32 addresses on its stack.
     unsafe { help(ctx, |ctx, host| host.check_earlier(ctx, site as usize, mask, &*addresses)) }
+}
+
+extern "C" fn check_together(
+    ctx: *mut WarpCtx,
+    site: u32,
+    mask: u32,
+    addresses: *const [u64; LANES],
+    bytes: u64,
+) -> u32 {
+    let mut together = false;
+    // SAFETY: generated code passes its own context and a buffer of 32 addresses on its stack.
+    let stopped = unsafe {
+        help(ctx, |ctx, host| {
+            together = host.check_together(ctx, site as usize, mask, &*addresses, bytes);
+            Ok(())
+        })
+    };
+    stopped | u32::from(!together)
 }
 
 extern "C" fn pure(ctx: *mut WarpCtx, site: u32, mask: u32, input: *const Row, output: *mut Row) {

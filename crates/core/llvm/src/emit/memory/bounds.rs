@@ -12,8 +12,9 @@ use crate::emit::{
     memory::address::Address,
     memory::address::name,
     memory::group::{Member, Other},
+    memory::slow::{self, GROUP, MEMBER, ask},
     site::SiteKind,
-    text::{Elem, Ty, Val, constant, int, named, per_lane},
+    text::{Elem, Ty, Val, constant, int, named},
 };
 use margay_ir::{MemSpace, VReg, pass::Bounds};
 use margay_isa::Opcode;
@@ -24,6 +25,13 @@ enum Window {
     Fixed { low: Val, size: Val },
     /// The range cached for the site.
     Cached,
+}
+
+/// The access of a group that all are checked like.
+struct Lead {
+    site: usize,
+    /// Size in bytes per lane.
+    bytes: u32,
 }
 
 /// What a check must prove.
@@ -54,133 +62,6 @@ impl Check {
         widest.map_or((0, 0), |m| (m.odd(), m.offset - self.origin))
     }
 }
-
-/// Slow path of a check: compares lane by lane, with a range and, if `own` is the size of a generic access, with each
-/// lane's local window; calls the helper for lanes that fail.
-const CHECK: &str = "\
-define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %own) #2 {
-  %plus.1 = insertelement <32 x i64> poison, i64 %plus, i32 0
-  %pluses = shufflevector <32 x i64> %plus.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %at = add <32 x i64> %from, %pluses
-  %low.1 = insertelement <32 x i64> poison, i64 %low, i32 0
-  %lows = shufflevector <32 x i64> %low.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %limit.1 = insertelement <32 x i64> poison, i64 %limit, i32 0
-  %limits = shufflevector <32 x i64> %limit.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %odd.1 = insertelement <32 x i64> poison, i64 %odd, i32 0
-  %odds = shufflevector <32 x i64> %odd.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %offset = sub <32 x i64> %at, %lows
-  %outside = icmp uge <32 x i64> %offset, %limits
-  %rest = and <32 x i64> %at, %odds
-  %misaligned = icmp ne <32 x i64> %rest, zeroinitializer
-  %bad = or <32 x i1> %outside, %misaligned
-  %bits = bitcast <32 x i1> %bad to i32
-  %active = and i32 %bits, %mask
-  %any = icmp ne i32 %active, 0
-  br i1 %any, label %again, label %fine
-again:
-  %generic = icmp ne i64 %own, 0
-  br i1 %generic, label %local, label %ask
-local:
-  %window.p = getelementptr i8, ptr %ctx, i64 WINDOW
-  %window = load i64, ptr %window.p, align 8
-  %stride.p = getelementptr i8, ptr %ctx, i64 STRIDE
-  %stride = load i64, ptr %stride.p, align 8
-  %size.p = getelementptr i8, ptr %ctx, i64 SIZE
-  %size = load i64, ptr %size.p, align 8
-  %narrow = icmp ult i64 %size, %stride
-  %room = select i1 %narrow, i64 %size, i64 %stride
-  %fits = icmp uge i64 %room, %own
-  %rest.1 = sub i64 %room, %own
-  %rest.2 = add i64 %rest.1, 1
-  %places = select i1 %fits, i64 %rest.2, i64 0
-  %window.1 = insertelement <32 x i64> poison, i64 %window, i32 0
-  %windows = shufflevector <32 x i64> %window.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %stride.1 = insertelement <32 x i64> poison, i64 %stride, i32 0
-  %strides = shufflevector <32 x i64> %stride.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %places.1 = insertelement <32 x i64> poison, i64 %places, i32 0
-  %placess = shufflevector <32 x i64> %places.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %behind = mul <32 x i64> %strides, LANES
-  %starts = add <32 x i64> %windows, %behind
-  %within = sub <32 x i64> %at, %starts
-  %foreign = icmp uge <32 x i64> %within, %placess
-  %wrong = or <32 x i1> %foreign, %misaligned
-  %neither = and <32 x i1> %wrong, %bad
-  %left = bitcast <32 x i1> %neither to i32
-  %last = and i32 %left, %mask
-  %some = icmp ne i32 %last, 0
-  br i1 %some, label %ask, label %fine
-ask:
-  %status = call i32 @margay.ask(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at)
-  ret i32 %status
-fine:
-  ret i32 0
-}";
-
-/// The same for each of the accesses that a table lists: a site, the size of an access, its distance from the checked address, the
-/// bits that must be zero, and the size in a lane's own window. `size` is that of the window, or -1 for the ranges cached for the
-/// sites. Returns the number of the access that fails, from 1 on, or 0.
-const CHECKS: &str = "\
-define internal i32 @margay.checks(ptr %ctx, i32 %mask, <32 x i64> %at, i64 %start, i64 %size, ptr %members, i32 %count) #2 {
-  %cached = icmp eq i64 %size, -1
-  %sites.p = getelementptr i8, ptr %ctx, i64 SITES
-  %sites = load ptr, ptr %sites.p, align 8
-  br label %each
-each:
-  %i = phi i32 [ 0, %0 ], [ %next, %good ]
-  %next = add i32 %i, 1
-  %entry = getelementptr MEMBER, ptr %members, i32 %i
-  %site = load i32, ptr %entry, align 8
-  %bytes.p = getelementptr i8, ptr %entry, i64 4
-  %bytes.4 = load i32, ptr %bytes.p, align 4
-  %bytes = zext i32 %bytes.4 to i64
-  %plus.p = getelementptr i8, ptr %entry, i64 8
-  %plus = load i64, ptr %plus.p, align 8
-  %odd.p = getelementptr i8, ptr %entry, i64 16
-  %odd = load i64, ptr %odd.p, align 8
-  %own.p = getelementptr i8, ptr %entry, i64 24
-  %own = load i64, ptr %own.p, align 8
-  br i1 %cached, label %range, label %window
-range:
-  %lanes = add i32 %site, 1
-  %range.p = getelementptr [2 x i64], ptr %sites, i32 %lanes
-  %range.low = load i64, ptr %range.p, align 8
-  %limit.p = getelementptr i8, ptr %range.p, i64 8
-  %range.limit = load i64, ptr %limit.p, align 8
-  br label %check
-window:
-  %last = sub i64 %bytes, 1
-  %places = call i64 @llvm.usub.sat.i64(i64 %size, i64 %last)
-  br label %check
-check:
-  %low = phi i64 [ %range.low, %range ], [ %start, %window ]
-  %limit = phi i64 [ %range.limit, %range ], [ %places, %window ]
-  %status = call i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %own)
-  %stopped = icmp ne i32 %status, 0
-  br i1 %stopped, label %end, label %good
-good:
-  %more = icmp ult i32 %next, %count
-  br i1 %more, label %each, label %end
-end:
-  %failed = phi i32 [ %next, %check ], [ 0, %good ]
-  ret i32 %failed
-}";
-
-/// Asks a helper of the host about all lanes of one access; a template for `@margay.ask`, which asks [`Helper::Check`] about an access that
-/// may fail, and `@margay.ask.earlier`, which asks [`Helper::CheckEarlier`] about one before an access that has failed.
-const ASK: &str = "\
-define internal i32 NAME(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at) #2 {
-  %buffer = alloca <32 x i64>, align 64
-  store <32 x i64> %at, ptr %buffer, align 64
-  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
-  %table = load ptr, ptr %table.p, align 8
-  %entry = getelementptr i8, ptr %table, i64 ENTRY
-  %helper = load ptr, ptr %entry, align 8
-  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer)
-  ret i32 %status
-}";
-
-/// LLVM's type of an entry of a table for [`CHECKS`].
-const MEMBER: &str = "{ i32, i32, i64, i64, i64 }";
 
 impl Emitter<'_> {
     /// The offset in the shared window at which accesses through a register end, if they are known to be aligned.
@@ -292,8 +173,7 @@ impl Emitter<'_> {
             Address::Affine { .. } if (least + reach.min(0) - odd_at) & odd == 0 => odd.count_ones(),
             _ => 0,
         };
-        // Writable memory is readable, so the check of a store covers loads.
-        let lead = check.members.iter().position(|m| self.stores(m.inst)).unwrap_or(0);
+        let lead = self.lead(check);
         let mut sites = Vec::new();
         for (i, m) in check.members.iter().enumerate() {
             let range = if i == lead { (span, shift) } else { (u64::from(m.bytes), 0) };
@@ -303,13 +183,14 @@ impl Emitter<'_> {
         if let (Address::Lanes(lanes), true) = (address, self.in_one_call(check)) {
             return self.check_members(lanes, &window, check, (&sites, space), mask, None);
         }
+        let lead = Lead { site: sites[lead], bytes: check.members[lead].bytes };
         let (low, limit) = match &window {
             Window::Fixed { low, size } => {
                 let places = self.places(size, span);
                 let granules = self.w.op_const("add", &places, (1 << shift) - 1);
                 (low.clone(), self.w.op_const("lshr", &granules, i128::from(shift)))
             }
-            Window::Cached => self.cached(sites[lead]),
+            Window::Cached => self.cached(lead.site),
         };
         let firsts: Vec<Val> = match address {
             Address::Affine { bases, .. } => bases.clone(),
@@ -349,6 +230,9 @@ impl Emitter<'_> {
         }
         let bits = self.lane_bits(mask);
         self.declare_check();
+        if check.members.len() > 1 {
+            self.check_together(&lanes, &window, (check, &lead), (&bits, space == MemSpace::Generic), &fast);
+        }
         let earlier = self.earlier(check);
         for (i, (member, site)) in check.members.iter().zip(&sites).enumerate() {
             let (low, limit) = match &window {
@@ -371,13 +255,49 @@ impl Emitter<'_> {
     }
 
     fn declare_check(&mut self) {
-        let text = CHECK
-            .replace("WINDOW", &at::LOCAL.to_string())
-            .replace("STRIDE", &at::LOCAL_STRIDE.to_string())
-            .replace("SIZE", &at::LOCAL_SIZE.to_string())
-            .replace("LANES", &per_lane(Elem::I64, i128::from).to_string());
-        self.w.declared.insert(text);
+        self.w.declared.extend(slow::check());
         self.declare_ask("@margay.ask", Helper::Check);
+    }
+
+    fn declare_together(&mut self) {
+        self.w.declared.extend(slow::together());
+        self.w.declared.insert("declare i64 @llvm.usub.sat.i64(i64, i64)".into());
+    }
+
+    /// Checks the accesses of a group together, and goes on at a label if that succeeds; code for the single ones follows.
+    fn check_together(
+        &mut self,
+        lanes: &Val,
+        window: &Window,
+        (check, lead): (&Check, &Lead),
+        (bits, generic): (&Val, bool),
+        fast: &str,
+    ) {
+        self.declare_together();
+        let (least, end) = check.extent();
+        let (odd, odd_at) = check.odd();
+        let span = (end - least) as u64;
+        let (low, limit) = match window {
+            Window::Fixed { low, size } => (low.clone(), self.places(size, span)),
+            Window::Cached => {
+                let (low, limit) = self.cached(lead.site + 1);
+                let longer = int(Elem::I64, i128::from(span) - i128::from(lead.bytes));
+                (low, self.w.intrinsic("llvm.usub.sat", limit.ty, &[&limit, &longer]))
+            }
+        };
+        let apart = self.w.value(
+            Ty::scalar(Elem::I32),
+            format_args!(
+                "call i32 @margay.together(ptr %ctx, i32 {}, i32 {bits}, <32 x i64> {lanes}, i64 {least}, i64 {low}, i64 {limit}, i64 {odd}, \
+                 i64 {}, i64 {span}, i1 {generic})",
+                lead.site,
+                odd_at - least
+            ),
+        );
+        let apart = self.w.cmp("icmp ne", &apart, &int(Elem::I32, 0));
+        let single = self.w.label("single");
+        self.w.branch_unlikely(&apart, &single, fast);
+        self.w.follow(&single);
     }
 
     /// Whether code for single lanes leaves a group to the helper. Groups with others between their accesses are long, and worth a
@@ -414,20 +334,26 @@ impl Emitter<'_> {
             })
             .collect();
         let entries = entries.join(", ");
-        self.w.declared.extend([
-            "declare i64 @llvm.usub.sat.i64(i64, i64)".into(),
-            format!("{table} = internal constant [{count} x {MEMBER}] [{entries}], align 8"),
-        ]);
+        self.w.declared.insert(format!("{table} = internal constant [{count} x {MEMBER}] [{entries}], align 8"));
+        self.w.declared.insert("declare i64 @llvm.usub.sat.i64(i64, i64)".into());
         let (low, size) = match window {
             Window::Fixed { low, size } => (low.clone(), size.clone()),
             Window::Cached => (int(Elem::I64, 0), int(Elem::I64, -1)),
         };
-        let text = CHECKS.replace("SITES", &at::SITES.to_string()).replace("MEMBER", MEMBER);
+        let text = slow::checks();
+        let (name, text, group) = if count > 1 {
+            self.w.declared.insert(text);
+            self.declare_together();
+            let group = self.group_entry(check, sites, space);
+            (".group", slow::group_checks(), format!(", ptr {group}"))
+        } else {
+            ("", text, String::new())
+        };
         let (end, addresses) = self.call_at(lanes, text);
         let failed = self.w.value(
             Ty::scalar(Elem::I32),
             format_args!(
-                "call i32 @margay.checks{end}(ptr %ctx, i32 {bits}, {addresses}, i64 {low}, i64 {size}, ptr {table}, i32 {count})"
+                "call i32 @margay.checks{name}{end}(ptr %ctx, i32 {bits}, {addresses}, i64 {low}, i64 {size}, ptr {table}, i32 {count}{group})"
             ),
         );
         let stopped = self.w.cmp("icmp ne", &failed, &int(Elem::I32, 0));
@@ -442,6 +368,27 @@ impl Emitter<'_> {
             self.find_first_fault(check, &failed, &bits, mark);
         }
         self.w.join(&good, mark);
+    }
+
+    /// The name of the constant that describes a group for [`slow::group_checks`].
+    fn group_entry(&mut self, check: &Check, sites: &[usize], space: MemSpace) -> String {
+        let (lead, (least, end), (odd, odd_at)) = (self.lead(check), check.extent(), check.odd());
+        let name = format!("@margay.group.{}", sites[0]);
+        let fields = format!(
+            "i32 {}, i32 {}, i64 {least}, i64 {odd}, i64 {}, i32 {}, i32 {}",
+            sites[lead],
+            end - least,
+            odd_at - least,
+            check.members[lead].bytes,
+            u32::from(space == MemSpace::Generic)
+        );
+        self.w.declared.insert(format!("{name} = internal constant {GROUP} {{ {fields} }}, align 8"));
+        name
+    }
+
+    /// The access of a group that all are checked like: writable memory is readable, so the check of a store covers loads.
+    fn lead(&self, check: &Check) -> usize {
+        check.members.iter().position(|m| self.stores(m.inst)).unwrap_or(0)
     }
 
     /// Emits what follows the check of a group whose access number `failed`, from 1 on, fails.
@@ -588,12 +535,6 @@ impl Emitter<'_> {
         self.check_earlier(check, &earlier, &bits, mark);
         self.w.join(&fast, mark);
     }
-}
-
-/// The text of [`ASK`] for a helper.
-fn ask(name: &str, helper: Helper) -> String {
-    let entry = (helper as u64 * 8).to_string();
-    ASK.replace("NAME", name).replace("HELPERS", &at::HELPERS.to_string()).replace("ENTRY", &entry)
 }
 
 /// The offset at which accesses end whose register has these bounds, if they are aligned and begin at no less than 0.

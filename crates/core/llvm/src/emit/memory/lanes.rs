@@ -93,7 +93,7 @@ fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
     let verb = if loads { "gather" } else { "scatter" };
     let name = format!("@llvm.x86.avx512.mask.{verb}.q{suffix}.512");
     let mut text = match masked {
-        true => "  %on = bitcast i32 %mask to <32 x i1>\n".to_string(),
+        true => "  %lanes.on = bitcast i32 %mask to <32 x i1>\n".to_string(),
         false => String::new(),
     };
     for lane in (0..32).step_by(8) {
@@ -105,7 +105,7 @@ fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
         let on = if masked { format!("%m{lane}") } else { "splat (i1 true)".into() };
         part("a", "i64", "at");
         if masked {
-            part("m", "i1", "on");
+            part("m", "i1", "lanes.on");
         }
         if bytes {
             text.push_str(&format!(
@@ -146,6 +146,7 @@ fn load_together(elem: Elem) -> (String, String) {
     let name = format!("llvm.masked.load.{}.p0", mangle(all));
     let MaskedAlign { declared, attribute, argument } = masked_align(bytes);
     let steps = (0..32).map(|lane| format!("i64 {}", lane * bytes)).collect::<Vec<_>>().join(", ");
+    let same = load_same(elem, "%fa");
     let one = format!(
         "  %low = call i32 @llvm.cttz.i32(i32 %mask, i1 false)\n  %first = and i32 %low, 31\n  \
          %fp = getelementptr i64, ptr %addresses, i32 %first\n  %fa = load i64, ptr %fp, align 8\n  \
@@ -157,7 +158,12 @@ fn load_together(elem: Elem) -> (String, String) {
          %in = icmp eq i32 %off.some, 0\n  br i1 %in, label %one, label %several\none:\n  \
          %base = inttoptr i64 %begin to ptr\n  %on = bitcast i32 %mask to <32 x i1>\n  \
          %found = call {all} @{name}(ptr {attribute}%base{argument}, <32 x i1> %on, {all} zeroinitializer)\n  ret {all} %found\n\
-         several:\n  %every = icmp eq i32 %mask, -1\n  br i1 %every, label %full, label %apart.lanes\nfull:\n"
+         several:\n  %firsts.1 = insertelement <32 x i64> poison, i64 %fa, i32 0\n  \
+         %firsts.all = shufflevector <32 x i64> %firsts.1, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
+         %unlike = icmp ne <32 x i64> %known, %firsts.all\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
+         %unlike.some = and i32 %unlike.bits, %mask\n  %alike = icmp eq i32 %unlike.some, 0\n  \
+         br i1 %alike, label %same, label %mixed\nsame:\n{same}  %same.on = bitcast i32 %mask to <32 x i1>\n  \
+         %same.some = select <32 x i1> %same.on, {all} %same.all, {all} zeroinitializer\n  ret {all} %same.some\nmixed:\n  %every = icmp eq i32 %mask, -1\n  br i1 %every, label %full, label %apart.lanes\nfull:\n"
     );
     let mut shared = String::from(
         "  %other = icmp ne <32 x i64> %at, %firsts\n  %other.bits = bitcast <32 x i1> %other to i32\n  \
@@ -177,6 +183,16 @@ fn load_together(elem: Elem) -> (String, String) {
     let shared = shared.replace("share:\n", &format!("share:\n{starts}"));
     let text = format!("{one}{}{shared}{}apart.lanes:\n", consecutive(bytes, &load_rows(elem)), join_rows(elem, 'k'));
     (text, format!("declare {all} @{name}(ptr{declared}, <32 x i1>, {all})"))
+}
+
+/// A load of one element for all lanes, `%same.all`.
+fn load_same(elem: Elem, address: &str) -> String {
+    let (t, bytes, all) = (Ty::scalar(elem), elem.bits() / 8, Ty::lanes(elem));
+    format!(
+        "  %same.p = inttoptr i64 {address} to ptr\n  %same.v = load {t}, ptr %same.p, align {bytes}\n  \
+         %same.1 = insertelement {all} poison, {t} %same.v, i32 0\n  \
+         %same.all = shufflevector {all} %same.1, {all} poison, <32 x i32> zeroinitializer\n"
+    )
 }
 
 /// The functions of a text, and one that calls its first function with addresses as one number and a word for each lane
@@ -234,9 +250,12 @@ fn row_mask(width: u32) -> String {
 pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
     if hardware {
+        let (together, rows) = load_together(elem);
         let (body, declared) = by_hardware(elem, true, true);
         let header = format!("<32 x {t}> @margay.gather.{t}(<32 x i64> %at, i32 %mask)");
-        return format!("define internal {header} #1 {{\n{body}}}\n{declared}");
+        return format!(
+            "define internal {header} #1 {{\nentry:\n{SPILL}{together}{body}}}\n{declared}\n{rows}\ndeclare i32 @llvm.cttz.i32(i32, i1)"
+        );
     }
     let before =
         format!("  %out = alloca <32 x {t}>, align 64\n  store <32 x {t}> zeroinitializer, ptr %out, align 64\n");
@@ -260,14 +279,14 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
 pub(super) fn gather_all(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
     if hardware {
-        let (rows, (body, declared)) = (consecutive(align, &load_rows(elem)), by_hardware(elem, true, false));
+        let (rows, (body, declared)) = (load_all_together(elem), by_hardware(elem, true, false));
         let header = format!("<32 x {t}> @margay.gather.all.{t}(<32 x i64> %at)");
         return format!("define internal {header} #1 {{\n{rows}{body}}}\n{declared}");
     }
     let load = kind.load(&t.to_string(), "%p#", align);
     let mut text = row_list(
         &format!("<32 x {t}> @margay.gather.all.{t}{}(<32 x i64> %at)", kind.suffix()),
-        &if kind == Kind::Weak { consecutive(align, &load_rows(elem)) } else { String::new() },
+        &if kind == Kind::Weak { load_all_together(elem) } else { String::new() },
         "",
         &format!("  %v# = {load}\n  %r# = insertelement <32 x {t}> %r^, {t} %v#, i32 #\n"),
         &format!("  ret <32 x {t}> %r31\n"),
@@ -277,6 +296,19 @@ pub(super) fn gather_all(elem: Elem, kind: Kind, hardware: bool) -> String {
         text = text.replacen("%r^", &format!("%r{lane}"), 1);
     }
     text
+}
+
+/// The begin of an unrolled helper that loads rows of consecutive addresses, or one element for all lanes, at once.
+fn load_all_together(elem: Elem) -> String {
+    let all = Ty::lanes(elem);
+    let rows = consecutive(elem.bits() / 8, &load_rows(elem));
+    format!(
+        "{rows}  %firsts.1 = shufflevector <32 x i64> %at, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
+         %unlike = icmp ne <32 x i64> %at, %firsts.1\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
+         %alike = icmp eq i32 %unlike.bits, 0\n  br i1 %alike, label %same, label %mixed\nsame:\n  \
+         %same.a = extractelement <32 x i64> %at, i32 0\n{}  ret {all} %same.all\nmixed:\n",
+        load_same(elem, "%same.a")
+    )
 }
 
 fn load_rows(elem: Elem) -> String {

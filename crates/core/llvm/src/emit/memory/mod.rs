@@ -10,6 +10,7 @@ pub(in crate::emit) mod group;
 mod lanes;
 mod partial;
 mod prefetch;
+mod slow;
 mod strided;
 mod unit;
 mod updated;
