@@ -107,7 +107,8 @@ pub fn mask_registers() -> bool {
 }
 
 /// Whether the host's gathers and scatters of AVX-512 are faster than loops over lanes: on Intel's processors but those whose
-/// microcode makes up for gather data sampling. AMD's take longer than a loop.
+/// microcode makes up for gather data sampling, and on AMD's from Zen 5 on (family 26), where half a row of random words takes
+/// 11 ns instead of 14 and all of it 12 instead of 20. Before, AMD's take longer than a loop.
 pub fn gathers() -> bool {
     static GATHERS: LazyLock<bool> = LazyLock::new(|| {
         let text = cpuinfo();
@@ -115,7 +116,11 @@ pub fn gathers() -> bool {
             let line = text.lines().find(|line| line.split(':').next().is_some_and(|n| n.trim() == name));
             line.map(|line| line.split_whitespace().skip(1)).into_iter().flatten()
         };
-        mask_registers() && words("vendor_id").any(|w| w == "GenuineIntel") && !words("bugs").any(|w| w == "gds")
+        let vendor = |name| words("vendor_id").any(|w| w == name);
+        let family =
+            || text.lines().find_map(|line| line.strip_prefix("cpu family")?.rsplit(':').next()?.trim().parse().ok());
+        let intel = vendor("GenuineIntel") && !words("bugs").any(|w| w == "gds");
+        mask_registers() && (intel || vendor("AuthenticAMD") && family().is_some_and(|f: u32| f >= 26))
     });
     *GATHERS
 }
