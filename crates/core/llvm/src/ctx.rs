@@ -174,6 +174,9 @@ pub enum Helper {
     /// `(ctx, site, mask, 64-bit addresses by lane, bytes) -> status`: whether the accesses of a group, `bytes` in all, are all in one
     /// allocation or in a lane's own window; records no fault.
     CheckTogether,
+    /// `(ctx, site, mask, 64-bit addresses by lane) -> number`: checks accesses one after another; returns the number of the one that
+    /// fails, from 1 on, or 0.
+    CheckGroup,
     /// `(ctx, site, mask, sources, destination)`: evaluates a pure row by its semantic function.
     Pure,
     /// `(ctx, site, mask) -> status`: generated code detected a trap or another fault, or an undefined use that is only

@@ -26,7 +26,7 @@ pub use lookaside::{Lookaside, is_small};
 pub use origins::Origins;
 pub use ranges::Ranges;
 pub use raw::{AtomicU128, Block, Cell, RED_ZONE};
-pub use rows::lanes_within;
+pub use rows::{lanes_at_home, lanes_misaligned, lanes_within};
 pub use written::{Writes, Written};
 
 use crate::{Exhausted, texture::Objects};

@@ -30,6 +30,11 @@ impl Ranges {
         count.store(places, Relaxed);
     }
 
+    /// A range as it was stored.
+    pub fn get(&self, at: usize) -> (u64, u64) {
+        (self.0[at][0].load(Relaxed), self.places(at))
+    }
+
     /// The number of addresses at which an access may start.
     pub fn places(&self, at: usize) -> u64 {
         self.0[at][1].load(Relaxed)

@@ -1,6 +1,6 @@
 //! Serialization of [`crate::code::compile::Facts`], stored with the code on disk.
 
-use crate::emit::{Moment, Site, SiteKind};
+use crate::emit::{GroupSite, Moment, Site, SiteKind};
 use margay_exec::{AccessKind, FaultKind};
 use margay_ir::Builtin;
 use margay_isa::Mod;
@@ -75,6 +75,11 @@ impl Out {
                     .for_each(|n| self.number(n));
             }
             SiteKind::Lanes => self.number(1),
+            SiteKind::Group(GroupSite { members, lead, least, span, odd, odd_at }) => {
+                [20, *lead as u64, *least as u64, *span, *odd, *odd_at as u64].into_iter().for_each(|n| self.number(n));
+                let members: Vec<u64> = members.iter().flat_map(|(site, plus)| [*site as u64, *plus as u64]).collect();
+                self.numbers(members.into_iter());
+            }
             SiteKind::Pure { srcs, dsts } => {
                 self.number(2);
                 [srcs, dsts].into_iter().for_each(|bits| self.numbers(bits.iter().map(|b| u64::from(*b))));
@@ -187,6 +192,13 @@ impl In<'_> {
                 shift: self.small()?,
             },
             1 => SiteKind::Lanes,
+            20 => {
+                let (lead, least, span) = (self.small::<usize>()?, self.number()? as i64, self.number()?);
+                let (odd, odd_at) = (self.number()?, self.number()? as i64);
+                let members = self.numbers::<u64>()?;
+                let members = members.as_chunks().0.iter().map(|[site, plus]| (*site as usize, *plus as i64)).collect();
+                SiteKind::Group(GroupSite { members, lead, least, span, odd, odd_at })
+            }
             2 => SiteKind::Pure { srcs: self.numbers()?, dsts: self.numbers()? },
             3 => SiteKind::Effect { reads: self.small()?, writes: self.small()?, seldom: self.bit()? },
             4 => SiteKind::Barrier {

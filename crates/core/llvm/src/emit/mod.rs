@@ -30,4 +30,4 @@ mod warp;
 
 pub use function::reach::Reached;
 pub use function::{Options, PERIOD, Refused, emit, symbol};
-pub use site::{Moment, Site, SiteKind};
+pub use site::{GroupSite, Moment, Site, SiteKind};

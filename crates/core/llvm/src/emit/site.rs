@@ -22,6 +22,8 @@ pub enum SiteKind {
     },
     /// The preceding access, checked lane by lane.
     Lanes,
+    /// The check of several accesses that add different constants to one address.
+    Group(GroupSite),
     /// A pure row evaluated by its semantic function.
     Pure {
         /// Widths of the sources in bits.
@@ -102,6 +104,23 @@ pub enum SiteKind {
     },
     /// Something else that is reported to the launch's observer.
     Moment(Moment),
+}
+
+/// Accesses that add different constants to one address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupSite {
+    /// The site of each access, in program order, and the distance of the access from the address.
+    pub members: Vec<(usize, i64)>,
+    /// The site of an access that is checked like all: of a store, if there is one.
+    pub lead: usize,
+    /// Distance of the first byte accessed from the address.
+    pub least: i64,
+    /// Bytes from the first one accessed to the end of the last one.
+    pub span: u64,
+    /// The bits of the address that must be zero, where `odd_at` is added to it.
+    pub odd: u64,
+    /// See `odd`.
+    pub odd_at: i64,
 }
 
 /// What an observer is told of besides accesses.

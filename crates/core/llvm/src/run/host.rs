@@ -3,7 +3,7 @@
 use crate::{
     code::callable::Code,
     ctx::{WarpCtx, status},
-    emit::{Site, SiteKind},
+    emit::{GroupSite, Site, SiteKind},
     run::barrier_state::BarrierState,
     run::cta::CtaPosition,
     run::fiber::PendingCalls,
@@ -338,6 +338,55 @@ impl Host<'_> {
         })
     }
 
+    /// Checks accesses at distances from the addresses of the active lanes, one after another; an error names the one that fails.
+    pub fn check_group(
+        &self,
+        ctx: &WarpCtx,
+        site: usize,
+        mask: u32,
+        addresses: &[u64; LANES],
+    ) -> Result<(), (usize, Box<Stop>)> {
+        let SiteKind::Group(group) = &self.code.compiled.sites[site].kind else {
+            return Err((0, Box::new(Stop::Bug(Bug("a check at a site without a group".into())))));
+        };
+        if self.holds_group(ctx, group, mask, addresses) {
+            return Ok(());
+        }
+        for (i, (site, plus)) in group.members.iter().enumerate() {
+            let addresses = addresses.map(|a| a.wrapping_add_signed(*plus));
+            self.check(ctx, *site, mask, &addresses).map_err(|stop| (i, stop))?;
+        }
+        Ok(())
+    }
+
+    /// Whether all accesses of a group lie together: in the range of the site that leads it, in the lanes' own windows, or in memory that
+    /// has to be looked up.
+    fn holds_group(&self, ctx: &WarpCtx, group: &GroupSite, mask: u32, addresses: &[u64; LANES]) -> bool {
+        let SiteKind::Access { size, space, .. } = self.code.compiled.sites[group.lead].kind else { return false };
+        if mem::lanes_misaligned(addresses, group.odd_at as u64, group.odd) & mask != 0 {
+            return false;
+        }
+        let within = |start: u64, step: u64, room: u64| match room.checked_sub(group.span) {
+            Some(most) => mem::lanes_at_home(addresses, (start.wrapping_add_signed(-group.least), step), most),
+            None => 0,
+        };
+        if space == ".shared" {
+            return mask & !within(self.shared.block.base(), 0, self.shared.block.len() as u64) == 0;
+        }
+        let (low, places) = self.ranges.get(group.lead + 1);
+        let room = if places == 0 { 0 } else { places - 1 + u64::from(size) };
+        let mut rest = mask & !within(low, 0, room);
+        if rest != 0 && space == "generic" {
+            let room = ctx.local_size.min(ctx.local_stride);
+            rest &= !within(ctx.local.get(), ctx.local_stride, room);
+        }
+        if rest == 0 || group.members.len() == 1 {
+            return rest == 0;
+        }
+        let addresses = addresses.map(|a| a.wrapping_add_signed(group.least));
+        self.check_together(ctx, group.lead, mask, &addresses, group.span)
+    }
+
     /// Caches a range for a site, found at an epoch of the memory.
     fn enter(&self, site: usize, [start, length]: [u64; 2], epoch: u64) {
         // Where code goes from one small object to the next, a range that is entered serves no later access.
@@ -406,7 +455,8 @@ impl Host<'_> {
             rest &= !(1 << lane);
             if !w.per_lane {
                 // Neighboring lanes mostly access the same allocation.
-                rest &= !mem::lanes_within(addresses, (w.start, w.length - place.bytes), place.align - 1);
+                let within = mem::lanes_within(addresses, (w.start, w.length - place.bytes));
+                rest &= !within | mem::lanes_misaligned(addresses, 0, place.align - 1);
                 range = if range[1] == 0 { [w.start, w.length] } else { range };
             }
         }

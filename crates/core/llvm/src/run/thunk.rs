@@ -22,6 +22,7 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Check as usize] = check as *const () as usize;
         table[Helper::CheckEarlier as usize] = check_earlier as *const () as usize;
         table[Helper::CheckTogether as usize] = check_together as *const () as usize;
+        table[Helper::CheckGroup as usize] = check_group as *const () as usize;
         table[Helper::Pure as usize] = pure as *const () as usize;
         table[Helper::Fault as usize] = fault as *const () as usize;
         table[Helper::Tick as usize] = tick as *const () as usize;
@@ -102,6 +103,21 @@ extern "C" fn check_together(
         })
     };
     stopped | u32::from(!together)
+}
+
+extern "C" fn check_group(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [u64; LANES]) -> u32 {
+    let mut member = 0;
+    // SAFETY: generated code passes its own context and a buffer of 32 addresses on its stack.
+    let stopped = unsafe {
+        help(ctx, |ctx, host| {
+            host.check_group(ctx, site as usize, mask, &*addresses).map_err(|(failed, stop)| {
+                member = failed;
+                stop
+            })
+        })
+    };
+    // A panic belongs to no access.
+    if stopped == status::DONE { 0 } else { member as u32 + 1 }
 }
 
 extern "C" fn pure(ctx: *mut WarpCtx, site: u32, mask: u32, input: *const Row, output: *mut Row) {

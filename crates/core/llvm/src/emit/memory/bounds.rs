@@ -12,8 +12,8 @@ use crate::emit::{
     memory::address::Address,
     memory::address::name,
     memory::group::{Member, Other},
-    memory::slow::{self, GROUP, MEMBER, ask},
-    site::SiteKind,
+    memory::slow::{self, ask},
+    site::{GroupSite, SiteKind},
     text::{Elem, Ty, Val, constant, int, named},
 };
 use margay_ir::{MemSpace, VReg, pass::Bounds};
@@ -181,7 +181,7 @@ impl Emitter<'_> {
         }
         // Code for single lanes leaves all to the helper where it must be short.
         if let (Address::Lanes(lanes), true) = (address, self.in_one_call(check)) {
-            return self.check_members(lanes, &window, check, (&sites, space), mask, None);
+            return self.check_members(lanes, check, &sites, mask, None);
         }
         let lead = Lead { site: sites[lead], bytes: check.members[lead].bytes };
         let (low, limit) = match &window {
@@ -226,7 +226,7 @@ impl Emitter<'_> {
         let (fast, mark) = self.unlikely(&bad, mask);
         let lanes = self.spread(address);
         if self.options.lean {
-            return self.check_members(&lanes, &window, check, (&sites, space), mask, Some((&fast, mark)));
+            return self.check_members(&lanes, check, &sites, mask, Some((&fast, mark)));
         }
         let bits = self.lane_bits(mask);
         self.declare_check();
@@ -315,46 +315,21 @@ impl Emitter<'_> {
     fn check_members(
         &mut self,
         lanes: &Val,
-        window: &Window,
         check: &Check,
-        (sites, space): (&[usize], MemSpace),
+        sites: &[usize],
         mask: Option<&Val>,
         on: Option<(&str, Mark)>,
     ) {
-        self.declare_check();
         let bits = self.lane_bits(mask);
-        let (count, table) = (check.members.len(), format!("@margay.members.{}", sites[0]));
-        let entries: Vec<String> = check
-            .members
-            .iter()
-            .zip(sites)
-            .map(|(m, site)| {
-                let (plus, own) = (m.offset - check.origin, if space == MemSpace::Generic { m.bytes } else { 0 });
-                format!("{MEMBER} {{ i32 {site}, i32 {}, i64 {plus}, i64 {}, i64 {own} }}", m.bytes, m.odd())
-            })
-            .collect();
-        let entries = entries.join(", ");
-        self.w.declared.insert(format!("{table} = internal constant [{count} x {MEMBER}] [{entries}], align 8"));
-        self.w.declared.insert("declare i64 @llvm.usub.sat.i64(i64, i64)".into());
-        let (low, size) = match window {
-            Window::Fixed { low, size } => (low.clone(), size.clone()),
-            Window::Cached => (int(Elem::I64, 0), int(Elem::I64, -1)),
-        };
-        let text = slow::checks();
-        let (name, text, group) = if count > 1 {
-            self.w.declared.insert(text);
-            self.declare_together();
-            let group = self.group_entry(check, sites, space);
-            (".group", slow::group_checks(), format!(", ptr {group}"))
-        } else {
-            ("", text, String::new())
-        };
-        let (end, addresses) = self.call_at(lanes, text);
+        let ((least, end), (odd, odd_at)) = (check.extent(), check.odd());
+        let members = check.members.iter().zip(sites).map(|(m, site)| (*site, m.offset - check.origin)).collect();
+        let (lead, span) = (sites[self.lead(check)], (end - least) as u64);
+        let group = GroupSite { members, lead, least, span, odd: odd as u64, odd_at };
+        let site = self.site(SiteKind::Group(group));
+        let (end, addresses) = self.call_at(lanes, ask("@margay.ask.group", Helper::CheckGroup));
         let failed = self.w.value(
             Ty::scalar(Elem::I32),
-            format_args!(
-                "call i32 @margay.checks{name}{end}(ptr %ctx, i32 {bits}, {addresses}, i64 {low}, i64 {size}, ptr {table}, i32 {count}{group})"
-            ),
+            format_args!("call i32 @margay.ask.group{end}(ptr %ctx, i32 {site}, i32 {bits}, {addresses})"),
         );
         let stopped = self.w.cmp("icmp ne", &failed, &int(Elem::I32, 0));
         let (good, mark) =
@@ -368,22 +343,6 @@ impl Emitter<'_> {
             self.find_first_fault(check, &failed, &bits, mark);
         }
         self.w.join(&good, mark);
-    }
-
-    /// The name of the constant that describes a group for [`slow::group_checks`].
-    fn group_entry(&mut self, check: &Check, sites: &[usize], space: MemSpace) -> String {
-        let (lead, (least, end), (odd, odd_at)) = (self.lead(check), check.extent(), check.odd());
-        let name = format!("@margay.group.{}", sites[0]);
-        let fields = format!(
-            "i32 {}, i32 {}, i64 {least}, i64 {odd}, i64 {}, i32 {}, i32 {}",
-            sites[lead],
-            end - least,
-            odd_at - least,
-            check.members[lead].bytes,
-            u32::from(space == MemSpace::Generic)
-        );
-        self.w.declared.insert(format!("{name} = internal constant {GROUP} {{ {fields} }}, align 8"));
-        name
     }
 
     /// The access of a group that all are checked like: writable memory is readable, so the check of a store covers loads.
@@ -500,8 +459,7 @@ impl Emitter<'_> {
         let bytes = |m: &Member| u64::from(m.bytes);
         let sites: Vec<usize> = check.members.iter().map(|m| self.access_site(*m, check, (bytes(m), 0))).collect();
         if space == MemSpace::Shared && self.in_one_call(check) {
-            let window = self.shared_window(size.clone());
-            return self.check_members(lanes, &window, check, (&sites, space), mask, None);
+            return self.check_members(lanes, check, &sites, mask, None);
         }
         let (least, end) = check.extent();
         let limit = self.places(size, (end - least) as u64);
@@ -517,8 +475,7 @@ impl Emitter<'_> {
         }
         let (fast, mark) = self.unlikely(&bad, mask);
         if space == MemSpace::Shared && self.options.lean {
-            let window = self.shared_window(size.clone());
-            return self.check_members(lanes, &window, check, (&sites, space), mask, Some((&fast, mark)));
+            return self.check_members(lanes, check, &sites, mask, Some((&fast, mark)));
         }
         let bits = self.lane_bits(mask);
         let earlier = self.earlier(check);

@@ -126,106 +126,9 @@ apart:
   ret i32 1
 }";
 
-/// The checks of accesses that a table lists: a site, the size of an access, its distance from the checked address, the bits that must
-/// be zero, and the size in a lane's own window. `size` is that of the window, or -1 for the ranges cached for the sites. Returns the
-/// number of the access that fails, from 1 on, or 0.
-const CHECKS: &str = "\
-define internal i32 @margay.checks(ptr %ctx, i32 %mask, <32 x i64> %at, i64 %start, i64 %size, ptr %members, i32 %count) #2 {
-  %cached = icmp eq i64 %size, -1
-  %sites.p = getelementptr i8, ptr %ctx, i64 SITES
-  %sites = load ptr, ptr %sites.p, align 8
-  br label %each
-each:
-  %i = phi i32 [ 0, %0 ], [ %next, %good ]
-  %next = add i32 %i, 1
-  %entry = getelementptr MEMBER, ptr %members, i32 %i
-  %site = load i32, ptr %entry, align 8
-  %bytes.p = getelementptr i8, ptr %entry, i64 4
-  %bytes.4 = load i32, ptr %bytes.p, align 4
-  %bytes = zext i32 %bytes.4 to i64
-  %plus.p = getelementptr i8, ptr %entry, i64 8
-  %plus = load i64, ptr %plus.p, align 8
-  %odd.p = getelementptr i8, ptr %entry, i64 16
-  %odd = load i64, ptr %odd.p, align 8
-  %own.p = getelementptr i8, ptr %entry, i64 24
-  %own = load i64, ptr %own.p, align 8
-  br i1 %cached, label %range, label %window
-range:
-  %lanes = add i32 %site, 1
-  %range.p = getelementptr [2 x i64], ptr %sites, i32 %lanes
-  %range.low = load i64, ptr %range.p, align 8
-  %limit.p = getelementptr i8, ptr %range.p, i64 8
-  %range.limit = load i64, ptr %limit.p, align 8
-  br label %check
-window:
-  %last = sub i64 %bytes, 1
-  %places = call i64 @llvm.usub.sat.i64(i64 %size, i64 %last)
-  br label %check
-check:
-  %low = phi i64 [ %range.low, %range ], [ %start, %window ]
-  %limit = phi i64 [ %range.limit, %range ], [ %places, %window ]
-  %status = call i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %own)
-  %stopped = icmp ne i32 %status, 0
-  br i1 %stopped, label %end, label %good
-good:
-  %more = icmp ult i32 %next, %count
-  br i1 %more, label %each, label %end
-end:
-  %failed = phi i32 [ %next, %check ], [ 0, %good ]
-  ret i32 %failed
-}";
-
-/// The same for accesses of a group, which are first checked together.
-const GROUP_CHECKS: &str = "\
-define internal i32 @margay.checks.group(ptr %ctx, i32 %mask, <32 x i64> %at, i64 %start, i64 %size, ptr %members, i32 %count, ptr %group) #2 {
-  %cached = icmp eq i64 %size, -1
-  %sites.p = getelementptr i8, ptr %ctx, i64 SITES
-  %sites = load ptr, ptr %sites.p, align 8
-  %lead = load i32, ptr %group, align 8
-  %span.p = getelementptr GROUP, ptr %group, i32 0, i32 1
-  %span.4 = load i32, ptr %span.p, align 4
-  %span = zext i32 %span.4 to i64
-  %least.p = getelementptr GROUP, ptr %group, i32 0, i32 2
-  %least = load i64, ptr %least.p, align 8
-  %odds.p = getelementptr GROUP, ptr %group, i32 0, i32 3
-  %odds = load i64, ptr %odds.p, align 8
-  %skew.p = getelementptr GROUP, ptr %group, i32 0, i32 4
-  %skew = load i64, ptr %skew.p, align 8
-  %lead.size.p = getelementptr GROUP, ptr %group, i32 0, i32 5
-  %lead.size.4 = load i32, ptr %lead.size.p, align 8
-  %lead.size = zext i32 %lead.size.4 to i64
-  %generic.p = getelementptr GROUP, ptr %group, i32 0, i32 6
-  %generic.4 = load i32, ptr %generic.p, align 4
-  %generic = icmp ne i32 %generic.4, 0
-  br i1 %cached, label %all.range, label %all.window
-all.range:
-  %lead.lanes = add i32 %lead, 1
-  %lead.range.p = getelementptr [2 x i64], ptr %sites, i32 %lead.lanes
-  %lead.low = load i64, ptr %lead.range.p, align 8
-  %lead.limit.p = getelementptr i8, ptr %lead.range.p, i64 8
-  %lead.limit = load i64, ptr %lead.limit.p, align 8
-  %longer = sub i64 %span, %lead.size
-  %lead.places = call i64 @llvm.usub.sat.i64(i64 %lead.limit, i64 %longer)
-  br label %compare
-all.window:
-  %span.last = sub i64 %span, 1
-  %span.places = call i64 @llvm.usub.sat.i64(i64 %size, i64 %span.last)
-  br label %compare
-compare:
-  %all.low = phi i64 [ %lead.low, %all.range ], [ %start, %all.window ]
-  %all.limit = phi i64 [ %lead.places, %all.range ], [ %span.places, %all.window ]
-  %apart = call i32 @margay.together(ptr %ctx, i32 %lead, i32 %mask, <32 x i64> %at, i64 %least, i64 %all.low, i64 %all.limit, i64 %odds, i64 %skew, i64 %span, i1 %generic)
-  %fine = icmp eq i32 %apart, 0
-  br i1 %fine, label %good, label %each
-each:
-  %failed = call i32 @margay.checks(ptr %ctx, i32 %mask, <32 x i64> %at, i64 %start, i64 %size, ptr %members, i32 %count)
-  ret i32 %failed
-good:
-  ret i32 0
-}";
-
 /// Asks a helper of the host about all lanes of one access; a template for `@margay.ask`, which asks [`Helper::Check`] about an access that
-/// may fail, and `@margay.ask.earlier`, which asks [`Helper::CheckEarlier`] about one before an access that has failed.
+/// may fail, `@margay.ask.earlier`, which asks [`Helper::CheckEarlier`] about one before an access that has failed, and
+/// `@margay.ask.group`, which asks [`Helper::CheckGroup`].
 const ASK: &str = "\
 define internal i32 NAME(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at) #2 {
   %buffer = alloca <32 x i64>, align 64
@@ -238,27 +141,12 @@ define internal i32 NAME(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at) #2 {
   ret i32 %status
 }";
 
-/// LLVM's type of an entry of a table for [`CHECKS`].
-pub(super) const MEMBER: &str = "{ i32, i32, i64, i64, i64 }";
-
-/// LLVM's type of the description of a group for [`GROUP_CHECKS`]: the site of the access that all are checked like, the bytes from the first
-/// byte accessed to the last, the distance of the first from the checked address, the bits that must be zero, how far behind the first
-/// byte, the size of the lead's access, and whether addresses are generic.
-pub(super) const GROUP: &str = "{ i32, i32, i64, i64, i64, i32, i32 }";
-
 /// Replaces the names of fields of the context, and of types.
 fn fields(text: &str) -> String {
-    let offsets = [
-        ("WINDOW", at::LOCAL),
-        ("STRIDE", at::LOCAL_STRIDE),
-        ("SIZE", at::LOCAL_SIZE),
-        ("SITES", at::SITES),
-        ("HELPERS", at::HELPERS),
-    ];
+    let offsets =
+        [("WINDOW", at::LOCAL), ("STRIDE", at::LOCAL_STRIDE), ("SIZE", at::LOCAL_SIZE), ("HELPERS", at::HELPERS)];
     let text = offsets.iter().fold(text.to_string(), |text, (name, at)| text.replace(name, &at.to_string()));
     text.replace("LANES", &per_lane(Elem::I64, i128::from).to_string())
-        .replace("MEMBER", MEMBER)
-        .replace("GROUP", GROUP)
 }
 
 /// The text of [`ASK`] for a helper.
@@ -274,16 +162,6 @@ pub(super) fn check() -> [String; 2] {
 /// The function that checks a group, and what it calls.
 pub(super) fn together() -> [String; 2] {
     [fields(FOREIGN), fields(TOGETHER).replace("ENTRY", &entry(Helper::CheckTogether))]
-}
-
-/// The function that checks what a table lists.
-pub(super) fn checks() -> String {
-    fields(CHECKS)
-}
-
-/// The function that checks a group whose accesses a table lists.
-pub(super) fn group_checks() -> String {
-    fields(GROUP_CHECKS)
 }
 
 /// Offset of a helper's entry in the table.
