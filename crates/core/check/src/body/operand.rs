@@ -80,7 +80,10 @@ impl<'a> Walker<'a, '_> {
                 Some(dot) => (name[..dot].trim_end(), Some(&name[dot + 1..])),
                 None => (name, None),
             };
-            if let Some(special) = Special::from_name(base) {
+            // A variable of the body may have the name of a special register, and hides it.
+            let hidden =
+                selector.is_some() && self.names.get(base).is_some_and(|(b, _)| !matches!(b, Binding::Label(_)));
+            if let Some(special) = Special::from_name(base).filter(|_| !hidden) {
                 return self.special(special, base, selector, span);
             }
         }
