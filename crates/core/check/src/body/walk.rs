@@ -320,7 +320,12 @@ impl<'a, 'm> Walker<'a, 'm> {
         }
         for (name, id) in block.into_iter().rev() {
             let text = self.tree.str(name);
-            if let Err(first) = self.names.declare(text, name, Binding::Label(id)) {
+            // A name without its colon may also be one that stands at the wrong place, whose declaration counts.
+            let lost = self.report.is_broken(name);
+            let binding = if lost { Binding::Faulty } else { Binding::Label(id) };
+            if let Err(first) = self.names.declare(text, name, binding)
+                && !lost
+            {
                 self.duplicate(text, name, first);
             }
         }

@@ -249,9 +249,18 @@ impl Parser<'_> {
 
     #[cold]
     fn label_without_colon(&mut self, name: Span) {
+        // Compilers begin the names of registers with this sign, and not those of labels.
+        if self.str(name).starts_with('%') {
+            let message = format!("expected an instruction, found `{}`", self.str(name));
+            return self.report(Diagnostic::new(Code::Syntax, name, message).here("no instruction"));
+        }
         let message = format!("expected `:` after the label `{}`", self.str(name));
         let found = Diagnostic::new(Code::Syntax, name, message).here("no instruction");
-        self.report(found.fix(name.after(), ":", "end the label with `:`"));
+        // Before an instruction on the same line, it may also be a word too many.
+        self.report(match self.first_of_line() {
+            true => found.fix(name.after(), ":", "end the label with `:`"),
+            false => found.help("end a label with `:`"),
+        });
         self.tree.stmts.push(Stmt::Label(name));
     }
 
