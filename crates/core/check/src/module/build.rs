@@ -340,6 +340,7 @@ fn merge(before: &mut Function, later: Function) {
         abi_preserve_control: later.abi_preserve_control.or(before.abi_preserve_control),
         unified: later.unified.or(before.unified),
         first: before.first,
+        faulty: before.faulty || later.faulty,
         ..later
     };
 }

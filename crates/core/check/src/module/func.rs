@@ -38,10 +38,12 @@ pub(crate) fn signature(tree: &Tree, module: &Module, node: u32, report: &mut Re
         unified: None,
         node,
         defined: func.body.is_some(),
+        faulty: report.is_broken(func.header),
         span: func.name,
         first: func.name,
     };
     let prototype = func.kind == tree::FuncKind::Prototype;
+    let before = report.errors;
     if let Some(list) = func.rets {
         f.rets = formals(tree, module, list, ShapeAt::Return, prototype, report);
     }
@@ -63,6 +65,7 @@ pub(crate) fn signature(tree: &Tree, module: &Module, node: u32, report: &mut Re
             f.params.extend(formals(tree, module, list, ShapeAt::Kernel, prototype, report));
         }
     }
+    f.faulty |= report.errors > before;
     if let Some(attribute) = func.attribute.and_then(|a| tree.directives.get(a as usize)) {
         rules::attribute::function(tree, module, attribute, &mut f, report);
     }

@@ -289,6 +289,8 @@ pub struct Function {
     pub node: u32,
     /// Whether [`Function::node`] has a body.
     pub defined: bool,
+    /// Whether a parameter list has an error, so that calls and other declarations are not compared with it.
+    pub faulty: bool,
     /// The name in the definition or declaration.
     pub span: Span,
     /// The name in the first declaration, from which on the function is known.

@@ -129,6 +129,9 @@ fn elements(list: Operand) -> List<Operand> {
 
 /// Results and arguments against formals.
 fn signature(w: &mut Walker<'_, '_>, site: &Site<'_>, f: &Function, rets: Operand, args: Operand) {
+    if f.faulty {
+        return;
+    }
     let (rets, args) = (elements(rets).range(), elements(args).range());
     if rets.len() != f.rets.len() {
         return wrong_results(w, site, f, rets.len());

@@ -44,7 +44,9 @@ pub(crate) fn again(before: &Function, later: &Function, report: &mut Report) {
                 .help("give all declarations of a function the same linkage"),
         );
     }
-    agree(before, later, report);
+    if !before.faulty && !later.faulty {
+        agree(before, later, report);
+    }
 }
 
 fn word(linkage: Linkage) -> &'static str {

@@ -67,50 +67,42 @@ impl Parser<'_> {
         let first = self.tree.vars.len() as u32;
         if !self.eat(T::RParen) {
             loop {
-                let ok = match self.parameter(place) {
+                match self.parameter(place) {
                     Ok(var) => {
                         self.tree.vars.push(var);
-                        true
+                        match self.t.kind {
+                            T::Comma | T::RParen => {}
+                            T::Dot if !self.ends_parameters() => {
+                                self.missing_comma();
+                                continue;
+                            }
+                            _ => {
+                                self.unclosed(T::RParen, open);
+                                self.skip_parameter();
+                            }
+                        }
                     }
-                    Err(Reported) => false,
-                };
-                if !ok {
-                    self.skip_parameter();
+                    Err(Reported) => self.skip_parameter(),
                 }
-                match self.t.kind {
-                    T::Comma => {
-                        self.bump();
-                        if self.at(T::RParen) {
-                            let message = "expected a parameter, found `)`";
-                            let comma = self.prev;
-                            self.report(
-                                Diagnostic::new(Code::Syntax, self.t.span, message).here("expected a parameter").fix(
-                                    comma,
-                                    "",
-                                    "remove the comma",
-                                ),
-                            );
-                            self.bump();
-                            break;
-                        }
-                    }
-                    T::RParen => {
-                        self.bump();
-                        break;
-                    }
-                    T::Dot if ok => self.missing_comma(),
-                    _ if ok => {
-                        self.unclosed(T::RParen, open);
-                        self.skip_parameter();
-                        if !matches!(self.t.kind, T::Comma | T::RParen) {
-                            break;
-                        }
-                    }
-                    _ => break,
+                if !self.eat(T::Comma) {
+                    self.eat(T::RParen);
+                    break;
+                }
+                if self.at(T::RParen) {
+                    self.trailing_comma();
+                    break;
                 }
             }
         }
         Ok(List::new(first, self.tree.vars.len() as u32 - first))
+    }
+
+    /// A comma before the closing parenthesis.
+    fn trailing_comma(&mut self) {
+        let comma = self.prev;
+        let d = Diagnostic::new(Code::Syntax, self.t.span, "expected a parameter, found `)`");
+        self.report(d.here("expected a parameter").fix(comma, "", "remove the comma"));
+        self.bump();
     }
 
     /// Skips to the comma or parenthesis after a parameter, or to a token that surely ends the list.
@@ -118,12 +110,18 @@ impl Parser<'_> {
         loop {
             match self.t.kind {
                 T::Comma | T::RParen | T::LBrace | T::RBrace | T::Semi | T::Eof => return,
-                T::Dot if matches!(word::classify(self.word()), Word::Entry | Word::Func | Word::Tuning) => return,
+                _ if self.ends_parameters() => return,
                 _ => {
                     self.bump();
                 }
             }
         }
+    }
+
+    /// Whether a word that can only come after a list of parameters is next.
+    fn ends_parameters(&self) -> bool {
+        self.at(T::Dot)
+            && matches!(word::classify(self.word()), Word::Entry | Word::Func | Word::Tuning | Word::FuncNote)
     }
 
     fn parameter(&mut self, place: Place) -> Result<Var> {
