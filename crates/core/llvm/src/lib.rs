@@ -117,8 +117,8 @@ impl Program for Source {
     fn estimate(&self, effort: Effort) -> Duration {
         // Without mask registers, LLVM makes about three times the code of vectors.
         let (fixed, one) = match (effort, code::target::mask_registers()) {
-            (Effort::Light, true) => (12, 220),
-            (Effort::Light, false) => (30, 330),
+            (Effort::Light, true) => (12, 150),
+            (Effort::Light, false) => (24, 300),
             (Effort::Full, true) => (12, 1_200),
             (Effort::Full, false) => (40, 2_600),
         };
