@@ -33,14 +33,15 @@ struct Arguments<'r, R> {
 }
 
 impl<R: FnMut(u64) -> Option<u8>> Arguments<'_, R> {
-    fn bytes(&mut self, size: u64) -> Option<u64> {
-        self.at = self.at.checked_next_multiple_of(size)?;
+    /// The next argument, of `size` bytes; the error is where it should be.
+    fn next(&mut self, size: u64) -> Result<u64, u64> {
+        let at = self.at.checked_next_multiple_of(size).ok_or(self.at)?;
         let mut value = 0;
         for k in 0..size {
-            value |= u64::from((self.read)(self.at + k)?) << (8 * k);
+            value |= u64::from((self.read)(at + k).ok_or(self.at)?) << (8 * k);
         }
-        self.at += size;
-        Some(value)
+        self.at = at.wrapping_add(size);
+        Ok(value)
     }
 }
 
@@ -75,67 +76,75 @@ pub fn format(
             out.push(b'%');
             continue;
         }
-        let at = args.at;
-        let missing = |_| at;
-        match conversion {
-            b'd' | b'i' => {
-                let v = args.bytes(if spec.long { 8 } else { 4 }).ok_or(()).map_err(|()| missing(()))?;
-                let v = match (spec.long, spec.short) {
-                    (true, _) => v as i64,
-                    (_, 8) => i64::from(v as i8),
-                    (_, 16) => i64::from(v as i16),
-                    _ => i64::from(v as i32),
-                };
-                integer(&mut out, &spec, v < 0, &v.unsigned_abs().to_string(), "");
-            }
-            b'u' | b'o' | b'x' | b'X' => {
-                let v = args.bytes(if spec.long { 8 } else { 4 }).ok_or(()).map_err(|()| missing(()))?;
-                let v = match spec.short {
-                    8 if !spec.long => v & 0xff,
-                    16 if !spec.long => v & 0xffff,
-                    _ => v,
-                };
-                let (digits, prefix) = match conversion {
-                    b'u' => (v.to_string(), ""),
-                    b'o' => (format!("{v:o}"), if spec.alternate && v != 0 { "0" } else { "" }),
-                    b'x' => (format!("{v:x}"), if spec.alternate && v != 0 { "0x" } else { "" }),
-                    _ => (format!("{v:X}"), if spec.alternate && v != 0 { "0X" } else { "" }),
-                };
-                let unsigned = Spec { plus: false, space: false, ..spec };
-                integer(&mut out, &unsigned, false, &digits, prefix);
-            }
-            b'p' => {
-                let v = args.bytes(pointer).ok_or(()).map_err(|()| missing(()))?;
-                // As the host's C library writes it, which formats for the device.
-                let text = if v == 0 { "(nil)".into() } else { format!("0x{v:x}") };
-                pad(&mut out, &spec, text.as_bytes());
-            }
-            b'c' => {
-                let v = args.bytes(4).ok_or(()).map_err(|()| missing(()))?;
-                pad(&mut out, &spec, &[v as u8]);
-            }
-            b's' => {
-                let v = args.bytes(pointer).ok_or(()).map_err(|()| missing(()))?;
-                let mut s = if v == 0 { b"(null)".to_vec() } else { string(v, args.read)? };
-                s.truncate(spec.precision.unwrap_or(s.len()));
-                pad(&mut out, &spec, &s);
-            }
-            b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
-                let v = args.bytes(8).ok_or(()).map_err(|()| missing(()))?;
-                float(&mut out, &spec, conversion, f64::from_bits(v));
-            }
-            b'n' => {
-                // `%n` is not supported by CUDA; its argument is skipped.
-                args.bytes(pointer).ok_or(()).map_err(|()| missing(()))?;
-            }
-            _ => {
-                out.extend_from_slice(&pattern[start..i]);
-                continue;
-            }
+        if !convert(&mut out, &mut args, &spec, (conversion, pointer))? {
+            out.extend_from_slice(&pattern[start..i]);
+            continue;
         }
         used += 1;
     }
     Ok((out, used))
+}
+
+/// Writes one argument; false if the conversion is none.
+fn convert<R: FnMut(u64) -> Option<u8>>(
+    out: &mut Vec<u8>,
+    args: &mut Arguments<'_, R>,
+    spec: &Spec,
+    (conversion, pointer): (u8, u64),
+) -> Result<bool, u64> {
+    let integers = if spec.long { 8 } else { 4 };
+    match conversion {
+        b'd' | b'i' => {
+            let v = args.next(integers)?;
+            let v = match (spec.long, spec.short) {
+                (true, _) => v as i64,
+                (_, 8) => i64::from(v as i8),
+                (_, 16) => i64::from(v as i16),
+                _ => i64::from(v as i32),
+            };
+            integer(out, spec, v < 0, &v.unsigned_abs().to_string(), "");
+        }
+        b'u' | b'o' | b'x' | b'X' => {
+            let v = args.next(integers)?;
+            let v = match spec.short {
+                8 if !spec.long => v & 0xff,
+                16 if !spec.long => v & 0xffff,
+                _ => v,
+            };
+            let (digits, prefix) = match conversion {
+                b'u' => (v.to_string(), ""),
+                b'o' => (format!("{v:o}"), if spec.alternate && v != 0 { "0" } else { "" }),
+                b'x' => (format!("{v:x}"), if spec.alternate && v != 0 { "0x" } else { "" }),
+                _ => (format!("{v:X}"), if spec.alternate && v != 0 { "0X" } else { "" }),
+            };
+            let unsigned = Spec { plus: false, space: false, ..*spec };
+            integer(out, &unsigned, false, &digits, prefix);
+        }
+        b'p' => {
+            let v = args.next(pointer)?;
+            // As the host's C library writes it, which formats for the device.
+            let text = if v == 0 { "(nil)".into() } else { format!("0x{v:x}") };
+            pad(out, spec, text.as_bytes());
+        }
+        b'c' => {
+            let v = args.next(4)?;
+            pad(out, spec, &[v as u8]);
+        }
+        b's' => {
+            let v = args.next(pointer)?;
+            let mut s = if v == 0 { b"(null)".to_vec() } else { string(v, args.read)? };
+            s.truncate(spec.precision.unwrap_or(s.len()));
+            pad(out, spec, &s);
+        }
+        b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
+            let v = args.next(8)?;
+            float(out, spec, conversion, f64::from_bits(v));
+        }
+        // `%n` is not supported by CUDA; its argument is skipped.
+        b'n' => _ = args.next(pointer)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 fn string(at: u64, read: &mut impl FnMut(u64) -> Option<u8>) -> Result<Vec<u8>, u64> {
@@ -172,8 +181,7 @@ fn parse<R: FnMut(u64) -> Option<u8>>(
         if text.get(*i) == Some(&b'*') {
             *i += 1;
             *used += 1;
-            let at = args.at;
-            return Ok(i64::from(args.bytes(4).ok_or(at)? as i32));
+            return Ok(i64::from(args.next(4)? as i32));
         }
         let mut n = 0i64;
         while let Some(c @ b'0'..=b'9') = text.get(*i) {

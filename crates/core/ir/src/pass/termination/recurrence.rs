@@ -2,7 +2,7 @@
 
 use super::{Body, DEPTH, is_integer, signed};
 use crate::{Inst, MemBase, MemSpace, Operand, VReg};
-use margay_isa::{Effect, Mod, Opcode, Special, Var};
+use margay_isa::{Effect, Mod, Opcode, Special, Type, Var, Variant};
 
 /// How a register changes from one iteration to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,76 +102,30 @@ impl Body<'_> {
         for (to, o) in values.iter_mut().zip(srcs) {
             *to = self.value(o, open);
         }
-        let bits = t.bits();
-        let (high, wide) = (v.has(Mod::Hi), v.has(Mod::Wide));
-        let [a, b, _] = values;
-        use Value::Invariant;
-        let moved = |value: Value, how: Motion| match value {
-            Value::Open(base, m) => join(m, how).map_or(Value::Unknown, |m| Value::Open(base, m)),
-            Value::Moves(Motion::Step(_)) if how == Motion::Stride => value,
-            Value::Moves(m) if matches!(how, Motion::Step(_) | Motion::Stride) => Value::Moves(m),
-            _ => Value::Unknown,
-        };
-        let step = |c: Option<u64>, sign: i64| match c {
-            Some(c) => signed(c, bits).checked_mul(sign).map_or(Motion::Stride, Motion::Step),
-            None => Motion::Stride,
-        };
+        if values[..srcs.len()].iter().all(|v| matches!(v, Value::Invariant(_))) && is_function(v.op) {
+            return Value::Invariant(None);
+        }
+        let [a, b, c] = values;
         match (v.op, srcs.len()) {
-            _ if values[..srcs.len()].iter().all(|v| matches!(v, Invariant(_))) && is_function(v.op) => Invariant(None),
             (Opcode::Mov, 1) => a,
-            (Opcode::Cvt, 1) if v.ty(Var::U).is_some_and(is_integer) => match a {
-                Value::Wide(_) => Value::Unknown,
-                a => a,
-            },
-            (Opcode::Add, 2) => match (a, b) {
-                (x, Invariant(c)) | (Invariant(c), x) => moved(x, step(c, 1)),
-                (Value::Open(x, Motion::Still), Value::Open(y, Motion::Still)) if x == y => {
-                    Value::Open(x, Motion::Grow)
-                }
-                _ => Value::Unknown,
-            },
-            (Opcode::Sub, 2) => match (a, b) {
-                (x, Invariant(c)) => moved(x, step(c, -1)),
-                (Invariant(_), Value::Moves(Motion::Step(s))) => Value::Moves(Motion::Step(s.wrapping_neg())),
-                (x @ Value::Moves(Motion::Clock), _) => x,
-                _ => Value::Unknown,
-            },
-            (Opcode::Mul, 2) if high && !t.is_signed() => match (a, b) {
-                (x, Invariant(_)) | (Invariant(_), x) => moved(x, Motion::Shrink),
-                _ => Value::Unknown,
-            },
-            (Opcode::Mul, 2)
-                if wide && !t.is_signed() && matches!((a, b), (Value::Open(_, Motion::Still), Invariant(_))) =>
-            {
-                let Value::Open(base, _) = a else { return Value::Unknown };
-                Value::Wide(base)
-            }
-            (Opcode::Mul, 2) if !high => match (a, b) {
-                (x, Invariant(Some(c))) | (Invariant(Some(c)), x) => multiple(x, signed(c, bits)),
-                _ => Value::Unknown,
-            },
-            (Opcode::Mad, 3) if !high => match (a, b, values[2]) {
-                (x, Invariant(Some(c)), Invariant(_)) => match multiple(x, signed(c, bits)) {
+            (Opcode::Cvt, 1) if v.ty(Var::U).is_some_and(is_integer) && !matches!(a, Value::Wide(_)) => a,
+            (Opcode::Add, 2) => sum(a, b, t),
+            (Opcode::Sub, 2) => difference(a, b, t),
+            (Opcode::Mul, 2) => product(a, b, v),
+            (Opcode::Mad, 3) if !v.has(Mod::Hi) && matches!(c, Value::Invariant(_)) => match (a, b) {
+                (x, Value::Invariant(Some(factor))) => match multiple(x, signed(factor, t.bits())) {
                     m @ Value::Moves(_) => m,
                     _ => Value::Unknown,
                 },
                 _ => Value::Unknown,
             },
             (Opcode::Shl, 2) => match b {
-                Invariant(Some(k)) if k > 0 && k < u64::from(bits.min(63)) => multiple(a, 1 << k),
+                Value::Invariant(Some(k)) if k > 0 && k < u64::from(t.bits().min(63)) => multiple(a, 1 << k),
                 _ => Value::Unknown,
             },
-            (Opcode::Shr, 2) => match (a, b) {
-                (Value::Wide(base), Invariant(Some(k))) if k >= u64::from(bits / 2) => {
-                    Value::Open(base, Motion::Shrink)
-                }
-                (x, Invariant(Some(k))) if k > 0 => {
-                    moved(x, if t.is_signed() { Motion::ShrinkSigned } else { Motion::Shrink })
-                }
-                _ => Value::Unknown,
-            },
+            (Opcode::Shr, 2) => shifted_right(a, b, t),
             (Opcode::Div, 2) => match b {
-                Invariant(Some(c)) if signed(c, bits).unsigned_abs() > 1 => moved(a, Motion::Shrink),
+                Value::Invariant(Some(c)) if signed(c, t.bits()).unsigned_abs() > 1 => moved(a, Motion::Shrink),
                 _ => Value::Unknown,
             },
             // A remainder is less than what divides.
@@ -188,6 +142,65 @@ impl Body<'_> {
             },
             _ => Value::Unknown,
         }
+    }
+}
+
+/// A value after one more change.
+fn moved(value: Value, how: Motion) -> Value {
+    match value {
+        Value::Open(base, m) => join(m, how).map_or(Value::Unknown, |m| Value::Open(base, m)),
+        Value::Moves(Motion::Step(_)) if how == Motion::Stride => value,
+        Value::Moves(m) if matches!(how, Motion::Step(_) | Motion::Stride) => Value::Moves(m),
+        _ => Value::Unknown,
+    }
+}
+
+/// The addition of something that the loop does not change, with a sign.
+fn step(c: Option<u64>, sign: i64, t: Type) -> Motion {
+    match c {
+        Some(c) => signed(c, t.bits()).checked_mul(sign).map_or(Motion::Stride, Motion::Step),
+        None => Motion::Stride,
+    }
+}
+
+fn sum(a: Value, b: Value, t: Type) -> Value {
+    match (a, b) {
+        (x, Value::Invariant(c)) | (Value::Invariant(c), x) => moved(x, step(c, 1, t)),
+        (Value::Open(x, Motion::Still), Value::Open(y, Motion::Still)) if x == y => Value::Open(x, Motion::Grow),
+        _ => Value::Unknown,
+    }
+}
+
+fn difference(a: Value, b: Value, t: Type) -> Value {
+    match (a, b) {
+        (x, Value::Invariant(c)) => moved(x, step(c, -1, t)),
+        (Value::Invariant(_), Value::Moves(Motion::Step(s))) => Value::Moves(Motion::Step(s.wrapping_neg())),
+        (x @ Value::Moves(Motion::Clock), _) => x,
+        _ => Value::Unknown,
+    }
+}
+
+/// A product by `mul`: its higher half, both halves, or the lower one.
+fn product(a: Value, b: Value, v: &Variant) -> Value {
+    let unsigned = !v.t().is_signed();
+    match (a, b) {
+        (x, Value::Invariant(_)) | (Value::Invariant(_), x) if v.has(Mod::Hi) && unsigned => moved(x, Motion::Shrink),
+        _ if v.has(Mod::Hi) => Value::Unknown,
+        (Value::Open(base, Motion::Still), Value::Invariant(_)) if v.has(Mod::Wide) && unsigned => Value::Wide(base),
+        (x, Value::Invariant(Some(c))) | (Value::Invariant(Some(c)), x) => multiple(x, signed(c, v.t().bits())),
+        _ => Value::Unknown,
+    }
+}
+
+fn shifted_right(a: Value, b: Value, t: Type) -> Value {
+    match (a, b) {
+        (Value::Wide(base), Value::Invariant(Some(k))) if k >= u64::from(t.bits() / 2) => {
+            Value::Open(base, Motion::Shrink)
+        }
+        (x, Value::Invariant(Some(k))) if k > 0 => {
+            moved(x, if t.is_signed() { Motion::ShrinkSigned } else { Motion::Shrink })
+        }
+        _ => Value::Unknown,
     }
 }
 

@@ -13,6 +13,7 @@ pub(in crate::emit) mod value;
 
 use crate::ctx::{at, status};
 use crate::emit::{
+    barrier::spill::SpillPlan,
     call::signature::{parameters, result},
     call::stack::moves_stack,
     function::affine::{Row, Shadow, affine_form},
@@ -182,7 +183,7 @@ pub(in crate::emit) struct Emitter<'a> {
     pub constants: HashMap<(u64, Elem), Val>,
     /// Kernel parameters loaded in the entry block, by offset and element type.
     pub loaded: HashMap<(u64, Elem), Val>,
-    pub spills: crate::emit::barrier::spill::SpillPlan,
+    pub spills: SpillPlan,
     pub sites: &'a mut Vec<Site>,
     /// Registers of which some masked write must preserve the inactive lanes, and by block, those that lanes pending elsewhere may still
     /// need.
@@ -257,6 +258,48 @@ pub struct Emitted {
     pub by_warp: bool,
 }
 
+/// How a function is executed.
+struct Plan {
+    role: Role,
+    /// Whether lanes may be inactive.
+    masks: bool,
+    /// By block: the number of the barrier with which it ends.
+    barrier_at: Vec<Option<u32>>,
+    spills: SpillPlan,
+    ranges: Ranges,
+}
+
+impl Plan {
+    fn new(prepared: &Prepared, live: &Liveness, options: &Options, reached: &Reached) -> Plan {
+        let Prepared { func, cfg, uniformity, barriers, divergent, loses, holds, spins, polls } = prepared;
+        let indexes = |i: &Inst| i.space == Some(MemSpace::Shared);
+        let ranges = match func.insts.iter().any(indexes) {
+            true => Ranges::new(func, cfg, live, options.warp, reached.shared.offsets.clone()),
+            false => Ranges::default(),
+        };
+        let kernel = func.kind == margay_check::FuncKind::Kernel;
+        let stacks = options.stacks || reached.waits != Waits::Never;
+        let stacked = func.insts.iter().any(|i| moves_stack(func, i));
+        let has_cluster_barrier = func.insts.iter().any(|i| is_cluster_barrier(func, i));
+        let cta = (kernel && !stacks && !spins && !polls && !divergent && !stacked && !has_cluster_barrier)
+            .then(|| Uniformity::new(func, cfg, WarpShape { cta: true, ..options.warp }))
+            .filter(|cta| crate::emit::barrier::kernel::fits(func, cfg, cta, barriers, options));
+        let role = match (kernel, &cta) {
+            (false, _) => Role::Device,
+            (true, Some(_)) => Role::Grid,
+            (true, None) => Role::Warp,
+        };
+        let whole = kernel && options.threads().is_some_and(|n| n % 32 == 0);
+        let diverges = uniformity.branches.iter().any(|b| *b) || loses.contains(&true);
+        let parts = !barriers.is_empty() || holds.contains(&true);
+        let masks = !whole || *spins || role != Role::Grid && parts || diverges;
+        let mut barrier_at = vec![None; func.blocks.len()];
+        barriers.iter().enumerate().for_each(|(k, b)| barrier_at[b.block.0 as usize] = Some(k as u32));
+        let spills = SpillPlan::new(func, (cfg, live), barriers, uniformity, cta);
+        Plan { role, masks, barrier_at, spills, ranges }
+    }
+}
+
 /// Symbol of a function.
 pub fn symbol(id: FuncId) -> String {
     format!("f{}", id.0)
@@ -270,34 +313,13 @@ pub fn emit(
     reached: &Reached,
     sites: &mut Vec<Site>,
 ) -> Result<Emitted> {
-    let stacks = options.stacks || reached.waits != Waits::Never;
     let original = ir.func(id);
-    let Prepared { func, cfg, uniformity, barriers, divergent, loses, holds, spins, polls } =
-        Prepared::new(id, original, options, reached);
+    let prepared = Prepared::new(id, original, options, reached);
+    let live = Liveness::new(&prepared.func, &prepared.cfg);
+    let plan = Plan::new(&prepared, &live, options, reached);
+    let Prepared { func, cfg, uniformity, barriers, divergent, loses, holds, spins, polls: _ } = prepared;
+    let Plan { role, masks, barrier_at, spills, ranges } = plan;
     let func = &func;
-    let live = Liveness::new(func, &cfg);
-    let indexes = |i: &Inst| i.space == Some(MemSpace::Shared);
-    let ranges = match func.insts.iter().any(indexes) {
-        true => Ranges::new(func, &cfg, &live, options.warp, reached.shared.offsets.clone()),
-        false => Ranges::default(),
-    };
-    let kernel = func.kind == margay_check::FuncKind::Kernel;
-    let stacked = func.insts.iter().any(|i| moves_stack(func, i));
-    let has_cluster_barrier = func.insts.iter().any(|i| is_cluster_barrier(func, i));
-    let cta = (kernel && !stacks && !spins && !polls && !divergent && !stacked && !has_cluster_barrier)
-        .then(|| Uniformity::new(func, &cfg, WarpShape { cta: true, ..options.warp }))
-        .filter(|cta| crate::emit::barrier::kernel::fits(func, &cfg, cta, &barriers, options));
-    let role = match (kernel, &cta) {
-        (false, _) => Role::Device,
-        (true, Some(_)) => Role::Grid,
-        (true, None) => Role::Warp,
-    };
-    let whole = kernel && options.threads().is_some_and(|n| n % 32 == 0);
-    let diverges = uniformity.branches.iter().any(|b| *b) || loses.contains(&true);
-    let masks = !whole || spins || role != Role::Grid && (!barriers.is_empty() || holds.contains(&true)) || diverges;
-    let mut barrier_at = vec![None; func.blocks.len()];
-    barriers.iter().enumerate().for_each(|(k, b)| barrier_at[b.block.0 as usize] = Some(k as u32));
-    let spills = crate::emit::barrier::spill::SpillPlan::new(func, (&cfg, &live), &barriers, &uniformity, cta);
     let region = cfg.order.clone();
     let mut e = Emitter {
         ir,

@@ -27,6 +27,29 @@ enum Window {
     Cached,
 }
 
+/// How far the rows of lanes of a check extend.
+struct Rows {
+    /// Bytes from the address of a row's first lane to that of its last.
+    reach: i64,
+    /// Bytes from the start of a row's first access to the end of its last.
+    span: u64,
+    /// Log2 of the alignment of a row's start, where a rotation by it turns the offset of a misaligned access into a huge number, so that
+    /// one comparison checks bounds and alignment.
+    shift: u32,
+}
+
+impl Rows {
+    fn of(address: &Address, check: &Check) -> Rows {
+        let ((least, end), (odd, odd_at)) = (check.extent(), check.odd());
+        let (reach, affine) = match address {
+            Address::Affine { width, stride, .. } => (i64::from(width - 1) * stride, true),
+            Address::Lanes(_) => (0, false),
+        };
+        let shift = if affine && (least + reach.min(0) - odd_at) & odd == 0 { odd.count_ones() } else { 0 };
+        Rows { reach, span: reach.unsigned_abs() + (end - least) as u64, shift }
+    }
+}
+
 /// The access of a group that all are checked like.
 struct Lead {
     site: usize,
@@ -160,23 +183,11 @@ impl Emitter<'_> {
             }
             _ => Window::Cached,
         };
-        let reach = match address {
-            Address::Affine { width, stride, .. } => i64::from(width - 1) * stride,
-            Address::Lanes(_) => 0,
-        };
-        let (least, end) = check.extent();
-        let span = reach.unsigned_abs() + (end - least) as u64;
-        let (odd, odd_at) = check.odd();
-        // A rotation turns the offset of a misaligned access into a huge number, so that one comparison checks bounds
-        // and alignment.
-        let shift = match address {
-            Address::Affine { .. } if (least + reach.min(0) - odd_at) & odd == 0 => odd.count_ones(),
-            _ => 0,
-        };
+        let rows = Rows::of(address, check);
         let lead = self.lead(check);
         let mut sites = Vec::new();
         for (i, m) in check.members.iter().enumerate() {
-            let range = if i == lead { (span, shift) } else { (u64::from(m.bytes), 0) };
+            let range = if i == lead { (rows.span, rows.shift) } else { (u64::from(m.bytes), 0) };
             sites.push(self.access_site(*m, check, range));
         }
         // Code for single lanes leaves all to the helper where it must be short.
@@ -184,7 +195,31 @@ impl Emitter<'_> {
             return self.check_members(lanes, check, &sites, mask, None);
         }
         let lead = Lead { site: sites[lead], bytes: check.members[lead].bytes };
-        let (low, limit) = match &window {
+        let Some(bad) = self.outside(address, check, &rows, (&window, &lead)) else { return };
+        let (fast, mark) = self.unlikely(&bad, mask);
+        let lanes = self.spread(address);
+        if self.options.lean {
+            return self.check_members(&lanes, check, &sites, mask, Some((&fast, mark)));
+        }
+        let bits = self.lane_bits(mask);
+        let generic = space == MemSpace::Generic;
+        if check.members.len() > 1 {
+            self.check_together(&lanes, &window, (check, &lead), (&bits, generic), &fast);
+        }
+        self.check_one_by_one((&lanes, &bits), &window, (check, &sites), generic, (&fast, mark));
+    }
+
+    /// Whether some rows of lanes leave their window, or are misaligned.
+    fn outside(
+        &mut self,
+        address: &Address,
+        check: &Check,
+        rows: &Rows,
+        (window, lead): (&Window, &Lead),
+    ) -> Option<Val> {
+        let Rows { reach, span, shift } = *rows;
+        let ((least, _), (odd, odd_at)) = (check.extent(), check.odd());
+        let (low, limit) = match window {
             Window::Fixed { low, size } => {
                 let places = self.places(size, span);
                 let granules = self.w.op_const("add", &places, (1 << shift) - 1);
@@ -210,48 +245,47 @@ impl Emitter<'_> {
             let aligned = self.w.op_const("add", first, i128::from(odd_at & odd));
             all = Some(self.either(all, aligned));
         }
-        let (Some(mut bad), Some(all)) = (bad, all) else { return };
-        if odd > 0 {
-            if shift == 0 {
-                let rest = self.w.op_const("and", &all, i128::from(odd));
-                let misaligned = self.w.cmp("icmp ne", &rest, &int(Elem::I64, 0));
-                bad = self.w.op("or", &bad, &misaligned);
-            }
-            if let Address::Affine { stride, .. } = address
-                && stride & odd != 0
-            {
-                bad = int(Elem::I1, 1);
-            }
+        let (mut bad, all) = (bad?, all?);
+        if odd > 0 && shift == 0 {
+            let rest = self.w.op_const("and", &all, i128::from(odd));
+            let misaligned = self.w.cmp("icmp ne", &rest, &int(Elem::I64, 0));
+            bad = self.w.op("or", &bad, &misaligned);
         }
-        let (fast, mark) = self.unlikely(&bad, mask);
-        let lanes = self.spread(address);
-        if self.options.lean {
-            return self.check_members(&lanes, check, &sites, mask, Some((&fast, mark)));
+        match address {
+            Address::Affine { stride, .. } if stride & odd != 0 => Some(int(Elem::I1, 1)),
+            _ => Some(bad),
         }
-        let bits = self.lane_bits(mask);
+    }
+
+    /// Checks the accesses of all lanes one after another, and goes on at a label that a point dominates.
+    fn check_one_by_one(
+        &mut self,
+        (lanes, bits): (&Val, &Val),
+        window: &Window,
+        (check, sites): (&Check, &[usize]),
+        generic: bool,
+        (fast, mark): (&str, Mark),
+    ) {
         self.declare_check();
-        if check.members.len() > 1 {
-            self.check_together(&lanes, &window, (check, &lead), (&bits, space == MemSpace::Generic), &fast);
-        }
         let earlier = self.earlier(check);
-        for (i, (member, site)) in check.members.iter().zip(&sites).enumerate() {
-            let (low, limit) = match &window {
+        for (i, (member, site)) in check.members.iter().zip(sites).enumerate() {
+            let (low, limit) = match window {
                 Window::Fixed { low, size } => (low.clone(), self.places(size, u64::from(member.bytes))),
                 Window::Cached => self.cached(site + 1),
             };
             let (plus, odd) = (member.offset - check.origin, member.odd());
-            let own = if space == MemSpace::Generic { member.bytes } else { 0 };
+            let own = if generic { member.bytes } else { 0 };
             let status = self.w.value(
                 Ty::scalar(Elem::I32),
                 format_args!(
                     "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {plus}, i64 {low}, i64 {limit}, i64 {odd}, i64 {own})"
                 ),
             );
-            let end = (i + 1 == check.members.len()).then_some(fast.as_str());
+            let end = (i + 1 == check.members.len()).then_some(fast);
             self.stop_unless_good(&status, &Self::first_fault(check, i, &earlier), end);
         }
-        self.check_earlier(check, &earlier, &bits, mark);
-        self.w.join(&fast, mark);
+        self.check_earlier(check, &earlier, bits, mark);
+        self.w.join(fast, mark);
     }
 
     fn declare_check(&mut self) {
