@@ -23,6 +23,8 @@ pub enum Side {
     Agent,
     /// What these read: it is over when they are complete, or when a `.read` wait says so.
     AgentReads,
+    /// The instructions of the thread, as far as the async proxy sees what they have written.
+    Proxied,
 }
 
 /// Up to when a thread's own asynchronous copies are over.
@@ -38,7 +40,7 @@ impl Copies {
     /// Whether a side of its agent is over up to a time.
     pub fn cover(self, side: Side, time: Time) -> bool {
         match side {
-            Side::Program => true,
+            Side::Program | Side::Proxied => true,
             Side::Agent => self.complete >= time,
             Side::AgentReads => self.complete.max(self.read) >= time,
         }
@@ -99,6 +101,9 @@ struct Cta {
     agents: Vec<Lanes>,
     /// Where what agents have read is known to be over later than they are.
     agent_reads: Vec<Lanes>,
+    /// Behind a proxy fence: lower bound, and by warp.
+    proxied_floor: Time,
+    proxied: Vec<Lanes>,
 }
 
 fn lanes_of(list: &mut Vec<Lanes>, warp: u32) -> &mut Lanes {
@@ -120,6 +125,8 @@ impl Cta {
         join_lists(&mut self.warps, &other.warps);
         join_lists(&mut self.agents, &other.agents);
         join_lists(&mut self.agent_reads, &other.agent_reads);
+        self.proxied_floor = self.proxied_floor.max(other.proxied_floor);
+        join_lists(&mut self.proxied, &other.proxied);
     }
 }
 
@@ -155,6 +162,7 @@ impl Clock {
             Side::Program => of(&c.warps).max(c.floor),
             Side::Agent => of(&c.agents),
             Side::AgentReads => of(&c.agents).max(of(&c.agent_reads)),
+            Side::Proxied => of(&c.proxied).max(c.proxied_floor),
         }
     }
 
@@ -171,6 +179,7 @@ impl Clock {
             Side::Program => &mut c.warps,
             Side::Agent => &mut c.agents,
             Side::AgentReads => &mut c.agent_reads,
+            Side::Proxied => &mut c.proxied,
         };
         lanes_of(list, warp).raise(mask, time);
     }
@@ -189,6 +198,15 @@ impl Clock {
         let c = self.entry(cta);
         c.floor = c.floor.max(time);
         c.warps.clear();
+    }
+
+    /// A proxy fence: all that was seen of programs, the async proxy sees as well.
+    pub fn pass_proxy_fence(&mut self) {
+        for (_, cta) in &mut self.ctas {
+            let cta = Arc::make_mut(cta);
+            cta.proxied_floor = cta.proxied_floor.max(cta.floor);
+            join_lists(&mut cta.proxied, &cta.warps);
+        }
     }
 
     /// Raises every time to that of another clock.

@@ -4,7 +4,7 @@ use crate::{
     Checker, Finding, FindingKind, Party, State,
     clash::Clash,
     name,
-    row::Hit,
+    row::{Hit, Lack},
     shadow::{AGENT, Crew, WORD},
     site::Site,
     ticket,
@@ -16,6 +16,8 @@ use margay_exec::{AccessKind, MemoryEvent, Scope};
 enum Cause {
     /// A wait for an asynchronous copy.
     Copy,
+    /// A proxy fence.
+    Proxy,
     /// A scope that includes the other thread.
     Scope,
     /// Equal sizes: both accesses are strong.
@@ -199,6 +201,9 @@ impl Checker {
         if threads().is_some_and(|cta| ticket::permits(state, cta, e, pair.hit, (a, b))) {
             return None;
         }
+        if matches!(pair.hit.lack, Lack::Proxy) {
+            return Some(Cause::Proxy);
+        }
         let copies = earlier.is_agent() || e.order.asynchronous;
         match self.morally_strong((a, b), distance) {
             _ if copies && !(a.is_strong() && b.is_strong()) => Some(Cause::Copy),
@@ -228,8 +233,11 @@ impl Checker {
     /// The finding.
     fn race(&self, state: &mut State, pair: &Pair<'_>, cause: Cause, waits: bool) -> Finding {
         let Pair { e, hit: Hit { earlier, other, lane, .. }, distance, .. } = *pair;
-        let flag = match cause {
-            Cause::Order if !waits && distance > Distance::Warp => self.incomplete_flag(state, e, pair.hit, distance),
+        let flag = match (cause, pair.hit.lack) {
+            (_, Lack::Wait(read)) => Some(self.missing_wait(read)),
+            (Cause::Order, _) if !waits && distance > Distance::Warp => {
+                self.incomplete_flag(state, e, pair.hit, distance)
+            }
             _ => None,
         };
         let (a, b) = (state.sites.get(earlier.site()), state.sites.get(pair.site));
@@ -268,6 +276,10 @@ impl Checker {
             Cause::Copy => format!(
                 "a wait for the copy is missing {between}: `cp.async.wait_group`, `__pipeline_wait_prior`, `pipeline.consumer_wait()` \
                  or a wait at its mbarrier, and then a barrier for other threads"
+            ),
+            Cause::Proxy => format!(
+                "`fence.proxy.async` (`cuda::ptx::fence_proxy_async`) is missing {between}: after the write, before the barrier that comes \
+                 before the copy"
             ),
             Cause::Scope => match distance {
                 Distance::Cluster => "both sides need scope `.cluster` or wider".into(),
@@ -318,6 +330,9 @@ fn title(cause: Cause, (x, y): (&str, &str), by_copy: bool, what: &str) -> Strin
             let other = article(if by_copy { y } else { x });
             format!("race: an asynchronous copy and {other} of {what} without a wait in between")
         }
+        Cause::Proxy => format!(
+            "race: an asynchronous copy of {what}, which a thread has written, without a proxy fence in between"
+        ),
         Cause::Scope => format!("race: {both}, with a scope that does not include the other thread"),
         Cause::Size => format!("race: {both} of different sizes"),
         Cause::Plain => format!("race: {both}, one of them plain, are not ordered"),

@@ -23,11 +23,13 @@ mod flag;
 mod footprint;
 mod form;
 mod hash;
+mod incidental;
 mod init;
 mod judge;
 mod marks;
 mod name;
 mod phase;
+mod phases;
 mod provenance;
 mod race;
 mod row;
@@ -180,6 +182,8 @@ struct State {
     footprint: Footprint,
     /// By address: who has read what a location holds by strong operations.
     tickets: Map<u64, ticket::Tickets>,
+    /// Whether an access hinges on what was read, by the positions of the read and the access in the kernel.
+    needs: Map<(u32, u32), bool>,
     /// By function, position of a load and warp: the lanes that do not use its value.
     unused: Map<(u32, u32, u32), u32>,
     /// What was queued, by thread (linear index in the grid): what precedes it, and where.
@@ -425,6 +429,9 @@ impl Checker {
         if self.what.races && !matches!(e.kind, SyncKind::Barrier { counted: false, .. } | SyncKind::Exit) {
             self.settle(state, self.index(e.actor.cta));
         }
+        if self.what.races && self.what.sync {
+            self.look_for_mixed_phases(state, e);
+        }
         let Some(cta) = state.ctas.get_mut(self.index(e.actor.cta)) else { return };
         let apart = match e.kind {
             SyncKind::Barrier { id, aligned, counted } if self.what.sync => {
@@ -453,7 +460,8 @@ impl Checker {
                     state.queued.entry(thread).or_default().push(family::Queued { clock, at });
                 }
             }
-            state.threads.sync(&mut cta.threads, who(&e.actor), e.kind);
+            let at = e.actor.callers.is_empty().then_some(e.actor.at);
+            state.threads.sync(&mut cta.threads, who(&e.actor), e.kind, at);
             state.advance();
         }
         if let Some(apart) = apart {

@@ -24,11 +24,12 @@ use std::cell::Cell;
 
 /// Applies release and acquire patterns at a location.
 fn follow_order(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>, group: u32, address: u64) {
+    let read = e.actor.callers.is_empty().then_some(e.actor.at);
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
     for lane in lanes(group) {
         let at = (e.actor.warp, lane);
         if strong && e.access != AccessKind::Store && !e.order.reduction {
-            threads.read(cta, at, address, e.order);
+            threads.read(cta, at, address, e.order, read);
         }
         if e.access.writes() {
             threads.write(cta, at, address, e.order, e.access == AccessKind::Atomic);
@@ -100,6 +101,7 @@ impl Checker {
         if strong {
             ticket::note(state, self.index(e.actor.cta), e, site);
         }
+        self.look_for_incidental_order(state, e, site);
         let put_off = self.put_off(state, e, form, site);
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
         let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };
@@ -183,7 +185,7 @@ impl Checker {
         }
         let kind = sites.kinds[site as usize];
         let Some(line) = RowForm::of(e.row, (e.size, e.actor.lanes), kind) else { return false };
-        if kind.writes && threads.any_released() {
+        if kind.writes && threads.any_released() || cta.threads.loose(e.actor.warp) != 0 {
             return false;
         }
         if line.first.wrapping_sub(e.local.0) < e.local.1 {
@@ -234,6 +236,9 @@ impl Checker {
             let RowLoad { first, place, lanes, warp } = load.get();
             if lanes == 0 {
                 continue;
+            }
+            if cta.threads.loose(warp) != 0 {
+                return i;
             }
             let place = &e.places[place as usize];
             if sync {
@@ -329,6 +334,7 @@ impl Checker {
             scope: Scope::Sys,
             volatile: false,
             asynchronous: false,
+            proxy: false,
             ..order
         };
         let access = if weak { AccessKind::Store } else { AccessKind::Atomic };

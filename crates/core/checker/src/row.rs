@@ -4,7 +4,7 @@ use crate::{
     clock::{Side, Time},
     form::RowForm,
     shadow::{AGENT, Cell, Crew, Kept, LINE, LINE_BYTES, MOST, Pattern, Record, Shadow, Span, Spans, WORD},
-    site::Kind,
+    site::{Kind, Place},
     threads::{CtaThreads, Seen, Who},
 };
 use margay_exec::Scope;
@@ -34,6 +34,18 @@ pub struct Hit {
     pub lane: u32,
     pub word: u64,
     pub mask: u32,
+    pub lack: Lack,
+}
+
+/// What two accesses lack.
+#[derive(Clone, Copy)]
+pub enum Lack {
+    /// Order.
+    Order,
+    /// Order that is not only due to what the later thread has read here by chance.
+    Wait(Place),
+    /// A proxy fence.
+    Proxy,
 }
 
 impl Row {
@@ -429,19 +441,33 @@ fn spread(mask: u32, shift: u8) -> u128 {
     words
 }
 
+/// Whose access a record is.
+pub fn side(earlier: &Record, wrote: bool) -> Side {
+    match earlier.is_agent() {
+        true if wrote => Side::Agent,
+        true => Side::AgentReads,
+        false => Side::Program,
+    }
+}
+
 /// A lane that did not see an earlier access by one of its lanes: the two, if there are any.
 fn unordered(
     cta: &CtaThreads,
     (earlier, wrote): (&Record, bool),
     (warp, lanes, warps): (u32, u32, u32),
 ) -> Option<(u32, Crew)> {
-    let side = match earlier.is_agent() {
-        true if wrote => Side::Agent,
-        true => Side::AgentReads,
-        false => Side::Program,
-    };
+    let side = side(earlier, wrote);
     earlier.crews(warps).find_map(|crew| {
         let found = cta.unseen(Who { warp, lanes }, (crew.cta, crew.warp, crew.lanes), side, earlier.time);
+        found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
+    })
+}
+
+/// A lane whose copy comes after an access of a program, without a proxy fence in between: the two, if there are any.
+fn unproxied(cta: &CtaThreads, earlier: &Record, (warp, lanes, warps): (u32, u32, u32)) -> Option<(u32, Crew)> {
+    earlier.crews(warps).find_map(|crew| {
+        let others = (crew.cta, crew.warp, crew.lanes);
+        let found = cta.unproxied(Who { warp, lanes }, others, earlier.time);
         found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
     })
 }
@@ -456,7 +482,7 @@ fn access_word(
     list: &mut Vec<Record>,
     hits: &mut Vec<Hit>,
 ) {
-    let Kind { writes, strong, volatile, scope, element } = row.kind;
+    let Kind { writes, strong, volatile, scope, element, .. } = row.kind;
     let crew = Crew { cta: row.cta, warp: row.warp, lanes: group };
     // Most earlier accesses lie before a barrier, which one comparison shows.
     let find = |r: &Record| match row.has_seen(*r, group) {
@@ -496,7 +522,15 @@ fn access_word(
             let covers = (writes || !earlier.writes) && (!strong || narrower) && r.bytes() & !mask == 0;
             let before = find(&r);
             if let Some((lane, other)) = before {
-                hits.push(Hit { earlier: r, other, lane, word, mask });
+                hits.push(Hit { earlier: r, other, lane, word, mask, lack: Lack::Order });
+            }
+            if before.is_none()
+                && row.kind.proxy
+                && earlier.writes
+                && !r.is_agent()
+                && let Some((lane, other)) = unproxied(cta, &r, (row.warp, group, row.warps))
+            {
+                hits.push(Hit { earlier: r, other, lane, word, mask, lack: Lack::Proxy });
             }
             let told = !strong && !earlier.strong && writes;
             !(covers && (before.is_none() || told))
@@ -532,7 +566,8 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as u32 % below
         };
-        let kind = |writes, element| Kind { writes, strong: false, volatile: false, scope: Scope::Cta, element };
+        let kind =
+            |writes, element| Kind { writes, strong: false, volatile: false, proxy: false, scope: Scope::Cta, element };
         let kinds = [kind(false, 4), kind(true, 4), kind(false, 8), kind(true, 8), kind(false, 4), kind(true, 4)];
         let mut threads = Threads::new();
         let mut ctas = [0, 1].map(|index| CtaThreads::new(index, index, WARPS));
@@ -552,7 +587,7 @@ mod tests {
             let cta = &mut ctas[index as usize];
             if random(3) == 0 {
                 let barrier = SyncKind::Barrier { id: 0, aligned: true, counted: false };
-                (0..WARPS).for_each(|warp| threads.sync(cta, Who { warp, lanes: u32::MAX }, barrier));
+                (0..WARPS).for_each(|warp| threads.sync(cta, Who { warp, lanes: u32::MAX }, barrier, None));
                 threads.complete(cta, 0, true, (&[u32::MAX; WARPS as usize], &[u32::MAX; WARPS as usize]));
                 continue;
             }

@@ -47,6 +47,8 @@ pub struct Kind {
     pub strong: bool,
     /// Whether it is volatile.
     pub volatile: bool,
+    /// Whether it is performed in the async proxy.
+    pub proxy: bool,
     /// The scope.
     pub scope: Scope,
     /// The size of an element in bytes.
@@ -100,8 +102,8 @@ impl Sites {
         *self.index.entry(h.finish()).or_insert_with(|| {
             if list.len() < most as usize {
                 let strong = order.semantics != Semantics::Weak;
-                let (volatile, scope) = (order.volatile, order.scope);
-                kinds.push(Kind { writes: access.writes(), strong, volatile, scope, element });
+                let Ordering { volatile, scope, proxy, .. } = order;
+                kinds.push(Kind { writes: access.writes(), strong, volatile, proxy, scope, element });
                 list.push(Site { at: actor.at, callers: actor.callers.to_vec(), access, order, element });
             }
             list.len() as u32 - 1

@@ -21,6 +21,7 @@ mod sync;
 use crate::{
     clock::{Clock, Copies, Side, Time},
     hash::Map,
+    site::Place,
 };
 use margay_exec::{LANES, Scope};
 use std::{
@@ -30,6 +31,8 @@ use std::{
 
 /// Limit of clocks that wait for an acquire fence, per thread.
 const MOST_PENDING: usize = 64;
+/// Limit of places whose reads are told apart, per thread.
+const MOST_CHANCES: usize = 4;
 /// Limit of clocks released at one location.
 const MOST_RELEASES: usize = 128;
 
@@ -50,18 +53,37 @@ struct Fence {
     time: Time,
 }
 
+/// A clock that a thread has acquired from what it read at a place of the kernel.
+#[derive(Clone)]
+pub struct Chance {
+    pub read: Place,
+    pub clock: Arc<Clock>,
+}
+
+/// A clock read from a release pattern that awaits an acquire fence.
+#[derive(Clone)]
+struct Pending {
+    release: Release,
+    /// The scope of the read.
+    scope: Scope,
+    /// Where it was read, if that is in the kernel itself.
+    read: Option<Place>,
+}
+
 /// The state of a thread.
 #[derive(Clone, Default)]
 struct Thread {
     clock: Arc<Clock>,
+    /// What of the clock came by reads of single places, which may be by chance, and the clock without that; none if there are none.
+    chances: Vec<Chance>,
+    sure: Option<Arc<Clock>>,
     /// Up to when its own asynchronous copies are over.
     copies: Copies,
     /// The last releasing fence by scope: `.cta`, `.cluster`, `.gpu` or wider.
     fences: [Option<Fence>; 3],
     /// Whose reads are over, because of flags that were read: see [`Threads::hint`].
     reads: Option<Arc<Clock>>,
-    /// Clocks read from release patterns, with the scope of the read, that await an acquire fence.
-    pending: Vec<(Release, Scope)>,
+    pending: Vec<Pending>,
     /// Commit times of groups of copies: small ones, bulk ones.
     groups: [VecDeque<Time>; 2],
     /// Number of arrivals at the cluster barrier, and of those when it last returned from waiting there.
@@ -70,15 +92,42 @@ struct Thread {
 }
 
 impl Thread {
-    /// Whether it has nothing but a clock, and what it knows of reads.
+    /// Whether it has nothing but clocks, and what it knows of reads.
     fn is_plain(&self) -> bool {
-        let Thread { clock: _, reads: _, copies, fences, pending, groups, phase, passed } = self;
+        let Thread { clock: _, reads: _, chances: _, sure: _, copies, fences, pending, groups, phase, passed } = self;
         let nothing = pending.is_empty() && groups.iter().all(VecDeque::is_empty) && fences.iter().all(Option::is_none);
         nothing && (*copies, *phase, *passed) == (Copies::default(), 0, 0)
     }
 }
 
+impl Thread {
+    /// Joins a clock; if it comes from a read at one place of the kernel, the thread may have read that by chance.
+    fn join(&mut self, clock: &Arc<Clock>, read: Option<Place>) {
+        match read {
+            Some(read) => {
+                let sure = self.sure.get_or_insert_with(|| self.clock.clone());
+                let again = |c: &Chance| (c.read.0, c.read.1.span.start) == (read.0, read.1.span.start);
+                let old = self.chances.iter().position(again);
+                // What is read at a place hinges on what was read there before, such as in a loop.
+                if let Some(old) = old.or((self.chances.len() >= MOST_CHANCES).then_some(0)) {
+                    Arc::make_mut(sure).join(&self.chances.remove(old).clock);
+                }
+                self.chances.push(Chance { read, clock: clock.clone() });
+            }
+            None => self.sure.iter_mut().for_each(|sure| Arc::make_mut(sure).join(clock)),
+        }
+        Arc::make_mut(&mut self.clock).join(clock);
+    }
+
+    /// All that it knows is sure.
+    fn settle(&mut self) {
+        self.chances.clear();
+        self.sure = None;
+    }
+}
+
 /// The threads of a warp.
+#[allow(clippy::large_enum_variant, reason = "most warps are alike")]
 enum Warp {
     /// All have this clock, know of these reads and have nothing else: as long as they only synchronize together.
     Alike(Thread),
@@ -104,7 +153,8 @@ impl Warp {
         }
     }
 
-    fn is_plain(&self) -> bool {
+    /// Whether all threads have nothing but a clock once they get one.
+    fn becomes_plain(&self) -> bool {
         match self {
             Warp::Alike(_) => true,
             Warp::Apart(threads) => threads.iter().all(Thread::is_plain),
@@ -120,10 +170,14 @@ pub struct CtaThreads {
     warps: Vec<Warp>,
     /// By number: the barriers at which some have arrived.
     barriers: Vec<(u32, Gathered)>,
+    /// By number: the arrivals at the last completion of barriers of a given number of threads.
+    ended: Vec<(u32, Vec<(Who, Time)>)>,
     /// An empty list for the next one's arrivals.
     spare: Vec<(Who, Time)>,
     /// By warp: the time of the last release by its threads.
     published: Vec<Time>,
+    /// By warp: the lanes that may know of others by chance.
+    loose: Vec<u32>,
     /// By warp: the lanes of the last query (0: any) and what they have all seen, until it changes.
     seen: Vec<Option<(u32, Seen)>>,
 }
@@ -156,6 +210,8 @@ struct Gathered {
 struct Object {
     arrived: Clock,
     done: Arc<Clock>,
+    /// Who has completed the last phase, and when.
+    last: Option<((u32, u32, u32), Side, Time)>,
 }
 
 /// The state of happens-before that threads share.
@@ -223,7 +279,18 @@ impl CtaThreads {
         let alike = |_| Warp::Alike(Thread { clock: clock.clone(), ..Thread::default() });
         let all = (0..warps).map(alike).collect();
         let (published, seen) = (vec![0; warps as usize], vec![None; warps as usize]);
-        CtaThreads { index, cluster, warps: all, barriers: Vec::new(), spare: Vec::new(), published, seen }
+        let loose = published.clone();
+        CtaThreads {
+            index,
+            cluster,
+            warps: all,
+            barriers: Vec::new(),
+            ended: Vec::new(),
+            spare: Vec::new(),
+            published,
+            loose,
+            seen,
+        }
     }
 
     /// The time of the last release by threads of a warp: later accesses cannot be distinguished by other threads.
@@ -264,8 +331,8 @@ impl CtaThreads {
                 continue;
             }
             let t = self.thread(who.warp, lane);
-            for (release, _) in std::mem::take(&mut t.pending) {
-                Arc::make_mut(&mut t.clock).join(&release.clock);
+            for Pending { release, .. } in std::mem::take(&mut t.pending) {
+                t.join(&release.clock, None);
             }
         }
     }
@@ -310,6 +377,15 @@ impl CtaThreads {
         None
     }
 
+    /// A lane of `now` whose copies do not see what some lane of `others` did at `time`, and that lane.
+    pub fn unproxied(&self, now: Who, (cta, warp, others): (u32, u32, u32), time: Time) -> Option<(u32, u32)> {
+        lanes(now.lanes).find_map(|lane| {
+            let clock = &self.look(now.warp, lane).clock;
+            let unseen = |o: &u32| clock.get((cta, warp, *o), Side::Proxied) < time;
+            lanes(others).find(unseen).map(|other| (lane, other))
+        })
+    }
+
     /// How often a thread has arrived at the cluster's barrier.
     pub fn phase(&self, warp: u32, lane: u32) -> u64 {
         self.look(warp, lane).phase
@@ -318,6 +394,16 @@ impl CtaThreads {
     /// The phase of the cluster's barrier that a thread has last waited for.
     pub fn passed(&self, warp: u32, lane: u32) -> u64 {
         self.look(warp, lane).passed
+    }
+
+    /// Whether lanes could have arrived at a barrier of a given number of threads before it has completed the last time: a warp of those
+    /// that did, of whose arrival they do not know.
+    pub fn could_have_joined(&self, now: Who, id: u32) -> Option<Who> {
+        let (_, arrivals) = self.ended.iter().find(|(known, _)| *known == id)?;
+        let unknown = |(who, time): &&(Who, Time)| {
+            who.warp != now.warp && self.unseen(now, (self.index, who.warp, who.lanes), Side::Program, *time).is_some()
+        };
+        arrivals.iter().find(unknown).map(|(who, _)| *who)
     }
 
     /// Threads arrive at a barrier.
@@ -400,6 +486,7 @@ impl CtaThreads {
     }
 
     fn give(&mut self, who: Who, clock: &Arc<Clock>, reads: Option<&Arc<Clock>>) {
+        self.loose[who.warp as usize] &= !who.lanes;
         let warp = &mut self.warps[who.warp as usize];
         if let (Warp::Alike(thread), u32::MAX) = (&mut *warp, who.lanes) {
             thread.clock = clock.clone();
@@ -407,7 +494,7 @@ impl CtaThreads {
             self.seen[who.warp as usize] = None;
             return;
         }
-        if who.lanes == u32::MAX && warp.is_plain() {
+        if who.lanes == u32::MAX && warp.becomes_plain() {
             *warp = Warp::Alike(Thread { clock: clock.clone(), reads: reads.cloned(), ..Thread::default() });
             self.seen[who.warp as usize] = None;
             return;
@@ -415,13 +502,14 @@ impl CtaThreads {
         for lane in lanes(who.lanes) {
             let t = self.thread(who.warp, lane);
             (t.clock, t.reads) = (clock.clone(), reads.cloned());
+            t.settle();
         }
     }
 
     /// Whether a lane has read what was released after a thread's access, and no fence has acquired it.
     pub fn awaits_fence(&self, (warp, lane): (u32, u32), other: (u32, u32, u32), time: Time) -> bool {
         let pending = &self.look(warp, lane).pending;
-        pending.iter().any(|(release, _)| release.clock.get(other, Side::Program) >= time)
+        pending.iter().any(|p| p.release.clock.get(other, Side::Program) >= time)
     }
 
     /// Passes on what fences have made visible.
@@ -431,7 +519,30 @@ impl CtaThreads {
         }
     }
 
-    fn learn(&mut self, warp: u32, lane: u32, clock: &Clock) {
-        Arc::make_mut(&mut self.thread(warp, lane).clock).join(clock);
+    fn learn(&mut self, warp: u32, lane: u32, clock: &Arc<Clock>, read: Option<Place>) {
+        self.thread(warp, lane).join(clock, read);
+        if read.is_some() {
+            self.loose[warp as usize] |= 1 << lane;
+        }
+    }
+
+    /// The lanes of a warp that may know of others by chance.
+    #[inline]
+    pub fn loose(&self, warp: u32) -> u32 {
+        self.loose[warp as usize]
+    }
+
+    /// What a lane knows, what of that for sure, and what it has read by chance.
+    pub fn chances(&self, warp: u32, lane: u32) -> Option<(&Clock, &Clock, &[Chance])> {
+        let Thread { clock, sure, chances, .. } = self.look(warp, lane);
+        Some((clock, sure.as_ref()?, chances))
+    }
+
+    /// Lanes have told each other what they know: it counts as sure.
+    fn settle(&mut self, who: Who) {
+        for lane in lanes(self.loose[who.warp as usize] & who.lanes) {
+            self.thread(who.warp, lane).settle();
+        }
+        self.loose[who.warp as usize] &= !who.lanes;
     }
 }

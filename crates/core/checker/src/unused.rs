@@ -4,7 +4,14 @@
 //! a guard that depends on the thread's index and is false for the others. What these have loaded goes nowhere, so it does not
 //! matter that the store may come first.
 
-use crate::{Checker, State, clock::Side, lanes, row::Hit, shadow::Crew, threads::Who};
+use crate::{
+    Checker, State,
+    clock::Side,
+    lanes,
+    row::{Hit, Lack},
+    shadow::Crew,
+    threads::Who,
+};
 use margay_exec::{AccessKind, Known, LANES, MemoryEvent, Row};
 use margay_ir::{
     Func, Inst, Operand, VReg,
@@ -148,11 +155,17 @@ impl Checker {
     /// Whether one of two unordered accesses is a load, and all threads whose loads these may be either do not use the value or are ordered
     /// with the other access.
     pub(crate) fn is_unused(&self, state: &mut State, e: &MemoryEvent<'_>, hit: &Hit, site: u32) -> bool {
+        if matches!(hit.lack, Lack::Proxy) {
+            return false;
+        }
         let at = e.addresses[hit.lane as usize];
         let index = self.index(e.actor.cta);
         let side = Side::Program;
         if e.access == AccessKind::Load {
             let unused = self.unused(state, site, e.actor.warp);
+            if matches!(hit.lack, Lack::Wait(_)) {
+                return unused >> hit.lane & 1 == 1;
+            }
             let Some(cta) = state.ctas.get(index) else { return false };
             let unordered = |lane: &u32| {
                 let who = Who { warp: e.actor.warp, lanes: 1 << lane };
@@ -164,7 +177,7 @@ impl Checker {
                 && lanes(e.actor.lanes).filter(unordered).all(|lane| unused >> lane & 1 == 1);
         }
         let earlier = hit.earlier.site();
-        if hit.earlier.is_agent() {
+        if hit.earlier.is_agent() || !matches!(hit.lack, Lack::Order) {
             return false;
         }
         hit.earlier.crews(self.warps).all(|crew| {

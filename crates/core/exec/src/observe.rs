@@ -232,6 +232,9 @@ pub struct Ordering {
     /// Performed by an asynchronous copy or reduction, which is not in the thread's program order (manual, section
     /// 8.9.1.1).
     pub asynchronous: bool,
+    /// Performed in the async proxy (manual, section 8.6): a bulk copy. What the generic proxy has written it sees only behind a proxy
+    /// fence.
+    pub proxy: bool,
     /// A reduction (`red`): its read forms no acquire pattern (manual, section 8.11.1).
     pub reduction: bool,
 }
@@ -247,6 +250,7 @@ impl Ordering {
             Opcode::Multimem => v.has(Mod::Cp),
             _ => false,
         };
+        let proxy = asynchronous && (v.has(Mod::Bulk) || v.op == Opcode::Multimem);
         let scope = || Scope::of(v).unwrap_or(Scope::Gpu);
         let (semantics, scope) = match Semantics::of(v) {
             _ if volatile || v.has(Mod::Mmio) => (Semantics::Relaxed, Scope::Sys),
@@ -255,7 +259,7 @@ impl Ordering {
             None => (Semantics::Weak, Scope::Cta),
         };
         let reduction = access == AccessKind::Atomic && v.op != Opcode::Atom;
-        Ordering { semantics, scope, volatile, asynchronous, reduction }
+        Ordering { semantics, scope, volatile, asynchronous, proxy, reduction }
     }
 }
 
@@ -303,6 +307,8 @@ pub enum SyncKind {
     Fence(Semantics, Scope),
     /// `fence.mbarrier_init`
     FenceObjects,
+    /// `fence.proxy.async`: what a thread has seen is seen by the async proxy, too.
+    FenceProxy,
     /// `cp.async.commit_group` and `cp.async.bulk.commit_group`
     Commit {
         /// For bulk copies.
@@ -324,6 +330,11 @@ pub enum SyncKind {
 }
 
 impl SyncKind {
+    /// Whether a `fence` or `membar` orders accesses by the generic and the async proxy (manual, section 9.7.13.4).
+    pub fn is_proxy_fence(v: &Variant) -> bool {
+        v.has(Mod::Proxy) && (v.has(Mod::Async) || v.has(Mod::AsyncGeneric))
+    }
+
     /// What a `fence` or `membar` does; proxy fences alone do not order threads.
     pub fn of_fence(v: &Variant) -> Option<SyncKind> {
         if v.has(Mod::MbarrierInit) {
@@ -359,7 +370,10 @@ pub enum ObjectStep {
     /// A test or wait that found the phase complete.
     Waited,
     /// A test or wait that found the phase incomplete.
-    Pending,
+    Pending {
+        /// It names the phase by its parity, which the phase before the previous one shares.
+        parity: bool,
+    },
 }
 
 /// The completion of a CTA barrier.

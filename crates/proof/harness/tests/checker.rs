@@ -1,7 +1,7 @@
 //! The labeled programs of `tests/checker`: CUDA, and the PTX that nvcc made of it.
 //!
 //! A kernel is a line that begins with `K NAME(`. It is wrong if lines of it end in `//~ KIND`: then findings of that kind must come,
-//! at seed 0, whose threads are at those lines. In functions that a kernel calls, `//~ KIND KERNEL` names the kernel. A kernel without
+//! at seed 0, whose threads are at those lines; `//~ KIND, KIND` for several. In functions that a kernel calls, `//~ KIND KERNEL` names the kernel. A kernel without
 //! marks is right, and nothing may be found under any seed. A report has what follows `//?` on a line of the kernel. The kind `fault` is a fault, which ends the launch. `//@ WORDS` on the line
 //! before says how to launch it: `grid=4`, `block=32`, `cluster=2`, `shared=512`, `coop`; `zero` for buffers of zeros (else elements are 0
 //! to 7 in turn), `uninit=0` for an argument that the host does not write; `findings=1` how many there are; `unlined`, that the PTX has no
@@ -63,12 +63,13 @@ fn labels(text: &str) -> Vec<Label> {
         if let (Some((_, text)), Some(label)) = (line.split_once("//? "), all.last_mut()) {
             label.texts.push(text.trim().into());
         }
-        if let Some((_, mark)) = line.split_once("//~ ") {
-            match mark.trim().rsplit_once(' ') {
+        let marks = line.split_once("//~ ").map(|(_, marks)| marks.split(',')).into_iter().flatten();
+        for mark in marks.map(str::trim) {
+            match mark.rsplit_once(' ') {
                 Some((kind, kernel)) if kernel.ends_with("_wrong") => {
                     foreign.push((kernel.to_owned(), (kind.to_owned(), number)));
                 }
-                _ if inside => drop(all.last_mut().expect("a kernel").marks.insert((mark.trim().into(), number))),
+                _ if inside => drop(all.last_mut().expect("a kernel").marks.insert((mark.into(), number))),
                 _ => panic!("line {number}: a mark outside of a kernel"),
             }
         }

@@ -1,10 +1,13 @@
 //! How accesses and synchronization change the clocks of threads.
 
 use super::{
-    CLASSES, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Release, Seen, Thread, Threads, Who,
-    class, join_shared, lanes,
+    CLASSES, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Pending, Release, Seen, Thread, Threads,
+    Who, class, join_shared, lanes,
 };
-use crate::clock::{Clock, Copies, Side, Time};
+use crate::{
+    clock::{Clock, Copies, Side, Time},
+    site::Place,
+};
 use margay_exec::{ObjectStep, Ordering, Scope, Semantics, SyncKind};
 use std::sync::Arc;
 
@@ -113,15 +116,22 @@ impl Threads {
         }
     }
 
-    /// Records a lane's strong read of a location.
-    pub fn read(&mut self, cta: &mut CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering) {
+    /// Records a lane's strong read of a location, and where it is, if that is in the kernel itself.
+    pub fn read(
+        &mut self,
+        cta: &mut CtaThreads,
+        (warp, lane): (u32, u32),
+        at: u64,
+        order: Ordering,
+        read: Option<Place>,
+    ) {
         let Some(list) = self.released.get(&at) else { return };
         let me = (cta.index, cta.cluster);
         for release in list.iter().filter(|r| r.is_morally_strong_with(me, order.scope)) {
             if order.semantics.acquires() {
-                cta.learn(warp, lane, &release.clock);
+                cta.learn(warp, lane, &release.clock, read);
             } else {
-                push_pending(cta.thread(warp, lane), release.clone(), order.scope);
+                push_pending(cta.thread(warp, lane), Pending { release: release.clone(), scope: order.scope, read });
             }
         }
     }
@@ -129,19 +139,23 @@ impl Threads {
     fn fence(&mut self, cta: &mut CtaThreads, who: Who, semantics: Semantics, scope: Scope) {
         let (now, me) = (self.now, (cta.index, cta.cluster));
         for lane in lanes(who.lanes) {
-            let t = cta.thread(who.warp, lane);
             if semantics.acquires() {
+                let t = cta.thread(who.warp, lane);
                 let mut kept = Vec::new();
-                for (release, read) in std::mem::take(&mut t.pending) {
-                    if release.is_morally_strong_with(me, scope.min(read)) {
-                        Arc::make_mut(&mut t.clock).join(&release.clock);
+                let mut loose = false;
+                for p in std::mem::take(&mut t.pending) {
+                    if p.release.is_morally_strong_with(me, scope.min(p.scope)) {
+                        t.join(&p.release.clock, p.read);
+                        loose |= p.read.is_some();
                     } else {
-                        kept.push((release, read));
+                        kept.push(p);
                     }
                 }
                 t.pending = kept;
+                cta.loose[who.warp as usize] |= u32::from(loose) << lane;
             }
             if semantics.releases() {
+                let t = cta.thread(who.warp, lane);
                 let fence = Fence { clock: t.clock.clone(), copies: t.copies, time: now };
                 t.fences[..=class(scope)].fill(Some(fence));
             }
@@ -155,8 +169,8 @@ impl Threads {
         clock
     }
 
-    /// Applies a synchronization.
-    pub fn sync(&mut self, cta: &mut CtaThreads, who: Who, kind: SyncKind) {
+    /// Applies a synchronization, at that place if it is in the kernel itself.
+    pub fn sync(&mut self, cta: &mut CtaThreads, who: Who, kind: SyncKind, at: Option<Place>) {
         if !matches!(kind, SyncKind::Exchange) {
             cta.published[who.warp as usize] = self.now;
         }
@@ -186,7 +200,7 @@ impl Threads {
                     t.passed = t.phase;
                     let phase = t.phase;
                     if let Some(clock) = self.clusters.get(&(cta.cluster, phase)) {
-                        cta.learn(who.warp, lane, clock);
+                        cta.learn(who.warp, lane, &Arc::new(clock.clone()), None);
                     }
                     // All threads have arrived at this phase, so none waits for the one before the previous.
                     if phase > 2 {
@@ -218,6 +232,7 @@ impl Threads {
                         reads.push(known);
                     }
                 }
+                cta.settle(who);
                 if seen.len() > 1 || reads.len() > 1 {
                     let mut clock = (*seen[0]).clone();
                     seen[1..].iter().for_each(|c| clock.join(c));
@@ -225,8 +240,18 @@ impl Threads {
                     cta.give(who, &Arc::new(clock), reads.as_ref());
                 }
             }
-            SyncKind::Object { at, done, completes, order } => self.object(cta, who, at, (done, completes), order),
+            SyncKind::Object { at: object, done, completes, order } => {
+                self.object(cta, who, object, (done, completes), (order, at));
+            }
             SyncKind::Fence(semantics, scope) => self.fence(cta, who, semantics, scope),
+            SyncKind::FenceProxy => {
+                for lane in lanes(who.lanes) {
+                    let (me, now) = ((cta.index, who.warp, 1 << lane), self.now);
+                    let clock = Arc::make_mut(&mut cta.thread(who.warp, lane).clock);
+                    clock.pass_proxy_fence();
+                    clock.raise(me, Side::Proxied, now);
+                }
+            }
             SyncKind::FenceObjects => self.fence(cta, who, Semantics::Release, Scope::Cluster),
             SyncKind::Commit { bulk } => {
                 let now = self.now;
@@ -262,7 +287,7 @@ impl Threads {
         who: Who,
         at: u64,
         (done, completes): (ObjectStep, bool),
-        order: Ordering,
+        (order, read): (Ordering, Option<Place>),
     ) {
         let object = self.objects.entry(at).or_default();
         match done {
@@ -284,21 +309,29 @@ impl Threads {
                 let clock = object.done.clone();
                 for lane in lanes(who.lanes) {
                     if order.semantics.acquires() {
-                        cta.learn(who.warp, lane, &clock);
+                        cta.learn(who.warp, lane, &clock, read);
                     } else {
                         let (index, cluster) = (cta.index, cta.cluster);
                         let release = Release { cta: index, cluster, scope: Scope::Sys, clock: clock.clone() };
-                        push_pending(cta.thread(who.warp, lane), release, order.scope);
+                        push_pending(cta.thread(who.warp, lane), Pending { release, scope: order.scope, read });
                     }
                 }
             }
-            ObjectStep::Expect | ObjectStep::Pending => {}
+            ObjectStep::Expect | ObjectStep::Pending { .. } => {}
         }
         if completes {
+            let side = if matches!(done, ObjectStep::Arrive) { Side::Program } else { Side::Agent };
+            object.last = Some(((cta.index, who.warp, who.lanes), side, self.now));
             let mut clock = std::mem::take(&mut object.arrived);
             clock.join(&object.done);
             object.done = Arc::new(clock);
         }
+    }
+
+    /// The thread whose arrival has completed the last phase of a barrier object, if lanes do not know of that.
+    pub fn unknown_phase(&self, cta: &CtaThreads, who: Who, at: u64) -> Option<(u32, u32, u32)> {
+        let (by, side, time) = self.objects.get(&at)?.last?;
+        cta.unseen(who, by, side, time).map(|_| by)
     }
 
     /// A CTA barrier completed: the waiting threads have seen what all participants did before they arrived.
@@ -321,8 +354,13 @@ impl Threads {
             }
             cta.published.fill(self.now);
         }
-        arrivals.clear();
-        cta.spare = arrivals;
+        if all {
+            arrivals.clear();
+            cta.spare = arrivals;
+        } else {
+            cta.ended.retain(|(known, _)| *known != id);
+            cta.ended.push((id, arrivals));
+        }
         let clock = Arc::new(clock);
         let fences = fences.map(made_visible);
         for (warp, mask) in waited.iter().enumerate().filter(|(_, mask)| **mask != 0) {
@@ -345,30 +383,39 @@ fn pass_pending(cta: &mut CtaThreads, who: Who) {
     if cta.are_alike(who.warp) {
         return;
     }
-    let of = |lane| cta.look(who.warp, lane).pending.iter().cloned();
-    let mut all: Vec<(Release, Scope)> = Vec::new();
-    for (release, scope) in lanes(who.lanes).flat_map(of) {
-        if !all.iter().any(|(r, s)| Arc::ptr_eq(&r.clock, &release.clock) && *s == scope) {
-            all.push((release, scope));
+    let of = |lane| cta.look(who.warp, lane).pending.iter();
+    let mut all: Vec<Pending> = Vec::new();
+    for p in lanes(who.lanes).flat_map(of) {
+        if !all.iter().any(|known| known.is(p)) {
+            all.push(Pending { read: None, ..p.clone() });
         }
     }
     for lane in lanes(if all.is_empty() { 0 } else { who.lanes }) {
         let t = cta.thread(who.warp, lane);
-        all.iter().for_each(|(release, scope)| push_pending(t, release.clone(), *scope));
+        t.pending.iter_mut().for_each(|p| p.read = None);
+        all.iter().for_each(|p| push_pending(t, p.clone()));
     }
 }
 
-fn push_pending(t: &mut Thread, release: Release, scope: Scope) {
-    if t.pending.iter().any(|(r, s)| Arc::ptr_eq(&r.clock, &release.clock) && *s == scope) {
+impl Pending {
+    /// Whether it is the same clock, read with the same scope.
+    fn is(&self, other: &Pending) -> bool {
+        Arc::ptr_eq(&self.release.clock, &other.release.clock) && self.scope == other.scope
+    }
+}
+
+fn push_pending(t: &mut Thread, new: Pending) {
+    if t.pending.iter().any(|p| p.is(&new)) {
         return;
     }
     if t.pending.len() >= MOST_PENDING {
         // Merged: too much order only hides races, and never invents any.
-        let (first, _) = &mut t.pending[0];
-        Arc::make_mut(&mut first.clock).join(&release.clock);
+        let first = &mut t.pending[0];
+        Arc::make_mut(&mut first.release.clock).join(&new.release.clock);
+        first.read = None;
         return;
     }
-    t.pending.push((release, scope));
+    t.pending.push(new);
 }
 
 /// Merges all releases at a location whose scope is the device or wider.

@@ -10,7 +10,7 @@
 //! * [`spins`]: loops that may wait for other threads, or never end; [`Termination`]: loops that terminate.
 //! * [`Ranges`]: bounds of integer registers.
 //! * [`propagate_constants`]: constants in registers become operands; [`constants_at`]: those that other registers still hold.
-//! * [`decides`]: what the value of an instruction decides.
+//! * [`decides`]: what the value of an instruction decides; [`hinges`]: whether another one hinges on it.
 //! * [`adjacent`]: loads and stores of adjacent elements.
 //! * [`split_after`], [`split_before`], [`branch_around`]: splitting blocks.
 //! * [`Regions`]: the code between the barriers of a kernel.
@@ -22,6 +22,7 @@ mod calls;
 pub mod cfg;
 mod constants;
 mod dependence;
+mod hinge;
 mod interface;
 pub mod liveness;
 mod regions;
@@ -38,6 +39,7 @@ pub use calls::{Reached, pointee, reachable, reached, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::{constants_at, propagate_constants};
 pub use dependence::decides;
+pub use hinge::hinges;
 pub use interface::{mark_uniform_values, passes_uniform, returns_uniform};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};

@@ -181,19 +181,19 @@ fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, opera
         }
         ObjectKind::Wait => {
             let now = update(ctx, lane, place, b, ObjectStep::Waited, Ok)?;
-            Ok(waited(ctx, lane, place, (now ^ operand) & PHASE != 0))
+            Ok(waited(ctx, lane, place, (now ^ operand) & PHASE != 0, false))
         }
         ObjectKind::WaitParity => {
             let now = update(ctx, lane, place, b, ObjectStep::Waited, Ok)?;
-            Ok(waited(ctx, lane, place, now >> 63 != operand & 1))
+            Ok(waited(ctx, lane, place, now >> 63 != operand & 1, true))
         }
         ObjectKind::Pending => Ok(0),
     }
 }
 
 /// Reports the outcome of a wait to the observer and returns it.
-fn waited(ctx: &Ctx<'_>, lane: usize, (_, host): (Region, u64), done: bool) -> u64 {
-    watch::object(ctx, lane, host, if done { ObjectStep::Waited } else { ObjectStep::Pending }, false);
+fn waited(ctx: &Ctx<'_>, lane: usize, (_, host): (Region, u64), done: bool, parity: bool) -> u64 {
+    watch::object(ctx, lane, host, if done { ObjectStep::Waited } else { ObjectStep::Pending { parity } }, false);
     done.into()
 }
 

@@ -108,6 +108,7 @@ fn access_by(
         scope: Scope::Cta,
         volatile: false,
         asynchronous: false,
+        proxy: false,
         reduction: false,
     };
     let order = op.map_or(weak, |op| ordering_of(ctx.func, op, access));
@@ -248,7 +249,11 @@ pub fn fence(ctx: &Ctx<'_>, op: &Op) {
     if ctx.grid.observer.is_none() {
         return;
     }
-    if let Some(kind) = SyncKind::of_fence(ctx.func.variant(op)) {
+    let variant = ctx.func.variant(op);
+    if SyncKind::is_proxy_fence(variant) {
+        notify(ctx, ctx.active, SyncKind::FenceProxy);
+    }
+    if let Some(kind) = SyncKind::of_fence(variant) {
         notify(ctx, ctx.active, kind);
     }
 }
@@ -259,7 +264,7 @@ pub fn object(ctx: &Ctx<'_>, lane: usize, at: u64, done: ObjectStep, completes: 
         return;
     }
     let Some(v) = ctx.func.ops.get(ctx.pc as usize).map(|op| ctx.func.variant(op)) else { return };
-    let acquires = matches!(done, ObjectStep::Waited | ObjectStep::Pending);
+    let acquires = matches!(done, ObjectStep::Waited | ObjectStep::Pending { .. });
     let standard = if acquires { Semantics::Acquire } else { Semantics::Release };
     let semantics = if v.op == Opcode::Mbarrier { Semantics::of(v).unwrap_or(standard) } else { standard };
     let order = Ordering {
@@ -267,6 +272,7 @@ pub fn object(ctx: &Ctx<'_>, lane: usize, at: u64, done: ObjectStep, completes: 
         scope: if v.op == Opcode::Mbarrier { Scope::of(v).unwrap_or(Scope::Cta) } else { Scope::Cluster },
         volatile: false,
         asynchronous: done == ObjectStep::Complete,
+        proxy: false,
         reduction: false,
     };
     notify(ctx, 1 << lane, SyncKind::Object { at, done, completes, order });
