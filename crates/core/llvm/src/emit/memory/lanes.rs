@@ -78,7 +78,7 @@ const SPILL: &str =
 
 /// Code with the host's gathers or scatters (AVX-512), eight lanes at a time, and the declarations that it needs: `%at` has the addresses,
 /// `%mask` the bits of the lanes, `%values` what is stored. They access each element as a whole, and scatters the lowest lane first, as the
-/// loops do.
+/// loops do. Inactive lanes take as long as active ones, so a half of the lanes is left out if all of them are inactive.
 fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
     let (t, bytes) = (Ty::scalar(elem), elem == Elem::I8);
     // Bytes come from the words around them, which lie on the same page.
@@ -93,10 +93,17 @@ fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
     let verb = if loads { "gather" } else { "scatter" };
     let name = format!("@llvm.x86.avx512.mask.{verb}.q{suffix}.512");
     let mut text = match masked {
-        true => "  %lanes.on = bitcast i32 %mask to <32 x i1>\n".to_string(),
+        true => "  %lanes.on = bitcast i32 %mask to <32 x i1>\n  br label %halves\nhalves:\n".to_string(),
         false => String::new(),
     };
     for lane in (0..32).step_by(8) {
+        if masked && lane % 16 == 0 {
+            text.push_str(&format!(
+                "  %half{lane} = and i32 %mask, {}\n  %none{lane} = icmp eq i32 %half{lane}, 0\n  \
+                 br i1 %none{lane}, label %over{lane}, label %on{lane}\non{lane}:\n",
+                (0xffff_u32 << lane) as i32
+            ));
+        }
         let picks = (lane..lane + 8).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
         let mut part = |name: &str, ty: &str, of: &str| {
             let line = format!("shufflevector <32 x {ty}> %{of}, <32 x {ty}> poison, <8 x i32> <{picks}>");
@@ -123,10 +130,19 @@ fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
             let to = format!("ptr null, {lanes} {on}, {addresses} %a{lane}, {eight} %v{lane}, i32 1");
             text.push_str(&format!("  call void {name}({to})\n"));
         }
+        if masked && lane % 16 == 8 {
+            let (first, before) = (lane - 8, if lane == 8 { "halves" } else { "over0" });
+            text.push_str(&format!("  br label %over{first}\nover{first}:\n"));
+            for piece in [first, lane].into_iter().filter(|_| loads) {
+                text.push_str(&format!(
+                    "  %y{piece} = phi {eight} [ zeroinitializer, %{before} ], [ %g{piece}, %on{first} ]\n"
+                ));
+            }
+        }
     }
     let declared = match loads {
         true => {
-            text.push_str(&join_rows(elem, 'g'));
+            text.push_str(&join_rows(elem, if masked { 'y' } else { 'g' }));
             format!("declare {eight} {name}({eight}, ptr, {addresses}, {lanes}, i32)")
         }
         false => {
