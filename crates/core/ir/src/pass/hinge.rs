@@ -57,7 +57,43 @@ pub fn hinges(func: &Func, sources: &[u32], target: u32) -> bool {
     }
     let mut depends = false;
     address_reads(func, &func.insts[target as usize], &mut |r| depends |= values.regs.has(r.0));
-    depends
+    let strong = observes_others(func, &func.insts[target as usize]);
+    depends || !strong && is_selected(func, &values.regs, target)
+}
+
+/// Whether what a weak load yields is used only if the values say so: compilers load in advance from variables that always exist, and select
+/// afterwards.
+fn is_selected(func: &Func, values: &BitSet, target: u32) -> bool {
+    let mut loaded = BitSet::new(func.regs.len());
+    inst_writes(func, &func.insts[target as usize], &mut |r| loaded.insert(r.0));
+    let (mut selected, mut more) = (false, true);
+    while std::mem::take(&mut more) {
+        for inst in &func.insts {
+            let mut reads = false;
+            inst_reads(func, inst, &mut |r| reads |= loaded.has(r.0));
+            if !reads {
+                continue;
+            }
+            let by_value = |p: VReg| values.has(p.0) && !loaded.has(p.0);
+            let variant = func.variant(inst);
+            let selects = variant.op == Opcode::Selp
+                && matches!(func.operands(inst.srcs).last(), Some(Operand::Reg(p) | Operand::Not(p)) if by_value(*p));
+            if selects || inst.guard.is_some_and(|(p, _)| by_value(p)) {
+                selected = true;
+                continue;
+            }
+            if variant.op.row().effect != Effect::Pure {
+                return false;
+            }
+            inst_writes(func, inst, &mut |r| {
+                more |= !loaded.has(r.0);
+                loaded.insert(r.0);
+            });
+        }
+    }
+    let mut used = false;
+    func.blocks.iter().for_each(|block| term_reads(func, &block.term, &mut |r| used |= loaded.has(r.0)));
+    selected && !used
 }
 
 /// The registers that decide whether and where an instruction accesses memory: not what it stores.
