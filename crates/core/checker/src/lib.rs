@@ -182,6 +182,8 @@ struct State {
     footprint: Footprint,
     /// By address: who has read what a location holds by strong operations.
     tickets: Map<u64, ticket::Tickets>,
+    /// By site: whether what it yields is used.
+    yields: Vec<Option<bool>>,
     /// Whether an access hinges on what was read, by the positions of the read and the access in the kernel.
     needs: Map<(u32, u32), bool>,
     /// By function, position of a load and warp: the lanes that do not use its value.

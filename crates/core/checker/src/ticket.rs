@@ -17,7 +17,13 @@ use crate::{
     threads::{CtaThreads, Who},
 };
 use margay_exec::{AccessKind, Image, MemoryEvent, Scope, Semantics};
-use margay_ir::{FuncId, pass::decides};
+use margay_ir::{
+    FuncId, Inst,
+    pass::{
+        BitSet, decides,
+        liveness::{inst_reads, inst_writes, term_reads},
+    },
+};
 
 /// Threads whose latest operation at a location is kept.
 const MOST: usize = 8;
@@ -46,7 +52,7 @@ pub type Tickets = Vec<Ticket>;
 /// Notes the operations of an event that return values. Of lanes at one address, the last one has seen what the others did.
 pub fn note(state: &mut State, cta: u32, e: &MemoryEvent<'_>, site: u32) {
     let reads = e.access != AccessKind::Store && !e.order.reduction;
-    if !reads || e.order.semantics == Semantics::Weak || e.order.asynchronous {
+    if !reads || e.order.semantics == Semantics::Weak || e.order.asynchronous || !is_used(state, site) {
         return;
     }
     let (warp, time) = (e.actor.warp, state.threads.now);
@@ -63,6 +69,26 @@ pub fn note(state: &mut State, cta: u32, e: &MemoryEvent<'_>, site: u32) {
         }
         list.push(Ticket { cta, warp, lane, time, site });
     }
+}
+
+/// Whether any instruction reads what those of a site yield: counters of histograms tell nobody anything.
+fn is_used(state: &mut State, site: u32) -> bool {
+    let State { yields, sites, image, .. } = state;
+    let Some(image) = image else { return true };
+    if yields.len() <= site as usize {
+        yields.resize(site as usize + 1, None);
+    }
+    *yields[site as usize].get_or_insert_with(|| {
+        let (func, at) = sites.get(site).at;
+        let code = image.ir.func(func);
+        let mut yielded = BitSet::new(code.regs.len());
+        let here = |i: &&Inst| code.places[i.at as usize].span.start == at.span.start;
+        code.insts.iter().filter(here).for_each(|i| inst_writes(code, i, &mut |r| yielded.insert(r.0)));
+        let mut used = false;
+        code.insts.iter().for_each(|i| inst_reads(code, i, &mut |r| used |= yielded.has(r.0)));
+        code.blocks.iter().for_each(|b| term_reads(code, &b.term, &mut |r| used |= yielded.has(r.0)));
+        used
+    })
 }
 
 /// Whether the thread of a plain access, or one that precedes it, has learned from a location's value that an earlier strong write there
