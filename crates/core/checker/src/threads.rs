@@ -167,6 +167,8 @@ pub struct CtaThreads {
     /// Linear index in the grid.
     pub index: u32,
     cluster: u32,
+    /// The threads of all warps, if they are alike: then `warps` is out of date.
+    common: Option<Warp>,
     warps: Vec<Warp>,
     /// By number: the barriers at which some have arrived.
     barriers: Vec<(u32, Gathered)>,
@@ -276,13 +278,14 @@ impl CtaThreads {
     /// Threads that have seen nothing but the launch.
     pub fn new(index: u32, cluster: u32, warps: u32) -> CtaThreads {
         let clock = Arc::new(Clock::default());
-        let alike = |_| Warp::Alike(Thread { clock: clock.clone(), ..Thread::default() });
-        let all = (0..warps).map(alike).collect();
+        let alike = || Warp::Alike(Thread { clock: clock.clone(), ..Thread::default() });
+        let (common, all) = (Some(alike()), (0..warps).map(|_| alike()).collect());
         let (published, seen) = (vec![0; warps as usize], vec![None; warps as usize]);
         let loose = published.clone();
         CtaThreads {
             index,
             cluster,
+            common,
             warps: all,
             barriers: Vec::new(),
             ended: Vec::new(),
@@ -307,7 +310,7 @@ impl CtaThreads {
         }
         let mut all = Seen { cta: Time::MAX, warp: Time::MAX };
         let mut last: Option<&Arc<Clock>> = None;
-        let warp = &self.warps[who.warp as usize];
+        let warp = self.warp(who.warp);
         for lane in lanes(warp.differing(who.lanes)) {
             let clock = &warp.thread(lane).clock;
             if last.is_none_or(|l| !Arc::ptr_eq(l, clock)) {
@@ -339,7 +342,7 @@ impl CtaThreads {
 
     fn thread(&mut self, warp: u32, lane: u32) -> &mut Thread {
         self.seen[warp as usize] = None;
-        let warp = &mut self.warps[warp as usize];
+        let warp = self.warp_mut(warp);
         if let Warp::Alike(thread) = warp {
             *warp = Warp::Apart(Box::new(std::array::from_fn(|_| thread.clone())));
         }
@@ -347,14 +350,35 @@ impl CtaThreads {
         &mut threads[lane as usize]
     }
 
+    fn warp(&self, warp: u32) -> &Warp {
+        self.common.as_ref().unwrap_or(&self.warps[warp as usize])
+    }
+
+    fn warp_mut(&mut self, warp: u32) -> &mut Warp {
+        if let Some(Warp::Alike(common)) = self.common.take() {
+            self.warps.iter_mut().for_each(|warp| *warp = Warp::Alike(common.clone()));
+        }
+        &mut self.warps[warp as usize]
+    }
+
+    /// Gives all threads a clock and what is known of reads, if they then have nothing else.
+    fn give_all(&mut self, clock: &Arc<Clock>, reads: Option<&Arc<Clock>>) -> bool {
+        if self.common.is_none() && !self.warps.iter().all(Warp::becomes_plain) {
+            return false;
+        }
+        self.common = Some(Warp::Alike(Thread { clock: clock.clone(), reads: reads.cloned(), ..Thread::default() }));
+        self.loose.fill(0);
+        true
+    }
+
     /// Whether the threads of a warp have nothing but one common clock: no fence that an access could end, nothing read that a
     /// fence could acquire.
     pub fn are_alike(&self, warp: u32) -> bool {
-        matches!(self.warps[warp as usize], Warp::Alike(_))
+        matches!(self.warp(warp), Warp::Alike(_))
     }
 
     fn look(&self, warp: u32, lane: u32) -> &Thread {
-        self.warps[warp as usize].thread(lane)
+        self.warp(warp).thread(lane)
     }
 
     /// A lane of `now` that has not seen what some lane of `others` in warp (`cta`, `warp`) did at `time`, and that
@@ -415,7 +439,7 @@ impl CtaThreads {
         });
         let gathered = &mut self.barriers[place].1;
         gathered.arrivals.push((who, time));
-        if let Warp::Alike(thread) = &self.warps[who.warp as usize] {
+        if let Warp::Alike(thread) = self.common.as_ref().unwrap_or(&self.warps[who.warp as usize]) {
             // Most have seen what the warp before them has.
             if gathered.seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &thread.clock)) {
                 gathered.clock.join(&thread.clock);
@@ -432,7 +456,7 @@ impl CtaThreads {
 
     /// Whose reads lanes know to be over.
     fn reads_of(&self, who: Who) -> Option<Arc<Clock>> {
-        let warp = &self.warps[who.warp as usize];
+        let warp = self.warp(who.warp);
         let mut all = None;
         lanes(warp.differing(who.lanes)).for_each(|lane| join_shared(&mut all, warp.thread(lane).reads.as_ref()));
         all
@@ -453,7 +477,7 @@ impl CtaThreads {
     /// Joins everything that lanes have seen into a clock, and which of their copies are complete.
     fn gather_seen(&self, who: Who, to: &mut Clock) {
         let mut last: Option<&Arc<Clock>> = None;
-        let warp = &self.warps[who.warp as usize];
+        let warp = self.warp(who.warp);
         for lane in lanes(warp.differing(who.lanes)) {
             let t = warp.thread(lane);
             if last.is_none_or(|l| !Arc::ptr_eq(l, &t.clock)) {
@@ -467,7 +491,7 @@ impl CtaThreads {
     /// Joins what the fences of lanes have made visible.
     fn gather_fences(&self, who: Who, to: &mut [Option<Clock>; 3]) {
         let mut last: [Option<&Arc<Clock>>; 3] = [None; 3];
-        let warp = &self.warps[who.warp as usize];
+        let warp = self.warp(who.warp);
         for lane in lanes(warp.differing(who.lanes)) {
             let t = warp.thread(lane);
             for class in 0..3 {
@@ -487,7 +511,7 @@ impl CtaThreads {
 
     fn give(&mut self, who: Who, clock: &Arc<Clock>, reads: Option<&Arc<Clock>>) {
         self.loose[who.warp as usize] &= !who.lanes;
-        let warp = &mut self.warps[who.warp as usize];
+        let warp = self.warp_mut(who.warp);
         if let (Warp::Alike(thread), u32::MAX) = (&mut *warp, who.lanes) {
             thread.clock = clock.clone();
             thread.reads = reads.cloned();

@@ -222,7 +222,7 @@ impl Threads {
                 pass_pending(cta, who);
                 let mut seen: Vec<Arc<Clock>> = Vec::new();
                 let mut reads: Vec<*const Clock> = Vec::new();
-                for lane in lanes(cta.warps[who.warp as usize].differing(who.lanes)) {
+                for lane in lanes(cta.warp(who.warp).differing(who.lanes)) {
                     let t = cta.look(who.warp, lane);
                     if !seen.iter().any(|c| Arc::ptr_eq(c, &t.clock)) {
                         seen.push(t.clock.clone());
@@ -363,6 +363,10 @@ impl Threads {
         }
         let clock = Arc::new(clock);
         let fences = fences.map(made_visible);
+        let whole = together && waited.len() == cta.warps.len() && waited.iter().all(|mask| *mask == u32::MAX);
+        if whole && fences.iter().all(Option::is_none) && cta.give_all(&clock, reads.as_ref()) {
+            return cta.seen.fill(Some((0, Seen { cta: self.now, warp: self.now })));
+        }
         for (warp, mask) in waited.iter().enumerate().filter(|(_, mask)| **mask != 0) {
             cta.give(Who { warp: warp as u32, lanes: *mask }, &clock, reads.as_ref());
             if together && cta.are_alike(warp as u32) && *mask == u32::MAX {
