@@ -124,6 +124,25 @@ pub fn inside(file: &[u8]) -> Vec<Vec<Entry<'_>>> {
     found
 }
 
+/// Of PTX texts for one architecture, those for one target. A program may be compiled for `sm_90` and for `sm_90a`, say: code for the very
+/// architecture of a device (`a`) is the best one for it (`exact`), then that for its family (`f`), but other devices do not run the former
+/// (manual, section 11.1.2).
+pub fn of_one_target(texts: Vec<String>, exact: bool) -> Vec<String> {
+    let rank = |text: &String| match target(text).and_then(|t| t.chars().last()) {
+        Some('a') => 3 * u32::from(exact),
+        Some('f') => 1 + u32::from(exact),
+        _ => 1 + u32::from(!exact),
+    };
+    let best = texts.iter().map(rank).max();
+    texts.into_iter().filter(|text| Some(rank(text)) == best).collect()
+}
+
+/// The target of a PTX text: `sm_90a`.
+fn target(text: &str) -> Option<&str> {
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix(".target"))?;
+    line.split([',', ' ', '\t', '/']).find(|word| word.starts_with("sm_"))
+}
+
 impl Entry<'_> {
     /// The decompressed payload; `None` if it is damaged.
     pub fn bytes(&self) -> Option<Vec<u8>> {
@@ -194,5 +213,17 @@ mod tests {
             assert!(inside(&whole[..len]).is_empty(), "{len} bytes");
         }
         assert!(entries(&[0; 64]).is_none(), "an entry of no bytes would never end");
+    }
+
+    #[test]
+    fn one_of_several_targets_is_chosen() {
+        let [plain, own, family] = ["sm_90", "sm_90a", "sm_90f"]
+            .map(|t| format!("//\n.version 8.8\n.target {t}, debug // one\n.address_size 64\n"));
+        let all = || vec![plain.clone(), own.clone(), family.clone(), plain.clone()];
+        assert_eq!(of_one_target(all(), true), [own.clone()]);
+        assert_eq!(of_one_target(all(), false), [plain.clone(), plain.clone()]);
+        assert_eq!(of_one_target(vec![family.clone(), plain.clone()], true), [family]);
+        assert_eq!(of_one_target(vec![own.clone()], false), [own]);
+        assert_eq!(of_one_target(vec![String::new()], false), [String::new()]);
     }
 }

@@ -137,7 +137,8 @@ fn newest(data: &[u8]) -> Vec<String> {
     let of = |entries: Vec<fatbin::Entry<'_>>| {
         let ptx = || entries.iter().filter(|e| e.kind == Kind::Ptx);
         let best = ptx().map(|e| e.architecture).max();
-        ptx().filter(|e| Some(e.architecture) == best).filter_map(fatbin::Entry::text).collect::<Vec<_>>()
+        let texts = ptx().filter(|e| Some(e.architecture) == best).filter_map(fatbin::Entry::text);
+        fatbin::of_one_target(texts.collect(), true)
     };
     fatbin::inside(data).into_iter().flat_map(of).collect()
 }
