@@ -138,7 +138,7 @@ pub fn of_one_target(texts: Vec<String>, exact: bool) -> Vec<String> {
 }
 
 /// The target of a PTX text: `sm_90a`.
-fn target(text: &str) -> Option<&str> {
+pub fn target(text: &str) -> Option<&str> {
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix(".target"))?;
     line.split([',', ' ', '\t', '/']).find(|word| word.starts_with("sm_"))
 }

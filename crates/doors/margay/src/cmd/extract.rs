@@ -53,7 +53,7 @@ fn one(name: &Path, bytes: &[u8], folder: Option<&Path>, found: &mut String) -> 
                 Some(text) => about(text),
                 None => kind(entry).to_string(),
             };
-            let (place, entry) = (format!("{number}.{place}"), entry.to_string());
+            let (place, entry) = (format!("{number}.{place}"), architecture(entry, text.as_deref()));
             *found += &line(&place, &entry, &what);
             any |= text.is_some();
             if let (Some(text), Some(folder)) = (text, folder) {
@@ -69,6 +69,12 @@ fn one(name: &Path, bytes: &[u8], folder: Option<&Path>, found: &mut String) -> 
         }
     }
     Ok(any || !listed.is_empty())
+}
+
+/// The architecture of an entry; of PTX as its text has it, which tells `sm_90a` from `sm_90`.
+fn architecture(entry: &Entry<'_>, text: Option<&str>) -> String {
+    let target = text.and_then(fatbin::target).and_then(|t| t.strip_prefix("sm_"));
+    target.map_or_else(|| entry.to_string(), |t| format!("compute_{t}"))
 }
 
 fn line(place: &str, entry: &str, what: &str) -> String {
