@@ -10,7 +10,7 @@
 use crate::{Context, Error, Module};
 use margay_exec::{
     mem::Kind as Memory,
-    texture::{Address, Extent, Filter, Format, Kind, Object, Sampler, Texels, Texture},
+    texture::{Address, Extent, Filter, Format, Kind, Object, Part, Sampler, Texels, Texture},
 };
 use std::sync::Arc;
 
@@ -174,6 +174,18 @@ impl Context {
         TextureObject(self.handle(texture(texels, options), None))
     }
 
+    /// Creates a texture of a part of an array.
+    pub fn texture_of(
+        self: &Arc<Context>,
+        array: &Array,
+        part: &Part,
+        options: &TextureOptions,
+    ) -> Result<TextureObject, Error> {
+        let none = || Error::BadArray(format!("the array has no part {part:?}"));
+        let texels = array.texels().part(part).map(Arc::new).ok_or_else(none)?;
+        Ok(TextureObject(self.handle(texture(&texels, options), Some(array.clone()))))
+    }
+
     /// Creates a surface of a level of an array.
     pub fn surface(self: &Arc<Context>, array: &Array, level: u32) -> Result<SurfaceObject, Error> {
         let texels = surface(array, level)?;
@@ -196,7 +208,8 @@ fn surface(array: &Array, level: u32) -> Result<Arc<Texels>, Error> {
     if level == 0 {
         Ok(array.texels().clone())
     } else {
-        array.texels().from_level(level).map(Arc::new).ok_or_else(none)
+        let texels = array.texels();
+        texels.part(&texels.of_levels(level..level + 1)).map(Arc::new).ok_or_else(none)
     }
 }
 

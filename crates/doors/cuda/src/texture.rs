@@ -9,7 +9,7 @@ use crate::{
     raw::{In, Out},
 };
 use bytemuck::AnyBitPattern;
-use margay_exec::texture::{Address, Extent, Filter, Format, Sampler, Scalar};
+use margay_exec::texture::{Address, Extent, Filter, Format, Part, Sampler, Scalar};
 use margay_runtime::{Array, SurfaceObject, TextureObject, TextureOptions};
 use std::sync::{Arc, PoisonError};
 
@@ -164,31 +164,50 @@ pub struct View {
 }
 
 impl View {
-    /// Whether it shows an array as it is: the same texels, of every level and layer. Only such views are supported; others reinterpret
-    /// texels, as those of compressed formats must.
-    fn is_whole(&self, of: &ArrayObject) -> bool {
-        let (Descriptor3d { width, height, depth, .. }, texels) = (of.descriptor, of.array.texels());
-        (self.width, self.height, self.depth) == (width, height, depth)
-            && self.levels == [0, texels.levels() - 1]
-            && (self.layers[0] == 0 && self.layers[1] == texels.extent.layers.saturating_sub(1))
-            && view_format(texels.format).is_some_and(|format| self.format == format)
+    /// The part of an array that it shows. Levels count from the level that the object is; the extents are those of the array, and
+    /// ranges that do not apply are zero (`cuTexObjectCreate`).
+    fn part(&self, of: &ArrayObject) -> Result<Part, Code> {
+        let Descriptor3d { width, height, depth, .. } = of.descriptor;
+        let format = view_format(self.format)?;
+        let layers = of.array.texels().extent.layers;
+        let same = |own: usize, original: usize| own.max(1) == original.max(1);
+        // The depth of a layered array is no extent of its texels.
+        if !same(self.width, width) || !same(self.height, height) || layers == 0 && !same(self.depth, depth) {
+            because(|| "the view has other extents than the array".to_string());
+            return Err(Code::INVALID_VALUE);
+        }
+        let range = |[first, last]: [u32; 2]| Some(first..last.checked_add(1)?).filter(|range| !range.is_empty());
+        let levels = range(self.levels).ok_or(Code::INVALID_VALUE)?;
+        let layers = match layers {
+            0 => (self.layers == [0, 0]).then_some(0..0),
+            _ => range(self.layers),
+        };
+        Ok(Part {
+            levels: of.level.saturating_add(levels.start)..of.level.saturating_add(levels.end),
+            layers: layers.ok_or(Code::INVALID_VALUE)?,
+            format,
+        })
     }
 }
 
-/// The `CUresourceViewFormat` of texels: numbered by scalar and size, with 1, 2 and 4 channels each.
-fn view_format(format: Format) -> Option<u32> {
-    let kind = match (format.scalar, format.bits) {
-        (Scalar::Unsigned, 8) => 0,
-        (Scalar::Signed, 8) => 1,
-        (Scalar::Unsigned, 16) => 2,
-        (Scalar::Signed, 16) => 3,
-        (Scalar::Unsigned, 32) => 4,
-        (Scalar::Signed, 32) => 5,
-        (Scalar::Float, 16) => 6,
-        (Scalar::Float, 32) => 7,
-        _ => return None,
+/// Texels of a `CUresourceViewFormat`: numbered by scalar and size, with 1, 2 and 4 channels each. Those after them are compressed.
+fn view_format(number: u32) -> Result<Format, Code> {
+    const KINDS: [(Scalar, u8); 8] = [
+        (Scalar::Unsigned, 8),
+        (Scalar::Signed, 8),
+        (Scalar::Unsigned, 16),
+        (Scalar::Signed, 16),
+        (Scalar::Unsigned, 32),
+        (Scalar::Signed, 32),
+        (Scalar::Float, 16),
+        (Scalar::Float, 32),
+    ];
+    let index = number.checked_sub(1).ok_or(Code::INVALID_VALUE)?;
+    let Some(&(scalar, bits)) = KINDS.get(index as usize / 3) else {
+        because(|| "margay does not support resource views of compressed formats".to_string());
+        return Err(Code::NOT_SUPPORTED);
     };
-    Some(1 + 3 * kind + u32::from(format.channels).ilog2())
+    Ok(Format { scalar, bits, channels: 1 << (index % 3) })
 }
 
 /// `CUDA_TEXTURE_DESC`
@@ -240,7 +259,7 @@ fn array(number: u64) -> Result<Arc<ArrayObject>, Code> {
     driver()?.arrays.find_number(number as usize)
 }
 
-fn texture(resource: &Resource, options: &TextureDescriptor) -> Result<TextureObject, Code> {
+fn texture(resource: &Resource, options: &TextureDescriptor, view: Option<&View>) -> Result<TextureObject, Code> {
     let (context, of) = (current()?, &resource.of);
     let mut options = options.options();
     let number = |n: usize| u32::try_from(n).map_err(|_| Code::INVALID_VALUE);
@@ -251,9 +270,11 @@ fn texture(resource: &Resource, options: &TextureDescriptor) -> Result<TextureOb
     match resource.kind {
         kind::ARRAY | kind::MIPMAPPED => {
             let from = array(of.address)?;
-            let integers = from.array.texels().format.scalar != Scalar::Float;
-            options.normalized_read &= integers;
-            Ok(context.runtime.texture(&from.array, &options))
+            let texels = from.array.texels();
+            let levels = if resource.kind == kind::ARRAY { from.level..from.level + 1 } else { 0..texels.levels() };
+            let part = view.map_or_else(|| Ok(texels.of_levels(levels)), |view| view.part(&from))?;
+            options.normalized_read &= part.format.scalar != Scalar::Float;
+            context.runtime.texture_of(&from.array, &part, &options).map_err(|_| Code::INVALID_VALUE)
         }
         kind::LINEAR => {
             let texel = format(of.format, of.channels)?.bytes() as usize;
@@ -317,17 +338,10 @@ api! {
     5000 fn cuTexObjectCreate(out: Out<u64>, resource: In<Resource>, options: In<TextureDescriptor>, view: In<View>) {
         let (resource, options) = (resource.get()?, options.get()?);
         let view = if view.is_null() { None } else { Some(view.get()?) };
-        if let Some(view) = &view {
-            if !matches!(resource.kind, kind::ARRAY | kind::MIPMAPPED) {
-                return Err(Code::INVALID_VALUE);
-            }
-            let of = array(resource.of.address)?;
-            if !view.is_whole(&of) {
-                because(|| "margay supports only resource views of the same format and extent".to_string());
-                return Err(Code::NOT_SUPPORTED);
-            }
+        if view.is_some() && !matches!(resource.kind, kind::ARRAY | kind::MIPMAPPED) {
+            return Err(Code::INVALID_VALUE);
         }
-        let object = texture(&resource, &options)?;
+        let object = texture(&resource, &options, view.as_ref())?;
         let handle = object.handle();
         let made = Texture { _object: object, resource, options, view };
         driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, made);

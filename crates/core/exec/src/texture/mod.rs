@@ -15,6 +15,7 @@ pub use sample::{Compare, Geometry, Lod, Query, gather, sample};
 use crate::mem::{self, Allocation, Block};
 use std::{
     collections::BTreeMap,
+    ops::Range,
     sync::{
         Arc, PoisonError, RwLock,
         atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed},
@@ -125,6 +126,17 @@ pub struct Level {
     pub slice: u64,
 }
 
+/// What a texture or surface shows of an array.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Mipmap levels.
+    pub levels: Range<u32>,
+    /// Layers; `0..0` for an array without layers.
+    pub layers: Range<u32>,
+    /// How texels are interpreted; of the same size as the array's format.
+    pub format: Format,
+}
+
 /// An image in device memory.
 #[derive(Debug)]
 pub struct Texels {
@@ -187,20 +199,39 @@ impl Texels {
         fits.then_some(Texels { memory, base, format, extent, linear: true, levels: vec![level] })
     }
 
-    /// The image of one level of a mipmapped array, which surfaces are bound to.
-    pub fn from_level(&self, level: u32) -> Option<Texels> {
-        let levels = self.levels.get(level as usize..).filter(|l| !l.is_empty())?.to_vec();
-        let less = |n: u32| if n == 0 { 0 } else { (n >> level).max(1) };
-        let Extent { width, height, depth, .. } = self.extent;
+    /// A part of an array as an image of its own; `None` if the array has no such levels or layers, or if a texel of the
+    /// format has another size.
+    pub fn part(&self, part: &Part) -> Option<Texels> {
+        let Part { levels: range, layers, format } = part;
+        let first = range.start;
+        let mut levels = self.levels.get(first as usize..range.end as usize).filter(|l| !l.is_empty())?.to_vec();
+        if format.bytes() != self.format.bytes() || !format.exists() {
+            return None;
+        }
+        let mut extent = self.extent;
+        if extent.layers > 0 {
+            extent.layers = layers.end.checked_sub(layers.start).filter(|n| *n > 0 && layers.end <= extent.layers)?;
+            extent.cube &= extent.layers.is_multiple_of(6);
+            levels.iter_mut().for_each(|level| level.offset += u64::from(layers.start) * level.slice);
+        } else if *layers != (0..0) {
+            return None;
+        }
+        let less = |n: u32| if n == 0 { 0 } else { (n >> first).max(1) };
+        let Extent { width, height, depth, .. } = extent;
         let extent = Extent {
             width: less(width),
             height: less(height),
             depth: less(depth),
             levels: levels.len() as u32,
-            ..self.extent
+            ..extent
         };
-        let Texels { base, format, linear, .. } = *self;
-        Some(Texels { memory: self.memory.clone(), base, format, extent, linear, levels })
+        let Texels { base, linear, .. } = *self;
+        Some(Texels { memory: self.memory.clone(), base, format: *format, extent, linear, levels })
+    }
+
+    /// The part with every layer of these levels, as they are.
+    pub fn of_levels(&self, levels: Range<u32>) -> Part {
+        Part { levels, layers: 0..self.extent.layers, format: self.format }
     }
 
     /// The memory of the image.
@@ -367,6 +398,24 @@ mod tests {
         assert!(Texels::layout(format, &Extent { levels: 4, ..extent }).is_none(), "6 has three levels");
         assert!(Texels::layout(format, &Extent::new(0, 0, 0)).is_none());
         assert!(Texels::layout(format, &Extent::new(u32::MAX, u32::MAX, u32::MAX)).is_none());
+    }
+
+    #[test]
+    fn parts_are_levels_and_layers_in_another_format_of_the_same_size() {
+        let format = Format { scalar: Scalar::Unsigned, bits: 16, channels: 2 };
+        let extent = Extent { levels: 3, layers: 12, cube: true, ..Extent::new(8, 8, 0) };
+        let (_, bytes) = Texels::layout(format, &extent).unwrap();
+        let memory = mem::Memory::default().alloc_as(bytes, 512, mem::Kind::Array, "").unwrap();
+        let whole = Texels::array(memory, format, extent).unwrap();
+        let word = Format { scalar: Scalar::Float, bits: 32, channels: 1 };
+        let part = Part { levels: 1..3, layers: 6..12, format: word };
+        let seen = whole.part(&part).unwrap();
+        assert_eq!(seen.extent, Extent { levels: 2, layers: 6, cube: true, ..Extent::new(4, 4, 0) });
+        assert_eq!(seen.row(seen.level(1), 1, 2), whole.row(whole.level(2), 1, 8));
+        assert!(!whole.part(&Part { layers: 2..4, ..part.clone() }).unwrap().extent.cube);
+        assert!(whole.part(&Part { levels: 2..4, ..part.clone() }).is_none(), "three levels");
+        assert!(whole.part(&Part { layers: 6..13, ..part.clone() }).is_none(), "twelve layers");
+        assert!(whole.part(&Part { format: Format { channels: 2, ..word }, ..part }).is_none(), "eight bytes");
     }
 
     #[test]
