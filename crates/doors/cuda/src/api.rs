@@ -98,10 +98,15 @@ pub fn with_thread_stream(function: impl FnOnce() -> u32) -> u32 {
 
 /// Runs the body of a function: a panic becomes an error, and `MARGAY_LOG=api` logs the call.
 pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
-    let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
-        eprintln!("margay has a bug: `{name}` panicked; please report it");
-        Err(Code::UNKNOWN)
-    });
+    let outcome = if crate::context::is_refused(name) {
+        because(|| "a host function or callback of a stream must not call the API".to_string());
+        Err(Code::NOT_PERMITTED)
+    } else {
+        catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+            eprintln!("margay has a bug: `{name}` panicked; please report it");
+            Err(Code::UNKNOWN)
+        })
+    };
     let code = outcome.err().unwrap_or(Code::SUCCESS);
     let why = REASON.try_with(Cell::take).ok().flatten();
     if code != Code::SUCCESS {

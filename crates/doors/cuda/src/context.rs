@@ -93,6 +93,8 @@ pub struct Context {
 thread_local! {
     /// Whether this thread does work of a stream: it must not wait for streams then.
     static AT_WORK: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread is in a host function or callback of a stream.
+    static CALLED_BACK: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Does a piece of work of a stream.
@@ -103,8 +105,22 @@ pub fn at_work<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Refuses to wait on behalf of a stream's own work, such as a host function: it may wait for itself ("Host functions ... must not make
-/// any CUDA API calls", `cuLaunchHostFunc`).
+/// Calls a function of the program on behalf of a stream.
+pub fn calling_back<T>(function: impl FnOnce() -> T) -> T {
+    let before = CALLED_BACK.replace(true);
+    let done = function();
+    CALLED_BACK.set(before);
+    done
+}
+
+/// Whether a function of the API is refused because the thread is in a host function or callback of a stream ("Callbacks must not make any
+/// CUDA API calls", `cuStreamAddCallback`): those that act on a context. What only asks is answered.
+pub fn is_refused(name: &str) -> bool {
+    const ACTING: [&str; 7] = ["cuMem", "cuLaunch", "cuStream", "cuEvent", "cuGraph", "cuModule", "cuCtxSynchronize"];
+    CALLED_BACK.get() && ACTING.iter().any(|start| name.starts_with(start))
+}
+
+/// Refuses to wait on behalf of a stream's own work: it may wait for itself.
 pub fn not_at_work() -> Outcome {
     if AT_WORK.get() { Err(Code::NOT_PERMITTED) } else { Ok(()) }
 }

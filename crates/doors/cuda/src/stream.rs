@@ -5,7 +5,7 @@
 use crate::{
     api::{api, is_thread_stream},
     code::{Code, Outcome},
-    context::{Context, at_work, not_at_work},
+    context::{Context, at_work, calling_back, not_at_work},
     driver::{current, driver},
     event::Event,
     graph::{Capture, Graph, NodeRef, capture},
@@ -484,7 +484,7 @@ api! {
         used.queue().push(used.turn(), move || at_work(|| {
             order::seen(&clock);
             let status = context.failure().unwrap_or(Code::SUCCESS);
-            callback.call(number, status, data);
+            calling_back(|| callback.call(number, status, data));
         }));
         Ok(())
     }

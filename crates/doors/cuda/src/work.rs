@@ -2,7 +2,7 @@
 
 use crate::{
     code::{Code, Outcome},
-    context::Context,
+    context::{Context, calling_back},
     copy::Copy,
     event::Event,
     graph::{Branch, Conditional, Exec, GraphMemory, Inner},
@@ -113,7 +113,7 @@ impl Work {
             Work::Fill(fill) => fill.run(context),
             Work::Host(function, data) => {
                 order::called_back();
-                function.call(*data)
+                calling_back(|| function.call(*data))
             }
             Work::Record(event) => {
                 event.happen();

@@ -265,13 +265,14 @@ static void faults(void) {
 }
 
 /* Host functions "must not make any CUDA API calls", which "may result in CUDA_ERROR_NOT_PERMITTED" (cuLaunchHostFunc): one that waited for
-   its own stream would wait for ever. */
+   its own stream would wait for ever. What acts on a context is refused. */
 static H own, behind;
-static int answers[2];
+static int answers[3];
 static void waits(void *unused) {
     (void)unused;
     answers[0] = cuStreamSynchronize(own);
     answers[1] = cuEventSynchronize(behind);
+    answers[2] = cuStreamQuery(own);
 }
 
 static void host_functions(void) {
@@ -283,7 +284,7 @@ static void host_functions(void) {
     OK(cuEventRecord(behind, own));
     put(door, 1);
     OK(cuStreamSynchronize(own));
-    CHECK(answers[0] == NOT_PERMITTED && answers[1] == NOT_PERMITTED);
+    CHECK(answers[0] == NOT_PERMITTED && answers[1] == NOT_PERMITTED && answers[2] == NOT_PERMITTED);
     OK(cuStreamDestroy_v2(own));
 }
 
