@@ -582,7 +582,7 @@ impl Observer for Checker {
         let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));
         // Records cannot tell more warps apart.
         state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
-        let threads = CtaThreads::new(index, cluster, self.warps);
+        let threads = CtaThreads::new(index, cluster, if self.what.races { self.warps } else { 0 });
         let (arrivals, live) = (Arrivals::new(self.warps), self.block.iter().product());
         let phase = phase::Phase::new(e.shared, self.puts_off && self.what.races && self.cluster == [1; 3]);
         state.ctas.insert(index, Cta { threads, arrivals, shared: e.shared, live, end: ended::End::default(), phase });

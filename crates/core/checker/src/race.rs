@@ -237,7 +237,7 @@ impl Checker {
             if lanes == 0 {
                 continue;
             }
-            if cta.threads.loose(warp) != 0 {
+            if races && cta.threads.loose(warp) != 0 {
                 return i;
             }
             let place = &e.places[place as usize];

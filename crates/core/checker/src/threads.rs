@@ -167,7 +167,7 @@ pub struct CtaThreads {
     /// Linear index in the grid.
     pub index: u32,
     cluster: u32,
-    /// The threads of all warps, if they are alike: then `warps` is out of date.
+    /// The threads of all warps, if they are alike: then `warps` is out of date, or empty.
     common: Option<Warp>,
     warps: Vec<Warp>,
     /// By number: the barriers at which some have arrived.
@@ -278,15 +278,14 @@ impl CtaThreads {
     /// Threads that have seen nothing but the launch.
     pub fn new(index: u32, cluster: u32, warps: u32) -> CtaThreads {
         let clock = Arc::new(Clock::default());
-        let alike = || Warp::Alike(Thread { clock: clock.clone(), ..Thread::default() });
-        let (common, all) = (Some(alike()), (0..warps).map(|_| alike()).collect());
+        let common = Some(Warp::Alike(Thread { clock, ..Thread::default() }));
         let (published, seen) = (vec![0; warps as usize], vec![None; warps as usize]);
         let loose = published.clone();
         CtaThreads {
             index,
             cluster,
             common,
-            warps: all,
+            warps: Vec::new(),
             barriers: Vec::new(),
             ended: Vec::new(),
             spare: Vec::new(),
@@ -351,12 +350,13 @@ impl CtaThreads {
     }
 
     fn warp(&self, warp: u32) -> &Warp {
-        self.common.as_ref().unwrap_or(&self.warps[warp as usize])
+        self.common.as_ref().unwrap_or_else(|| &self.warps[warp as usize])
     }
 
     fn warp_mut(&mut self, warp: u32) -> &mut Warp {
         if let Some(Warp::Alike(common)) = self.common.take() {
-            self.warps.iter_mut().for_each(|warp| *warp = Warp::Alike(common.clone()));
+            self.warps.clear();
+            self.warps.resize_with(self.published.len(), || Warp::Alike(common.clone()));
         }
         &mut self.warps[warp as usize]
     }
@@ -439,7 +439,7 @@ impl CtaThreads {
         });
         let gathered = &mut self.barriers[place].1;
         gathered.arrivals.push((who, time));
-        if let Warp::Alike(thread) = self.common.as_ref().unwrap_or(&self.warps[who.warp as usize]) {
+        if let Warp::Alike(thread) = self.common.as_ref().unwrap_or_else(|| &self.warps[who.warp as usize]) {
             // Most have seen what the warp before them has.
             if gathered.seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &thread.clock)) {
                 gathered.clock.join(&thread.clock);

@@ -363,7 +363,7 @@ impl Threads {
         }
         let clock = Arc::new(clock);
         let fences = fences.map(made_visible);
-        let whole = together && waited.len() == cta.warps.len() && waited.iter().all(|mask| *mask == u32::MAX);
+        let whole = together && waited.len() == cta.published.len() && waited.iter().all(|mask| *mask == u32::MAX);
         if whole && fences.iter().all(Option::is_none) && cta.give_all(&clock, reads.as_ref()) {
             return cta.seen.fill(Some((0, Seen { cta: self.now, warp: self.now })));
         }

@@ -322,6 +322,11 @@ impl Host<'_> {
                 arrived.fill(0);
             }
             Moment::End => {
+                let mut attendant = self.observation.attendant.borrow_mut();
+                if attendant.is_none() {
+                    *attendant = observer.attend();
+                }
+                drop(attendant);
                 for (warp, lanes) in self.observation.born.iter().enumerate() {
                     sync(warp as u32, *lanes, SyncKind::Exit);
                 }
