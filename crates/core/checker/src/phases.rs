@@ -6,7 +6,7 @@
 //!   has completed: the two have the same parity. So a thread that waits for a phase must know that the previous one is complete.
 
 use crate::{Checker, Finding, FindingKind, State, who};
-use margay_exec::{ObjectStep, SyncEvent, SyncKind};
+use margay_exec::{SyncEvent, SyncKind};
 
 impl Checker {
     /// Reports threads that arrive at a barrier, or wait at a barrier object, in a phase that depends on who is faster.
@@ -23,8 +23,8 @@ impl Checker {
                     "let the number of threads include all that use the barrier, use another barrier, or order the phases by a second one",
                 )
             }
-            SyncKind::Object { at, done: ObjectStep::Pending { parity: true }, .. } => {
-                if threads.unknown_phase(cta, who(&e.actor), at).is_none() {
+            SyncKind::Object { at, done, .. } => {
+                if threads.unknown_phase(cta, who(&e.actor), (at, done)).is_none() {
                     return;
                 }
                 (

@@ -212,8 +212,9 @@ struct Gathered {
 struct Object {
     arrived: Clock,
     done: Arc<Clock>,
-    /// Who has completed the last phase, and when.
+    /// Who has completed the last phase and the one before it, and when.
     last: Option<((u32, u32, u32), Side, Time)>,
+    before: Option<((u32, u32, u32), Side, Time)>,
 }
 
 /// The state of happens-before that threads share.

@@ -368,7 +368,10 @@ pub enum ObjectStep {
     /// Raises the expected transaction count.
     Expect,
     /// A test or wait that found the phase complete.
-    Waited,
+    Waited {
+        /// As in [`ObjectStep::Pending`].
+        parity: bool,
+    },
     /// A test or wait that found the phase incomplete.
     Pending {
         /// It names the phase by its parity, which the phase before the previous one shares.

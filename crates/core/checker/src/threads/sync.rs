@@ -305,7 +305,7 @@ impl Threads {
             ObjectStep::ArriveAfterCopies | ObjectStep::Complete => {
                 object.arrived.raise((cta.index, who.warp, who.lanes), Side::Agent, self.now);
             }
-            ObjectStep::Waited => {
+            ObjectStep::Waited { .. } => {
                 let clock = object.done.clone();
                 for lane in lanes(who.lanes) {
                     if order.semantics.acquires() {
@@ -320,18 +320,30 @@ impl Threads {
             ObjectStep::Expect | ObjectStep::Pending { .. } => {}
         }
         if completes {
-            let side = if matches!(done, ObjectStep::Arrive) { Side::Program } else { Side::Agent };
-            object.last = Some(((cta.index, who.warp, who.lanes), side, self.now));
+            // Waits tell of these.
+            let side = match done {
+                ObjectStep::Arrive if order.semantics.releases() => Some(Side::Program),
+                ObjectStep::ArriveAfterCopies | ObjectStep::Complete => Some(Side::Agent),
+                _ => None,
+            };
+            object.before = std::mem::take(&mut object.last);
+            object.last = side.map(|side| ((cta.index, who.warp, who.lanes), side, self.now));
             let mut clock = std::mem::take(&mut object.arrived);
             clock.join(&object.done);
             object.done = Arc::new(clock);
         }
     }
 
-    /// The thread whose arrival has completed the last phase of a barrier object, if lanes do not know of that.
-    pub fn unknown_phase(&self, cta: &CtaThreads, who: Who, at: u64) -> Option<(u32, u32, u32)> {
-        let (by, side, time) = self.objects.get(&at)?.last?;
-        cta.unseen(who, by, side, time).map(|_| by)
+    /// The thread whose arrival has completed the phase before the one that lanes wait for, if they do not know of that.
+    pub fn unknown_phase(&self, cta: &CtaThreads, who: Who, (at, done): (u64, ObjectStep)) -> Option<(u32, u32, u32)> {
+        let object = self.objects.get(&at)?;
+        let (by, side, time) = match done {
+            ObjectStep::Pending { parity: true } => object.last?,
+            ObjectStep::Waited { parity: true } => object.before?,
+            _ => return None,
+        };
+        let awaits_fence = lanes(who.lanes).any(|lane| !cta.look(who.warp, lane).pending.is_empty());
+        cta.unseen(who, by, side, time).filter(|_| !awaits_fence).map(|_| by)
     }
 
     /// A CTA barrier completed: the waiting threads have seen what all participants did before they arrived.

@@ -99,7 +99,7 @@ fn update(
                 mem::store(&a.block, host, new.pack());
             }
             // Waits are reported by the caller, which knows their outcome.
-            if done != ObjectStep::Waited {
+            if !matches!(done, ObjectStep::Waited { .. }) {
                 watch::object(ctx, lane, host, done, new.phase != object.phase);
             }
             Ok(old)
@@ -180,11 +180,11 @@ fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, opera
             update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| Ok(o.settle()))
         }
         ObjectKind::Wait => {
-            let now = update(ctx, lane, place, b, ObjectStep::Waited, Ok)?;
+            let now = update(ctx, lane, place, b, ObjectStep::Waited { parity: false }, Ok)?;
             Ok(waited(ctx, lane, place, (now ^ operand) & PHASE != 0, false))
         }
         ObjectKind::WaitParity => {
-            let now = update(ctx, lane, place, b, ObjectStep::Waited, Ok)?;
+            let now = update(ctx, lane, place, b, ObjectStep::Waited { parity: true }, Ok)?;
             Ok(waited(ctx, lane, place, now >> 63 != operand & 1, true))
         }
         ObjectKind::Pending => Ok(0),
@@ -193,7 +193,13 @@ fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, opera
 
 /// Reports the outcome of a wait to the observer and returns it.
 fn waited(ctx: &Ctx<'_>, lane: usize, (_, host): (Region, u64), done: bool, parity: bool) -> u64 {
-    watch::object(ctx, lane, host, if done { ObjectStep::Waited } else { ObjectStep::Pending { parity } }, false);
+    watch::object(
+        ctx,
+        lane,
+        host,
+        if done { ObjectStep::Waited { parity } } else { ObjectStep::Pending { parity } },
+        false,
+    );
     done.into()
 }
 

@@ -264,7 +264,7 @@ pub fn object(ctx: &Ctx<'_>, lane: usize, at: u64, done: ObjectStep, completes: 
         return;
     }
     let Some(v) = ctx.func.ops.get(ctx.pc as usize).map(|op| ctx.func.variant(op)) else { return };
-    let acquires = matches!(done, ObjectStep::Waited | ObjectStep::Pending { .. });
+    let acquires = matches!(done, ObjectStep::Waited { .. } | ObjectStep::Pending { .. });
     let standard = if acquires { Semantics::Acquire } else { Semantics::Release };
     let semantics = if v.op == Opcode::Mbarrier { Semantics::of(v).unwrap_or(standard) } else { standard };
     let order = Ordering {
