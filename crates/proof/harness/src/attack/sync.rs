@@ -66,9 +66,6 @@ pub fn make(r: &mut Random, b: &mut Payload) {
             let f = b.name("meets");
             let text = r.pick(&["bar.sync 0;", "bar.sync 1, 32;", "bar.sync 2, 64;", "barrier.sync 3;"]);
             b.crowded = text.contains(',');
-            // The kernel's own last barrier may be what completes this one: then it orders nothing, and what threads read after it is
-            // up to the schedule.
-            b.quiet = text == "bar.sync 0;";
             b.module(format!(".func {f}(.param .b32 x) {{ .reg .b32 %w; .reg .pred %p; ld.param.b32 %w, [x]; setp.eq.u32 %p, %w, 1; @%p ret; {text} ret; }}"));
             b.body(format!(
                 "{{ .param .b32 x; and.b32 %r3, %lane, {}; st.param.b32 [x], %r3; call {f}, (x); }}",
@@ -85,4 +82,11 @@ pub fn make(r: &mut Random, b: &mut Payload) {
             b.rest(format!("AGAIN: {text} sub.u32 %r4, %r4, 1; setp.ne.u32 %p2, %r4, 0; @%p2 bra AGAIN;"));
         }
     }
+    // The kernel's own next barrier, which is the first, may be what completes one of these: then it orders nothing, and what threads
+    // read after it is up to the schedule.
+    let first = |text: &String| {
+        ["sync 0", "arrive 0", "sync.aligned 0", "u32 %r3, 0"].iter().any(|barrier| text.contains(barrier))
+            || number == 0 && text.contains("%r1")
+    };
+    b.quiet = b.module.iter().chain(&b.body).chain(&b.rest).any(first);
 }
