@@ -179,35 +179,8 @@ impl Threads {
                 cta.acquire_pending(who);
                 cta.arrive(who, id, self.now);
             }
-            SyncKind::ClusterArrive(semantics) => {
-                for lane in lanes(who.lanes) {
-                    let t = cta.thread(who.warp, lane);
-                    t.phase += 1;
-                    let key = (cta.cluster, cta.look(who.warp, lane).phase);
-                    let to = self.clusters.entry(key).or_default();
-                    let one = Who { lanes: 1 << lane, ..who };
-                    if semantics.releases() {
-                        cta.gather(one, self.now, to);
-                    } else if let Some(fence) = &cta.look(who.warp, lane).fences[1] {
-                        to.join(&fence.clock);
-                        to.raise((cta.index, who.warp, 1 << lane), Side::Program, fence.time);
-                    }
-                }
-            }
-            SyncKind::ClusterPassed => {
-                for lane in lanes(who.lanes) {
-                    let t = cta.thread(who.warp, lane);
-                    t.passed = t.phase;
-                    let phase = t.phase;
-                    if let Some(clock) = self.clusters.get(&(cta.cluster, phase)) {
-                        cta.learn(who.warp, lane, &Arc::new(clock.clone()), None);
-                    }
-                    // All threads have arrived at this phase, so none waits for the one before the previous.
-                    if phase > 2 {
-                        self.clusters.remove(&(cta.cluster, phase - 2));
-                    }
-                }
-            }
+            SyncKind::ClusterArrive(semantics) => self.arrive_at_cluster(cta, who, semantics),
+            SyncKind::ClusterPassed => self.pass_cluster(cta, who),
             SyncKind::Warp => {
                 pass_pending(cta, who);
                 let mut clock = Clock::default();
@@ -218,28 +191,7 @@ impl Threads {
                 cta.give(who, &Arc::new(clock), reads.as_ref());
                 cta.pass_on(who, &fences.map(made_visible));
             }
-            SyncKind::Exchange => {
-                pass_pending(cta, who);
-                let mut seen: Vec<Arc<Clock>> = Vec::new();
-                let mut reads: Vec<*const Clock> = Vec::new();
-                for lane in lanes(cta.warp(who.warp).differing(who.lanes)) {
-                    let t = cta.look(who.warp, lane);
-                    if !seen.iter().any(|c| Arc::ptr_eq(c, &t.clock)) {
-                        seen.push(t.clock.clone());
-                    }
-                    let known = t.reads.as_ref().map_or(std::ptr::null(), Arc::as_ptr);
-                    if !reads.contains(&known) {
-                        reads.push(known);
-                    }
-                }
-                cta.settle(who);
-                if seen.len() > 1 || reads.len() > 1 {
-                    let mut clock = (*seen[0]).clone();
-                    seen[1..].iter().for_each(|c| clock.join(c));
-                    let reads = cta.reads_of(who);
-                    cta.give(who, &Arc::new(clock), reads.as_ref());
-                }
-            }
+            SyncKind::Exchange => exchange(cta, who),
             SyncKind::Object { at: object, done, completes, order } => {
                 self.object(cta, who, object, (done, completes), (order, at));
             }
@@ -259,25 +211,43 @@ impl Threads {
             }
             SyncKind::Wait { bulk, pending, read } => {
                 for lane in lanes(who.lanes) {
-                    let now = self.now;
-                    let t = cta.thread(who.warp, lane);
-                    let groups = &mut t.groups[usize::from(bulk)];
-                    let Some(pending) = pending else {
-                        groups.clear();
-                        t.copies.complete = now;
-                        continue;
-                    };
-                    if read {
-                        let over = groups.len().checked_sub(pending as usize + 1).map_or(0, |last| groups[last]);
-                        t.copies.read = t.copies.read.max(over);
-                        continue;
-                    }
-                    while groups.len() > pending as usize {
-                        t.copies.complete = t.copies.complete.max(groups.pop_front().unwrap_or(0));
-                    }
+                    wait_for_copies(cta.thread(who.warp, lane), self.now, bulk, pending, read);
                 }
             }
             SyncKind::Queue | SyncKind::Exit => {}
+        }
+    }
+
+    /// `barrier.cluster.arrive`: a release makes what the threads know part of the phase, and without one what they fenced before.
+    fn arrive_at_cluster(&mut self, cta: &mut CtaThreads, who: Who, semantics: Semantics) {
+        for lane in lanes(who.lanes) {
+            let t = cta.thread(who.warp, lane);
+            t.phase += 1;
+            let key = (cta.cluster, cta.look(who.warp, lane).phase);
+            let to = self.clusters.entry(key).or_default();
+            let one = Who { lanes: 1 << lane, ..who };
+            if semantics.releases() {
+                cta.gather(one, self.now, to);
+            } else if let Some(fence) = &cta.look(who.warp, lane).fences[1] {
+                to.join(&fence.clock);
+                to.raise((cta.index, who.warp, 1 << lane), Side::Program, fence.time);
+            }
+        }
+    }
+
+    /// `barrier.cluster.wait` has ended: the threads learn what is part of the phase.
+    fn pass_cluster(&mut self, cta: &mut CtaThreads, who: Who) {
+        for lane in lanes(who.lanes) {
+            let t = cta.thread(who.warp, lane);
+            t.passed = t.phase;
+            let phase = t.phase;
+            if let Some(clock) = self.clusters.get(&(cta.cluster, phase)) {
+                cta.learn(who.warp, lane, &Arc::new(clock.clone()), None);
+            }
+            // All threads have arrived at this phase, so none waits for the one before the previous.
+            if phase > 2 {
+                self.clusters.remove(&(cta.cluster, phase - 2));
+            }
         }
     }
 
@@ -386,6 +356,48 @@ impl Threads {
             }
             cta.pass_on(Who { warp: warp as u32, lanes: *mask }, &fences);
         }
+    }
+}
+
+/// A `.sync` instruction other than `bar.warp.sync`: each lane learns what the others knew, but not what they have done since.
+fn exchange(cta: &mut CtaThreads, who: Who) {
+    pass_pending(cta, who);
+    let mut seen: Vec<Arc<Clock>> = Vec::new();
+    let mut reads: Vec<*const Clock> = Vec::new();
+    for lane in lanes(cta.warp(who.warp).differing(who.lanes)) {
+        let t = cta.look(who.warp, lane);
+        if !seen.iter().any(|c| Arc::ptr_eq(c, &t.clock)) {
+            seen.push(t.clock.clone());
+        }
+        let known = t.reads.as_ref().map_or(std::ptr::null(), Arc::as_ptr);
+        if !reads.contains(&known) {
+            reads.push(known);
+        }
+    }
+    cta.settle(who);
+    if seen.len() > 1 || reads.len() > 1 {
+        let mut clock = (*seen[0]).clone();
+        seen[1..].iter().for_each(|c| clock.join(c));
+        let reads = cta.reads_of(who);
+        cta.give(who, &Arc::new(clock), reads.as_ref());
+    }
+}
+
+/// A thread has waited until at most `pending` groups of its copies are under way, or all its copies have completed.
+fn wait_for_copies(t: &mut Thread, now: Time, bulk: bool, pending: Option<u32>, read: bool) {
+    let groups = &mut t.groups[usize::from(bulk)];
+    let Some(pending) = pending else {
+        groups.clear();
+        t.copies.complete = now;
+        return;
+    };
+    if read {
+        let over = groups.len().checked_sub(pending as usize + 1).map_or(0, |last| groups[last]);
+        t.copies.read = t.copies.read.max(over);
+        return;
+    }
+    while groups.len() > pending as usize {
+        t.copies.complete = t.copies.complete.max(groups.pop_front().unwrap_or(0));
     }
 }
 
