@@ -16,7 +16,10 @@
 //! * A CTA barrier counts as an acquire fence for what its threads have read before. The manual promises less, but
 //!   programs in which "the last CTA adds up" rely on it, and hardware guarantees it.
 
+mod chance;
 mod sync;
+
+use chance::Chance;
 
 use crate::{
     clock::{Clock, Copies, Side, Time},
@@ -31,8 +34,6 @@ use std::{
 
 /// Limit of clocks that wait for an acquire fence, per thread.
 const MOST_PENDING: usize = 64;
-/// Limit of places whose reads are told apart, per thread.
-const MOST_CHANCES: usize = 4;
 /// Limit of clocks released at one location.
 const MOST_RELEASES: usize = 128;
 
@@ -51,13 +52,6 @@ struct Fence {
     clock: Arc<Clock>,
     copies: Copies,
     time: Time,
-}
-
-/// A clock that a thread has acquired from what it read at a place of the kernel.
-#[derive(Clone)]
-pub struct Chance {
-    pub read: Place,
-    pub clock: Arc<Clock>,
 }
 
 /// A clock read from a release pattern that awaits an acquire fence.
@@ -97,32 +91,6 @@ impl Thread {
         let Thread { clock: _, reads: _, chances: _, sure: _, copies, fences, pending, groups, phase, passed } = self;
         let nothing = pending.is_empty() && groups.iter().all(VecDeque::is_empty) && fences.iter().all(Option::is_none);
         nothing && (*copies, *phase, *passed) == (Copies::default(), 0, 0)
-    }
-}
-
-impl Thread {
-    /// Joins a clock; if it comes from a read at one place of the kernel, the thread may have read that by chance.
-    fn join(&mut self, clock: &Arc<Clock>, read: Option<Place>) {
-        match read {
-            Some(read) => {
-                let sure = self.sure.get_or_insert_with(|| self.clock.clone());
-                let again = |c: &Chance| (c.read.0, c.read.1.span.start) == (read.0, read.1.span.start);
-                let old = self.chances.iter().position(again);
-                // What is read at a place hinges on what was read there before, such as in a loop.
-                if let Some(old) = old.or((self.chances.len() >= MOST_CHANCES).then_some(0)) {
-                    Arc::make_mut(sure).join(&self.chances.remove(old).clock);
-                }
-                self.chances.push(Chance { read, clock: clock.clone() });
-            }
-            None => self.sure.iter_mut().for_each(|sure| Arc::make_mut(sure).join(clock)),
-        }
-        Arc::make_mut(&mut self.clock).join(clock);
-    }
-
-    /// All that it knows is sure.
-    fn settle(&mut self) {
-        self.chances.clear();
-        self.sure = None;
     }
 }
 
@@ -542,32 +510,5 @@ impl CtaThreads {
         if fences.iter().any(Option::is_some) {
             lanes(who.lanes).for_each(|lane| self.thread(who.warp, lane).fences = fences.clone());
         }
-    }
-
-    fn learn(&mut self, warp: u32, lane: u32, clock: &Arc<Clock>, read: Option<Place>) {
-        self.thread(warp, lane).join(clock, read);
-        if read.is_some() {
-            self.loose[warp as usize] |= 1 << lane;
-        }
-    }
-
-    /// The lanes of a warp that may know of others by chance.
-    #[inline]
-    pub fn loose(&self, warp: u32) -> u32 {
-        self.loose[warp as usize]
-    }
-
-    /// What a lane knows, what of that for sure, and what it has read by chance.
-    pub fn chances(&self, warp: u32, lane: u32) -> Option<(&Clock, &Clock, &[Chance])> {
-        let Thread { clock, sure, chances, .. } = self.look(warp, lane);
-        Some((clock, sure.as_ref()?, chances))
-    }
-
-    /// Lanes have told each other what they know: it counts as sure.
-    fn settle(&mut self, who: Who) {
-        for lane in lanes(self.loose[who.warp as usize] & who.lanes) {
-            self.thread(who.warp, lane).settle();
-        }
-        self.loose[who.warp as usize] &= !who.lanes;
     }
 }
