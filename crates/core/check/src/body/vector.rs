@@ -149,7 +149,7 @@ impl<'a> Walker<'a, '_> {
         let fits = match join.first {
             Some(first) => {
                 let joined = join.bits.or(join.mixed_signs()).unwrap_or(first);
-                let as_bits = loads_bits(c, strict) && first.is_int();
+                let as_bits = first.is_int() && moves_bits(c, strict, first);
                 !join.widths && compat::has(strict.regs, if as_bits { joined.untyped() } else { joined })
             }
             None => join.unknown,
@@ -261,9 +261,15 @@ impl Join {
     }
 }
 
-/// Whether ptxas reads integers in a vector of floats as bits: where it loads them.
-fn loads_bits(c: &Candidate, want: &Want) -> bool {
-    matches!(c.variant.op, Opcode::Ld | Opcode::Multimem) && want.opnd.role == Role::Dst && want.ty == Some(Type::F32)
+/// Whether ptxas takes a vector of integers for one of floats, as bits: where it loads or stores them, and they have the same size.
+fn moves_bits(c: &Candidate, want: &Want, element: Type) -> bool {
+    let Some(ty @ (Type::F32 | Type::F64)) = want.ty else { return false };
+    let moves = match c.variant.op {
+        Opcode::Ld | Opcode::Ldu | Opcode::St => true,
+        Opcode::Multimem => want.opnd.role == Role::Dst && ty == Type::F32,
+        _ => false,
+    };
+    moves && element.bits() == ty.bits()
 }
 
 /// What the first element must be where it has a type of its own.
