@@ -119,7 +119,7 @@ static FENCE: Rows = rows("9.7.16.11.1", &[
 static RESTRICT: Class = Class::new("restriction", &[M::SyncRestrictReadMmaA]);
 static COMMIT: Rows = rows("9.7.16.12.1", &[
     form(&[one(M::Commit), req(&CTA_GROUP), one(M::MbarrierArriveOne), opt(&RESTRICT), opt(&OPT_SHARED_CLUSTER), opt(&MULTICAST), T.of(&[B64])],
-         &[addr().named("mbar"), src(Ty::Is(B16)).named("ctaMask").when(&[M::MulticastCluster, M::MulticastCluster16b]),
+         &[addr().named("mbar"), src(Ty::Is(U16)).named("ctaMask").when(&[M::MulticastCluster, M::MulticastCluster16b]),
            src(Ty::Is(U32)).named("ctaMask").when(&[M::MulticastCluster32b])]).fixed(1).ptx(8, 6).targets(F100),
 ]);
 
