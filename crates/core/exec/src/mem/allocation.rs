@@ -123,6 +123,11 @@ pub(super) fn describe(
     write!(f, "of {len} bytes at {base:#x}")
 }
 
+/// A distance in bytes from which on it tells nothing about what an address was meant to be.
+const FAR: u64 = 1 << 36;
+/// Addresses below this are null pointers with an index or the offset of a field.
+const NULL_END: u64 = 1 << 16;
+
 /// Describes the position of an address relative to the nearest of some allocations.
 pub fn nearest<'a>(address: u64, among: impl Iterator<Item = &'a Allocation>) -> String {
     let distance = |a: &Allocation| match () {
@@ -132,6 +137,8 @@ pub fn nearest<'a>(address: u64, among: impl Iterator<Item = &'a Allocation>) ->
     };
     match among.min_by_key(|a| distance(a)) {
         None => "nothing is allocated".into(),
+        Some(a) if distance(a) > FAR && address < NULL_END => "a null pointer, or near one".into(),
+        Some(a) if distance(a) > FAR => "far from all allocations".into(),
         Some(a) if address < a.block.base() => format!("{} bytes before the {a}", a.block.base() - address),
         Some(a) if address >= a.end() => format!("{} bytes after the end of the {a}", address - a.end()),
         Some(a) => format!("{} bytes into the {a}", address - a.block.base()),

@@ -14,6 +14,8 @@ fn reads_what_was_written_and_refuses_the_rest() {
     assert_eq!(back, [3, 4, 5, 6, 7, 8, 9, 10, 11]);
     assert!(m.write(a + 5, &data).is_err());
     assert!(m.alloc(988, 8).is_err(), "13 bytes are in use");
+    assert_eq!(m.describe(8), "a null pointer, or near one");
+    assert_eq!(m.describe(a ^ 1 << 50), "far from all allocations");
     assert!(m.describe(a + 20).contains("7 bytes after the end"), "{}", m.describe(a + 20));
     let epoch = m.epoch();
     let window = Allocation::new(Reach::Full, 8, 8, Kind::Shared, "").unwrap();
