@@ -127,14 +127,14 @@ pub fn inside(file: &[u8]) -> Vec<Vec<Entry<'_>>> {
 /// Of PTX texts for one architecture, those for one target. A program may be compiled for `sm_90` and for `sm_90a`, say: code for the very
 /// architecture of a device (`a`) is the best one for it (`exact`), then that for its family (`f`), but other devices do not run the former
 /// (manual, section 11.1.2).
-pub fn of_one_target(texts: Vec<String>, exact: bool) -> Vec<String> {
-    let rank = |text: &String| match target(text).and_then(|t| t.chars().last()) {
+pub fn of_one_target<T>(found: Vec<T>, text: impl Fn(&T) -> &str, exact: bool) -> Vec<T> {
+    let rank = |one: &T| match target(text(one)).and_then(|t| t.chars().last()) {
         Some('a') => 3 * u32::from(exact),
         Some('f') => 1 + u32::from(exact),
         _ => 1 + u32::from(!exact),
     };
-    let best = texts.iter().map(rank).max();
-    texts.into_iter().filter(|text| Some(rank(text)) == best).collect()
+    let best = found.iter().map(rank).max();
+    found.into_iter().filter(|one| Some(rank(one)) == best).collect()
 }
 
 /// The target of a PTX text: `sm_90a`.
@@ -220,10 +220,10 @@ mod tests {
         let [plain, own, family] = ["sm_90", "sm_90a", "sm_90f"]
             .map(|t| format!("//\n.version 8.8\n.target {t}, debug // one\n.address_size 64\n"));
         let all = || vec![plain.clone(), own.clone(), family.clone(), plain.clone()];
-        assert_eq!(of_one_target(all(), true), std::slice::from_ref(&own));
-        assert_eq!(of_one_target(all(), false), [plain.clone(), plain.clone()]);
-        assert_eq!(of_one_target(vec![family.clone(), plain.clone()], true), [family]);
-        assert_eq!(of_one_target(vec![own.clone()], false), [own]);
-        assert_eq!(of_one_target(vec![String::new()], false), [String::new()]);
+        assert_eq!(of_one_target(all(), String::as_str, true), std::slice::from_ref(&own));
+        assert_eq!(of_one_target(all(), String::as_str, false), [plain.clone(), plain.clone()]);
+        assert_eq!(of_one_target(vec![family.clone(), plain.clone()], String::as_str, true), [family]);
+        assert_eq!(of_one_target(vec![own.clone()], String::as_str, false), [own]);
+        assert_eq!(of_one_target(vec![String::new()], String::as_str, false), [String::new()]);
     }
 }

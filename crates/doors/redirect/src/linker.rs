@@ -138,7 +138,7 @@ fn newest(data: &[u8]) -> Vec<String> {
         let ptx = || entries.iter().filter(|e| e.kind == Kind::Ptx);
         let best = ptx().map(|e| e.architecture).max();
         let texts = ptx().filter(|e| Some(e.architecture) == best).filter_map(fatbin::Entry::text);
-        fatbin::of_one_target(texts.collect(), true)
+        fatbin::of_one_target(texts.collect(), String::as_str, true)
     };
     fatbin::inside(data).into_iter().flat_map(of).collect()
 }

@@ -77,5 +77,5 @@ fn best(entries: &[Entry<'_>], holder: impl Fn() -> Option<String>) -> Result<Ve
         return Err(Code::NO_BINARY_FOR_GPU);
     };
     let texts = ptx().filter(|e| e.architecture == best).map(|e| e.text().ok_or(Code::INVALID_IMAGE));
-    Ok(fatbin::of_one_target(texts.collect::<Result<_, _>>()?, best == own))
+    Ok(fatbin::of_one_target(texts.collect::<Result<_, _>>()?, String::as_str, best == own))
 }

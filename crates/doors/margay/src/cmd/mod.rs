@@ -84,9 +84,8 @@ pub fn modules(path: &Path) -> Result<Vec<(String, String)>> {
 fn newest(listed: Vec<(String, String)>) -> Vec<(String, String)> {
     let architecture = |name: &str| name.rsplit_once(":sm_").and_then(|(_, n)| n.parse::<u32>().ok());
     let best = listed.iter().filter_map(|(name, _)| architecture(name)).max();
-    let texts = listed.iter().filter(|(name, _)| architecture(name) == best).map(|(_, text)| text.clone());
-    let texts = margay_image::fatbin::of_one_target(texts.collect(), true);
-    listed.into_iter().filter(|(name, text)| architecture(name) == best && texts.contains(text)).collect()
+    let listed = listed.into_iter().filter(|(name, _)| architecture(name) == best).collect();
+    margay_image::fatbin::of_one_target(listed, |(_, text)| text, true)
 }
 
 /// The name under which a file is reported.

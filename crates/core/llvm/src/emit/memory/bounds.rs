@@ -293,11 +293,6 @@ impl Emitter<'_> {
         self.declare_ask("@margay.ask", Helper::Check);
     }
 
-    fn declare_together(&mut self) {
-        self.w.declared.extend(slow::together());
-        self.w.declared.insert("declare i64 @llvm.usub.sat.i64(i64, i64)".into());
-    }
-
     /// Checks the accesses of a group together, and goes on at a label if that succeeds; code for the single ones follows.
     fn check_together(
         &mut self,
@@ -307,7 +302,7 @@ impl Emitter<'_> {
         (bits, generic): (&Val, bool),
         fast: &str,
     ) {
-        self.declare_together();
+        self.w.declared.extend(slow::together());
         let (least, end) = check.extent();
         let (odd, odd_at) = check.odd();
         let span = (end - least) as u64;
