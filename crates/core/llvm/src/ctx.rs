@@ -33,6 +33,11 @@ pub struct WarpCtx {
     pub sites: u64,
     /// Size of one thread's local window in bytes.
     pub local_size: u64,
+    /// The device heap's small objects ([`margay_exec::mem::Arena`]): address, size in bytes (0 if there are none yet), and the table of
+    /// what lies where.
+    pub heap: u64,
+    pub heap_size: u64,
+    pub heap_table: u64,
     /// Spill area: values that stay live across barriers, per warp.
     pub spills: u64,
     /// Per warp: lanes that have not exited.
@@ -108,6 +113,9 @@ pub mod at {
     pub const PARAMS: u64 = offset_of!(WarpCtx, params) as u64;
     pub const SITES: u64 = offset_of!(WarpCtx, sites) as u64;
     pub const LOCAL_SIZE: u64 = offset_of!(WarpCtx, local_size) as u64;
+    pub const HEAP: u64 = offset_of!(WarpCtx, heap) as u64;
+    pub const HEAP_SIZE: u64 = offset_of!(WarpCtx, heap_size) as u64;
+    pub const HEAP_TABLE: u64 = offset_of!(WarpCtx, heap_table) as u64;
     pub const SPILLS: u64 = offset_of!(WarpCtx, spills) as u64;
     pub const ALIVE_LANES: u64 = offset_of!(WarpCtx, alive_lanes) as u64;
     pub const STACK_END: u64 = offset_of!(WarpCtx, stack_end) as u64;

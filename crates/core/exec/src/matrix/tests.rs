@@ -430,8 +430,8 @@ fn halves_are_rounded_once() {
     assert_eq!(run(&v, [&a, &b, &c], &[])[0].0[0] & 0xffff, half(2050.0));
 }
 
-/// A flat memory of bytes.
-struct Bytes(Vec<u8>);
+/// A flat memory of bytes, and whether accesses for all lanes at once succeed.
+struct Bytes(Vec<u8>, bool);
 
 impl Memory for Bytes {
     type Error = ();
@@ -445,12 +445,20 @@ impl Memory for Bytes {
         self.0.get_mut(address as usize..).and_then(|b| b.get_mut(..from.len())).ok_or(())?.copy_from_slice(from);
         Ok(())
     }
+
+    fn try_read(&mut self, address: u64, to: &mut [u8]) -> bool {
+        self.1 && self.read(0, address, to).is_ok()
+    }
+
+    fn try_write(&mut self, address: u64, from: &[u8]) -> bool {
+        self.1 && self.write(0, address, from).is_ok()
+    }
 }
 
 #[test]
 fn ldmatrix_stmatrix_and_movmatrix() {
     // Element (row, column) of matrix j is 64 j + 8 row + column; rows lie 32 bytes apart, matrices 512.
-    let mut memory = Bytes(vec![0; 4096]);
+    let mut memory = Bytes(vec![0; 4096], false);
     let addresses: [u64; LANES] = std::array::from_fn(|l| (l as u64 / 8) * 512 + (l as u64 % 8) * 32);
     for (l, a) in addresses.iter().enumerate() {
         for column in 0..8 {
@@ -479,7 +487,7 @@ fn ldmatrix_stmatrix_and_movmatrix() {
     assert_eq!(moved[0], turned[1]);
     for (text, registers) in [("x4", &plain[..]), ("x2.trans", &turned[..])] {
         let v = variant(&format!("stmatrix.sync.aligned.m8n8.{text}.shared.b16"));
-        let mut copy = Bytes(vec![0; 4096]);
+        let mut copy = Bytes(vec![0; 4096], false);
         let src: Vec<&[Row]> = registers.chunks(1).collect();
         stmatrix(&v, &addresses, &src, &mut copy).unwrap();
         let end = 512 * registers.len();
@@ -513,7 +521,7 @@ fn wmma_from_memory_to_memory() {
                 let per_byte = (8 / e.bits.min(8)) as usize;
                 let fast = if layout == "row" { columns } else { rows };
                 let stride = fast + 32;
-                let mut memory = Bytes(vec![0; 16 * 1024]);
+                let mut memory = Bytes(vec![0; 16 * 1024], false);
                 let mut values = vec![0.0; rows * columns];
                 for row in 0..rows {
                     for column in 0..columns {
@@ -529,7 +537,12 @@ fn wmma_from_memory_to_memory() {
                     }
                 }
                 let mut rows = vec![Row::ZERO; registers];
-                wmma_load(&load, &[0; LANES], Some(&[stride as u32; LANES]), &mut memory, &mut rows).unwrap();
+                let strides = [stride as u32; LANES];
+                wmma_load(&load, &[0; LANES], Some(&strides), &mut memory, &mut rows).unwrap();
+                memory.1 = true;
+                let mut again = vec![Row::ZERO; registers];
+                wmma_load(&load, &[0; LANES], Some(&strides), &mut memory, &mut again).unwrap();
+                assert_eq!(rows, again, "{load}, all lanes at once");
                 (values, rows)
             };
             let (a, fa) = load("a", layouts[0], ty(Var::U), m, k, count[1]);
@@ -538,9 +551,12 @@ fn wmma_from_memory_to_memory() {
             let dst = run(&v, [&fa, &fb, &fc], &[]);
             let store = variant(&format!("wmma.store.d.sync.aligned.col.{name}.{}", ty(Var::T).name()));
             let e = Element::of(ty(Var::T), &store);
-            let mut memory = Bytes(vec![0; 8 * 1024]);
+            let mut memory = Bytes(vec![0; 8 * 1024], false);
             let src: Vec<&[Row]> = dst.chunks(1).collect();
             wmma_store(&store, &[0; LANES], None, &src, &mut memory).unwrap();
+            let mut again = Bytes(vec![0; 8 * 1024], true);
+            wmma_store(&store, &[0; LANES], None, &src, &mut again).unwrap();
+            assert_eq!(memory.0, again.0, "{store}, all lanes at once");
             for row in 0..m {
                 for column in 0..n {
                     let size = e.bits as usize / 8;

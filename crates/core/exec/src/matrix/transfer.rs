@@ -15,6 +15,12 @@ pub trait Memory {
 
     /// Writes at the address of a lane.
     fn write(&mut self, lane: usize, address: u64, from: &[u8]) -> Result<(), Self::Error>;
+
+    /// Reads bytes for all lanes at once; false if one of them may not read them, or if somebody has to be told who reads what.
+    fn try_read(&mut self, address: u64, to: &mut [u8]) -> bool;
+
+    /// Writes bytes for all lanes at once; false as for [`Memory::try_read`].
+    fn try_write(&mut self, address: u64, from: &[u8]) -> bool;
 }
 
 /// The lane and the half of a register that hold an element of an 8 by 8 matrix.
@@ -176,11 +182,121 @@ impl Tile {
         registers * if self.element.bits == 64 { 1 } else { self.element.per_register() }
     }
 
+    /// The lines of a matrix that all lanes access at one address: that address, the distance from one line to the next, and the size of a
+    /// line, in bytes. `None` if lanes differ, or elements are less than a byte.
+    fn lines(&self, addresses: &[u64; LANES], stride: Option<&[u32; LANES]>) -> Option<(u64, u64, usize)> {
+        let size = self.element.bits as usize / 8;
+        let (slow, fast) = self.lengths();
+        let same = addresses.iter().all(|a| *a == addresses[0]) && stride.is_none_or(|s| s.iter().all(|n| *n == s[0]));
+        let fits = self.element.bits.is_multiple_of(8) && slow * fast * size <= MOST_BYTES;
+        let distance = stride.map_or(fast as u64, |s| s[0].into()) * size as u64;
+        (same && fits).then_some((addresses[0], distance, fast * size))
+    }
+
+    /// Number of lines, and of elements in one.
+    fn lengths(&self) -> (usize, usize) {
+        if self.column_major { (self.columns, self.rows) } else { (self.rows, self.columns) }
+    }
+
+    fn transpose(&self, from: &[u8; MOST_BYTES], shape: (usize, usize)) -> [u8; MOST_BYTES] {
+        let mut to = [0; MOST_BYTES];
+        match self.element.bits {
+            8 => transpose::<1>(from, &mut to, shape),
+            16 => transpose::<2>(from, &mut to, shape),
+            32 => transpose::<4>(from, &mut to, shape),
+            _ => transpose::<8>(from, &mut to, shape),
+        }
+        to
+    }
+
+    /// Reads a matrix line by line; returns it row by row. `None` if it has to be read lane by lane.
+    fn try_read<M: Memory>(
+        &self,
+        addresses: &[u64; LANES],
+        stride: Option<&[u32; LANES]>,
+        memory: &mut M,
+    ) -> Option<[u8; MOST_BYTES]> {
+        let (at, distance, len) = self.lines(addresses, stride)?;
+        let (slow, fast) = self.lengths();
+        let mut lines = [0; MOST_BYTES];
+        let mut all = (0..).zip(lines.chunks_exact_mut(len).take(slow));
+        let read = all.all(|(i, line)| memory.try_read(at.wrapping_add(distance.wrapping_mul(i)), line));
+        read.then(|| if self.column_major { self.transpose(&lines, (slow, fast)) } else { lines })
+    }
+
+    /// Writes a matrix that is given row by row; false if it has to be written lane by lane.
+    fn try_write<M: Memory>(
+        &self,
+        addresses: &[u64; LANES],
+        stride: Option<&[u32; LANES]>,
+        rows: &[u8; MOST_BYTES],
+        memory: &mut M,
+    ) -> bool {
+        let Some((at, distance, len)) = self.lines(addresses, stride) else { return false };
+        let (slow, fast) = self.lengths();
+        let turned = if self.column_major { &self.transpose(rows, (fast, slow)) } else { rows };
+        let mut all = (0..).zip(turned.chunks_exact(len).take(slow));
+        all.all(|(i, line)| memory.try_write(at.wrapping_add(distance.wrapping_mul(i)), line))
+    }
+
+    /// Size of the matrix in bytes.
+    fn bytes(&self) -> usize {
+        self.rows * self.columns * self.element.bits as usize / 8
+    }
+
     /// The byte address and the first bit of an element.
     fn address(&self, base: u64, offset: u64) -> (u64, u32) {
         let bits = offset.wrapping_mul(u64::from(self.element.bits));
         (base.wrapping_add(bits / 8), (bits % 8) as u32)
     }
+}
+
+/// Size in bytes of the largest matrices: 16 by 16 of `.f32`, and 8 by 32.
+const MOST_BYTES: usize = 1024;
+
+/// Transposes lines of elements of `SIZE` bytes.
+fn transpose<const SIZE: usize>(lines: &[u8], rows: &mut [u8], (slow, fast): (usize, usize)) {
+    let (lines, rows) = (lines.as_chunks::<SIZE>().0, rows.as_chunks_mut::<SIZE>().0);
+    for (i, line) in lines.chunks_exact(fast).take(slow).enumerate() {
+        line.iter().enumerate().for_each(|(j, element)| rows[j * slow + i] = *element);
+    }
+}
+
+/// The numbers of the words of a matrix that the lanes hold, lane by lane ([`fragment::wmma`]), with lane and register.
+fn deal(words: usize, registers: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+    let held = (0..LANES).flat_map(move |lane| (0..registers).map(move |r| (lane, r)));
+    (0..words).cycle().zip(held).map(|(word, (lane, r))| (word, lane, r))
+}
+
+/// Gives every lane its elements of a matrix.
+fn deal_out(rows: &[u8], wide: bool, dst: &mut [Row]) {
+    if wide {
+        let words = rows.as_chunks::<8>().0;
+        for (word, lane, r) in deal(words.len(), dst.len() / 2) {
+            u64s_mut(&mut dst[2 * r..2 * r + 2])[lane] = u64::from_le_bytes(words[word]);
+        }
+        return;
+    }
+    let words = rows.as_chunks::<4>().0;
+    deal(words.len(), dst.len()).for_each(|(word, lane, r)| dst[r].0[lane] = u32::from_le_bytes(words[word]));
+}
+
+/// Collects the elements of a matrix from the lanes; `None` if they hold another number of elements.
+fn collect(src: &[&[Row]], wide: bool, bytes: usize) -> Option<[u8; MOST_BYTES]> {
+    let mut rows = [0; MOST_BYTES];
+    let size = if wide { 8 } else { 4 };
+    if bytes > MOST_BYTES || bytes != src.len() * LANES * size {
+        return None;
+    }
+    for (word, lane, r) in deal(bytes / size, src.len()) {
+        let to = &mut rows[word * size..][..size];
+        match src[r] {
+            [_, _, ..] if wide => to.copy_from_slice(&u64s(src[r])[lane].to_le_bytes()),
+            [row, ..] if !wide => to.copy_from_slice(&row.0[lane].to_le_bytes()),
+            _ => return None,
+        }
+    }
+    Some(rows)
 }
 
 /// `wmma.load`: every lane reads its elements of the fragment.
@@ -193,6 +309,10 @@ pub fn wmma_load<M: Memory>(
 ) -> Result<(), M::Error> {
     let Some(tile) = Tile::new(v) else { return Ok(()) };
     let wide = tile.element.bits == 64;
+    if let Some(rows) = tile.try_read(addresses, stride, memory) {
+        deal_out(&rows[..tile.bytes()], wide, dst);
+        return Ok(());
+    }
     let (registers, per) = if wide { (dst.len() / 2, 1) } else { (dst.len(), tile.element.per_register()) };
     let held = tile.held(registers);
     let bytes = (tile.element.bits as usize).div_ceil(8);
@@ -229,6 +349,9 @@ pub fn wmma_store<M: Memory>(
 ) -> Result<(), M::Error> {
     let Some(tile) = Tile::new(v) else { return Ok(()) };
     let wide = tile.element.bits == 64;
+    if collect(src, wide, tile.bytes()).is_some_and(|rows| tile.try_write(addresses, stride, &rows, memory)) {
+        return Ok(());
+    }
     let per = if wide { 1 } else { tile.element.per_register() };
     let held = tile.held(src.len());
     let bytes = tile.element.bits as usize / 8;

@@ -9,6 +9,7 @@
 
 mod access;
 mod allocation;
+mod arena;
 mod history;
 mod launches;
 mod lookaside;
@@ -20,6 +21,7 @@ mod written;
 
 pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes};
 pub use allocation::{Allocation, Kind, Reach, nearest};
+pub use arena::Arena;
 pub use history::{Freer, Path};
 pub use launches::Running;
 pub use lookaside::{Lookaside, is_small};
@@ -36,13 +38,15 @@ use launches::Launches;
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, RwLock,
+        Arc, OnceLock, RwLock,
         atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence},
     },
 };
 
 /// Distance in bytes past an allocation within which an access is probably an overrun.
 const JUST_BEHIND: u64 = 512;
+/// The least and the largest size in bytes of the memory for small objects of the device heap: objects and what lies between them.
+const ARENA: [u64; 2] = [1 << 20, 1 << 30];
 
 /// Why an access or `free` by the host was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +93,8 @@ pub struct Memory {
     limit: AtomicU64,
     heap_used: AtomicU64,
     heap_limit: AtomicU64,
+    /// Small objects of the heap, from its first use on; `None` if the host has no room for it.
+    arena: OnceLock<Option<Arc<Arena>>>,
     objects: Objects,
     writes: Writes,
     origins: Origins,
@@ -112,6 +118,7 @@ impl Memory {
             limit: AtomicU64::new(limit),
             heap_used: AtomicU64::new(0),
             heap_limit: AtomicU64::new(8 << 20),
+            arena: OnceLock::new(),
             objects: Objects::default(),
             writes: Writes::default(),
             origins: Origins::default(),
@@ -155,6 +162,9 @@ impl Memory {
         match made {
             Ok(a) => {
                 self.write_lock().insert(a.block.base(), a.clone());
+                if let Some(arena) = a.block.arena() {
+                    arena.enter(a.block.base(), a.block.len());
+                }
                 if matches!(a.kind, Kind::Global | Kind::Heap) {
                     self.writes.allocated(a.block.base(), size);
                 }
@@ -248,6 +258,11 @@ impl Memory {
             }
         };
         let Some(gone) = gone else { return Err(self.error(address, 0)) };
+        if let Some(arena) = gone.block.arena()
+            && arena.remove(address, gone.block.len())
+        {
+            gone.remembered.store(true, Relaxed);
+        }
         self.writes.freed(address);
         let size = if gone.block.is_owned() { gone.block.len() as u64 } else { 0 };
         self.used.fetch_sub(size, Relaxed);
@@ -275,7 +290,8 @@ impl Memory {
 
     /// Keeps freed memory until no code can have its range cached; returns whether the host holds too much of it.
     fn keep(&self, gone: Arc<Allocation>) -> bool {
-        gone.remembered.load(Relaxed) && self.launches.keep(gone)
+        // Objects of the arena are found without leaving a trace.
+        (gone.remembered.load(Relaxed) || gone.block.arena().is_some()) && self.launches.keep(gone)
     }
 
     /// `malloc` of device code: 16-byte aligned; 0 when the device heap is full.
@@ -299,11 +315,25 @@ impl Memory {
         match old.filter(|b| reach == Reach::Full || b.base() + b.room() as u64 <= 1 << 32) {
             Some(block) => self.enter(size, |_| Ok(Arc::new(Allocation::of(block, Kind::Heap, "")))),
             None => self.enter(size, |_| {
-                let mut a = Allocation::of(new_block(reach, room, 16)?, Kind::Heap, "");
+                let slot = (reach == Reach::Full).then(|| self.slot(room, limit)).flatten();
+                let block = slot.map_or_else(|| new_block(reach, room, 16), Ok)?;
+                let mut a = Allocation::of(block, Kind::Heap, "");
                 a.block.shorten(size as usize);
                 Ok(Arc::new(a))
             }),
         }
+    }
+
+    /// Memory for a small object of the heap, which may have `limit` bytes.
+    fn slot(&self, room: u64, limit: u64) -> Option<Block> {
+        let room = usize::try_from(room).ok().filter(|room| *room <= arena::LARGEST)?;
+        let arena = self.arena.get_or_init(|| Arena::new(limit.saturating_mul(4).clamp(ARENA[0], ARENA[1]) as usize));
+        arena.as_ref()?.slot(room)
+    }
+
+    /// The small objects of the device heap, if there are any.
+    pub fn heap_objects(&self) -> Option<&Arena> {
+        self.arena.get()?.as_deref()
     }
 
     /// `free` of device code, called there: null is allowed; any other pointer that `malloc` did not return is an error.

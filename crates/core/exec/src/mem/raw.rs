@@ -12,11 +12,12 @@
 //! the processor apply.
 #![allow(unsafe_code)]
 
+use super::arena::Arena;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes reserved on either side of a block, so that no two blocks touch and an access past the end hits nothing.
 pub const RED_ZONE: usize = 256;
@@ -30,12 +31,22 @@ pub struct Block {
     len: AtomicUsize,
     /// Capacity.
     room: usize,
-    /// Layout of the allocation; `None` for memory on loan.
-    layout: Option<Layout>,
-    /// Pages of its own, below 4 GiB ([`Block::low`]).
-    mapped: bool,
+    owner: Owner,
     /// Its pages are a file's ([`Block::share`]).
     shared: AtomicBool,
+}
+
+/// Whom a block's memory goes back to.
+#[derive(Debug)]
+enum Owner {
+    /// The system's allocator.
+    Allocator(Layout),
+    /// The system: pages of its own, below 4 GiB ([`Block::low`]).
+    Pages(Layout),
+    /// An arena, of which it is a slot.
+    Arena(Arc<Arena>),
+    /// A lender, who owns it all the time.
+    Lender,
 }
 
 // SAFETY: a block owns its memory, or has it on loan until `end_loan` or its drop. Shared references access it through
@@ -182,12 +193,25 @@ impl Block {
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         prefer_large_pages(start, size);
         let base = (start.as_ptr().expose_provenance() + RED_ZONE).next_multiple_of(align.max(OWN_ALIGN)) as u64;
-        Some(Block::at(start, base, len, Some(layout), false))
+        Some(Block::at(start, base, len, Owner::Allocator(layout)))
     }
 
-    /// A block in memory that is given back with it, if it has a layout.
-    fn at(start: NonNull<u8>, base: u64, len: usize, layout: Option<Layout>, mapped: bool) -> Block {
-        Block { start, base, len: AtomicUsize::new(len), room: len, layout, mapped, shared: AtomicBool::new(false) }
+    fn at(start: NonNull<u8>, base: u64, len: usize, owner: Owner) -> Block {
+        Block { start, base, len: AtomicUsize::new(len), room: len, owner, shared: AtomicBool::new(false) }
+    }
+
+    /// A slot of an arena, which takes it back when the block is dropped; `None` if its memory does not contain the slot.
+    pub(super) fn slot(arena: &Arc<Arena>, base: u64, room: usize) -> Option<Block> {
+        let whole = arena.memory();
+        whole.contains(base, room).then(|| Block::at(whole.start, base, room, Owner::Arena(arena.clone())))
+    }
+
+    /// The arena that the block is a slot of.
+    pub(super) fn arena(&self) -> Option<&Arc<Arena>> {
+        match &self.owner {
+            Owner::Arena(arena) => Some(arena),
+            _ => None,
+        }
     }
 
     /// The same below 4 GiB, where addresses of 32 bits reach; `None` where the system has no such place.
@@ -198,7 +222,7 @@ impl Block {
         let layout = Layout::from_size_align(size, align).ok()?;
         let start = low::map(layout)?;
         let base = start.as_ptr().expose_provenance() as u64 + front as u64;
-        Some(Block::at(start, base, len, Some(layout), true))
+        Some(Block::at(start, base, len, Owner::Pages(layout)))
     }
 
     /// Capacity: the largest length that it can have.
@@ -236,18 +260,18 @@ impl Block {
     /// writes by device programs.
     pub unsafe fn on_loan(base: u64, len: usize) -> Option<Block> {
         let start = NonNull::new(std::ptr::with_exposed_provenance_mut(usize::try_from(base).ok()?))?;
-        Some(Block::at(start, base, len, None, false))
+        Some(Block::at(start, base, len, Owner::Lender))
     }
 
     /// Whether the block has its pages to itself, as owned blocks do that are aligned to pages.
     pub fn has_own_pages(&self) -> bool {
-        self.is_owned() && self.base.is_multiple_of(PAGE as u64) && (self.mapped || self.has_page_layout())
-    }
-
-    /// Whether the allocation reaches to the end of the last page.
-    fn has_page_layout(&self) -> bool {
         let end = (self.base as usize).saturating_add(self.room.next_multiple_of(PAGE));
-        self.layout.is_some_and(|layout| end <= self.start.as_ptr().addr() + layout.size())
+        self.base.is_multiple_of(PAGE as u64)
+            && match &self.owner {
+                Owner::Allocator(layout) => end <= self.start.as_ptr().addr() + layout.size(),
+                Owner::Pages(_) => true,
+                Owner::Arena(_) | Owner::Lender => false,
+            }
     }
 
     /// Puts a file's pages in the place of the block's, from then on: what other processes map that file, they share. The file holds the
@@ -268,7 +292,7 @@ impl Block {
     /// Puts private pages back, so that the allocator gets what it gave; whether that was possible.
     fn unshare(&self) -> bool {
         #[cfg(target_os = "linux")]
-        if self.shared.load(Relaxed) && !self.mapped {
+        if self.shared.load(Relaxed) && matches!(self.owner, Owner::Allocator(_)) {
             use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
             let (at, len) = (self.pointer(self.base).cast_mut().cast(), self.room.next_multiple_of(PAGE));
             let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
@@ -280,7 +304,7 @@ impl Block {
 
     /// Whether the block owns its memory.
     pub fn is_owned(&self) -> bool {
-        self.layout.is_some()
+        !matches!(self.owner, Owner::Lender)
     }
 
     /// Address of the first byte.
@@ -339,12 +363,13 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        match self.layout {
+        match &self.owner {
             // SAFETY: mapped in `low` with this size, and nothing borrows it any more.
-            Some(layout) if self.mapped => unsafe { low::unmap(self.start, layout.size()) },
+            Owner::Pages(layout) => unsafe { low::unmap(self.start, layout.size()) },
             // SAFETY: allocated in `new` with this layout, and nothing borrows it any more.
-            Some(layout) if self.unshare() => unsafe { dealloc(self.start.as_ptr(), layout) },
-            _ => {}
+            Owner::Allocator(layout) if self.unshare() => unsafe { dealloc(self.start.as_ptr(), *layout) },
+            Owner::Arena(arena) => arena.take_back(self.base, self.room),
+            Owner::Allocator(_) | Owner::Lender => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::{code::compile::Compiled, ctx::WarpCtx, emit::PERIOD, run::host::thread};
 use margay_exec::{
     Grid, Row, Stop,
-    mem::{Allocation, Kind, Lookaside, Ranges},
+    mem::{Allocation, Arena, Kind, Lookaside, Ranges},
 };
 use std::{
     cell::Cell,
@@ -152,6 +152,7 @@ impl Windows {
     pub fn context(&self, compiled: &Compiled, grid: &Grid<'_>, cta: [u32; 3], warp: u32) -> WarpCtx {
         let launch = grid.launch;
         let locals = self.local.block.base();
+        let [heap, heap_size, heap_table] = grid.memory.heap_objects().map_or([0; 3], Arena::place);
         WarpCtx {
             host: 0,
             helpers: 0,
@@ -164,6 +165,9 @@ impl Windows {
             params: grid.params().block.base(),
             sites: self.ranges.address(),
             local_size: local_size(compiled, grid).into(),
+            heap,
+            heap_size,
+            heap_table,
             spills: self.spills.as_ptr().expose_provenance() as u64,
             alive_lanes: self.alive.as_ptr().expose_provenance() as u64,
             stack_end: Cell::new(0),

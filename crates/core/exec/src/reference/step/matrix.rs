@@ -160,9 +160,25 @@ impl matrix::Memory for LaneMemory<'_, '_> {
         let done = found.and_then(|a| mem::store_bytes(&a.block, address, from));
         done.ok_or(()).or_else(|()| self.fail(lane, address, from.len(), true))
     }
+
+    fn try_read(&mut self, address: u64, to: &mut [u8]) -> bool {
+        self.shared_by_lanes(address).is_some_and(|a| mem::load_bytes(&a.block, address, to).is_some())
+    }
+
+    fn try_write(&mut self, address: u64, from: &[u8]) -> bool {
+        let found = self.shared_by_lanes(address).filter(|a| a.kind.writable());
+        found.is_some_and(|a| mem::store_bytes(&a.block, address, from).is_some())
+    }
 }
 
 impl LaneMemory<'_, '_> {
+    /// The memory at an aligned address, if it is the same for all lanes and no observer waits for their accesses.
+    fn shared_by_lanes(&mut self, address: u64) -> Option<&Allocation> {
+        let found = find_allocation!(self.ctx, self.region, address, 0)?;
+        let open = self.ctx.grid.observer.is_none() && address.is_multiple_of(self.align);
+        (open && found.kind != mem::Kind::Local).then_some(found)
+    }
+
     fn report(&self, lane: usize, address: u64, size: usize, access: AccessKind) {
         if self.ctx.grid.observer.is_some() {
             report_access(self.ctx, 1 << lane, &self.address, &[address; LANES], size as u32, access);

@@ -274,11 +274,11 @@ impl Emitter<'_> {
                 Window::Cached => self.cached(site + 1),
             };
             let (plus, odd) = (member.offset - check.origin, member.odd());
-            let own = if generic { member.bytes } else { 0 };
+            let bytes = member.bytes;
             let status = self.w.value(
                 Ty::scalar(Elem::I32),
                 format_args!(
-                    "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {plus}, i64 {low}, i64 {limit}, i64 {odd}, i64 {own})"
+                    "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {plus}, i64 {low}, i64 {limit}, i64 {odd}, i64 {bytes}, i1 {generic})"
                 ),
             );
             let end = (i + 1 == check.members.len()).then_some(fast);

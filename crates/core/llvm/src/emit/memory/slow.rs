@@ -5,10 +5,11 @@ use crate::{
     ctx::{Helper, at},
     emit::text::{Elem, per_lane},
 };
+use margay_exec::mem;
 
-/// Lanes whose addresses are not in their own local windows, with room for an access of `own` bytes.
+/// Lanes whose addresses are not in their own local windows, with room for an access of `bytes` bytes.
 const FOREIGN: &str = "\
-define internal i32 @margay.foreign(ptr %ctx, <32 x i64> %at, i64 %own) #2 {
+define internal i32 @margay.foreign(ptr %ctx, <32 x i64> %at, i64 %bytes) #2 {
   %window.p = getelementptr i8, ptr %ctx, i64 WINDOW
   %window = load i64, ptr %window.p, align 8
   %stride.p = getelementptr i8, ptr %ctx, i64 STRIDE
@@ -17,57 +18,95 @@ define internal i32 @margay.foreign(ptr %ctx, <32 x i64> %at, i64 %own) #2 {
   %size = load i64, ptr %size.p, align 8
   %narrow = icmp ult i64 %size, %stride
   %room = select i1 %narrow, i64 %size, i64 %stride
-  %fits = icmp uge i64 %room, %own
-  %rest.1 = sub i64 %room, %own
-  %rest.2 = add i64 %rest.1, 1
-  %starts.count = select i1 %fits, i64 %rest.2, i64 0
-  %window.1 = insertelement <32 x i64> poison, i64 %window, i32 0
-  %windows = shufflevector <32 x i64> %window.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %stride.4 = and i64 %stride, 4294967295
-  %stride.1 = insertelement <32 x i64> poison, i64 %stride.4, i32 0
-  %strides = shufflevector <32 x i64> %stride.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %place.1 = insertelement <32 x i64> poison, i64 %starts.count, i32 0
-  %places = shufflevector <32 x i64> %place.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %behind = mul <32 x i64> %strides, LANES
-  %starts = add <32 x i64> %windows, %behind
+  %fits = icmp uge i64 %room, %bytes
+  %last = sub i64 %room, %bytes
+  %count = add i64 %last, 1
+  %places = select i1 %fits, i64 %count, i64 0
+  %step = and i64 %stride, 4294967295
+SPLAT window SPLAT step SPLAT places
+  %behind = mul <32 x i64> %step.all, LANES
+  %starts = add <32 x i64> %window.all, %behind
   %within = sub <32 x i64> %at, %starts
-  %foreign = icmp uge <32 x i64> %within, %places
+  %foreign = icmp uge <32 x i64> %within, %places.all
   %bits = bitcast <32 x i1> %foreign to i32
   ret i32 %bits
 }";
 
-/// Slow path of a check: compares lane by lane, with a range and, if `own` is the size of a generic access, with each
-/// lane's local window; calls the helper for lanes that fail.
-const CHECK: &str = "\
-define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %own) #2 {
-  %plus.1 = insertelement <32 x i64> poison, i64 %plus, i32 0
-  %pluss = shufflevector <32 x i64> %plus.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %at = add <32 x i64> %from, %pluss
-  %low.1 = insertelement <32 x i64> poison, i64 %low, i32 0
-  %lows = shufflevector <32 x i64> %low.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %limit.1 = insertelement <32 x i64> poison, i64 %limit, i32 0
-  %limits = shufflevector <32 x i64> %limit.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %odd.1 = insertelement <32 x i64> poison, i64 %odd, i32 0
-  %odds = shufflevector <32 x i64> %odd.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %offset = sub <32 x i64> %at, %lows
-  %outside = icmp uge <32 x i64> %offset, %limits
-  %rest = and <32 x i64> %at, %odds
-  %misaligned = icmp ne <32 x i64> %rest, zeroinitializer
-  %odd.bits = bitcast <32 x i1> %misaligned to i32
+/// Lanes whose access of `bytes` bytes lies in none of the device heap's small objects ([`mem::Arena`]).
+const NO_OBJECT: &str = "\
+define internal i32 @margay.no.object(ptr %ctx, <32 x i64> %at, i64 %bytes) #2 {
+  %heap.p = getelementptr i8, ptr %ctx, i64 HEAP
+  %heap = load i64, ptr %heap.p, align 8
+  %size.p = getelementptr i8, ptr %ctx, i64 HEAP_SIZE
+  %size = load i64, ptr %size.p, align 8
+  %table.p = getelementptr i8, ptr %ctx, i64 HEAP_TABLE
+  %table = load ptr, ptr %table.p, align 8
+  %any = icmp ne i64 %size, 0
+  br i1 %any, label %search, label %none
+search:
+SPLAT heap SPLAT size SPLAT bytes
+  %offset = sub <32 x i64> %at, %heap.all
+  %inside = icmp ult <32 x i64> %offset, %size.all
+  %safe = select <32 x i1> %inside, <32 x i64> %offset, <32 x i64> zeroinitializer
+  %granule = lshr <32 x i64> %safe, splat (i64 GRANULE)
+  %entries = getelementptr i64, ptr %table, <32 x i64> %granule
+  %entry = call <32 x i64> @llvm.masked.gather.v32i64.v32p0(<32 x ptr> align 8 %entries, <32 x i1> splat (i1 true), <32 x i64> poison)
+  %length = and <32 x i64> %entry, splat (i64 4294967295)
+  %high = lshr <32 x i64> %entry, splat (i64 32)
+  %index = and <32 x i64> %high, splat (i64 2147483647)
+  %first = sub <32 x i64> %granule, %index
+  %start = shl <32 x i64> %first, splat (i64 GRANULE)
+  %within = sub <32 x i64> %safe, %start
+  %end = add <32 x i64> %within, %bytes.all
+  %fits = icmp ule <32 x i64> %end, %length
+  %good = and <32 x i1> %fits, %inside
+  %good.bits = bitcast <32 x i1> %good to i32
+  %bad = xor i32 %good.bits, -1
+  ret i32 %bad
+none:
+  ret i32 -1
+}";
+
+/// Lanes of a mask whose access of `bytes` bytes lies outside a range, the objects of the device heap and, if generic, their local windows.
+const OUTSIDE: &str = "\
+define internal i32 @margay.outside(ptr %ctx, i32 %mask, <32 x i64> %at, i64 %low, i64 %limit, i64 %bytes, i1 %generic) #2 {
+SPLAT low SPLAT limit
+  %offset = sub <32 x i64> %at, %low.all
+  %outside = icmp uge <32 x i64> %offset, %limit.all
   %outside.bits = bitcast <32 x i1> %outside to i32
-  %bad = or i32 %outside.bits, %odd.bits
+  %active = and i32 %outside.bits, %mask
+  %any = icmp ne i32 %active, 0
+  br i1 %any, label %heap, label %fine
+heap:
+  %missed = call i32 @margay.no.object(ptr %ctx, <32 x i64> %at, i64 %bytes)
+  %rest = and i32 %missed, %active
+  %some = icmp ne i32 %rest, 0
+  %go.on = and i1 %some, %generic
+  br i1 %go.on, label %local, label %done
+local:
+  %foreign = call i32 @margay.foreign(ptr %ctx, <32 x i64> %at, i64 %bytes)
+  %left = and i32 %foreign, %rest
+  ret i32 %left
+done:
+  ret i32 %rest
+fine:
+  ret i32 0
+}";
+
+/// Slow path of the check of one access, `plus` bytes behind the lanes' addresses: compares lane by lane, and asks the host about lanes that
+/// fail.
+const CHECK: &str = "\
+define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %bytes, i1 %generic) #2 {
+SPLAT plus SPLAT odd
+  %at = add <32 x i64> %from, %plus.all
+  %odd.at = and <32 x i64> %at, %odd.all
+  %misaligned = icmp ne <32 x i64> %odd.at, zeroinitializer
+  %odd.bits = bitcast <32 x i1> %misaligned to i32
+  %outside = call i32 @margay.outside(ptr %ctx, i32 %mask, <32 x i64> %at, i64 %low, i64 %limit, i64 %bytes, i1 %generic)
+  %bad = or i32 %outside, %odd.bits
   %active = and i32 %bad, %mask
   %any = icmp ne i32 %active, 0
-  br i1 %any, label %again, label %fine
-again:
-  %generic = icmp ne i64 %own, 0
-  br i1 %generic, label %local, label %ask
-local:
-  %foreign = call i32 @margay.foreign(ptr %ctx, <32 x i64> %at, i64 %own)
-  %wrong = or i32 %foreign, %odd.bits
-  %left = and i32 %wrong, %active
-  %some = icmp ne i32 %left, 0
-  br i1 %some, label %ask, label %fine
+  br i1 %any, label %ask, label %fine
 ask:
   %status = call i32 @margay.ask(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at)
   ret i32 %status
@@ -75,50 +114,31 @@ fine:
   ret i32 0
 }";
 
-/// Whether the lanes may access all that a group accesses: `span` bytes from `plus` behind the checked address, in one allocation or in a
+/// Whether the lanes may access all that a group accesses: `bytes` bytes from `plus` behind the checked address, in one allocation or in a
 /// lane's own window, aligned `skew` bytes further. Returns 0 if they may; if not, nothing is said about the group's single accesses.
 const TOGETHER: &str = "\
-define internal i32 @margay.together(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %skew, i64 %span, i1 %generic) #2 {
+define internal i32 @margay.together(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %skew, i64 %bytes, i1 %generic) #2 {
   %buffer = alloca <32 x i64>, align 64
-  %plus.1 = insertelement <32 x i64> poison, i64 %plus, i32 0
-  %pluss = shufflevector <32 x i64> %plus.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %at = add <32 x i64> %from, %pluss
-  %skew.1 = insertelement <32 x i64> poison, i64 %skew, i32 0
-  %skews = shufflevector <32 x i64> %skew.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %odd.1 = insertelement <32 x i64> poison, i64 %odd, i32 0
-  %odds = shufflevector <32 x i64> %odd.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %further = add <32 x i64> %at, %skews
-  %rest = and <32 x i64> %further, %odds
-  %misaligned = icmp ne <32 x i64> %rest, zeroinitializer
+SPLAT plus SPLAT skew SPLAT odd
+  %at = add <32 x i64> %from, %plus.all
+  %further = add <32 x i64> %at, %skew.all
+  %odd.at = and <32 x i64> %further, %odd.all
+  %misaligned = icmp ne <32 x i64> %odd.at, zeroinitializer
   %odd.bits = bitcast <32 x i1> %misaligned to i32
-  %crooked = and i32 %odd.bits, %mask
-  %some = icmp ne i32 %crooked, 0
+  %bent = and i32 %odd.bits, %mask
+  %some = icmp ne i32 %bent, 0
   br i1 %some, label %apart, label %aligned
 aligned:
-  %low.1 = insertelement <32 x i64> poison, i64 %low, i32 0
-  %lows = shufflevector <32 x i64> %low.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %limit.1 = insertelement <32 x i64> poison, i64 %limit, i32 0
-  %limits = shufflevector <32 x i64> %limit.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %offset = sub <32 x i64> %at, %lows
-  %outside = icmp uge <32 x i64> %offset, %limits
-  %outside.bits = bitcast <32 x i1> %outside to i32
-  %active = and i32 %outside.bits, %mask
-  %any = icmp ne i32 %active, 0
-  br i1 %any, label %again, label %fine
-again:
-  br i1 %generic, label %local, label %ask
-local:
-  %foreign = call i32 @margay.foreign(ptr %ctx, <32 x i64> %at, i64 %span)
-  %left = and i32 %foreign, %active
-  %more = icmp ne i32 %left, 0
-  br i1 %more, label %ask, label %fine
+  %outside = call i32 @margay.outside(ptr %ctx, i32 %mask, <32 x i64> %at, i64 %low, i64 %limit, i64 %bytes, i1 %generic)
+  %any = icmp ne i32 %outside, 0
+  br i1 %any, label %ask, label %fine
 ask:
   store <32 x i64> %at, ptr %buffer, align 64
   %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
   %table = load ptr, ptr %table.p, align 8
   %entry = getelementptr i8, ptr %table, i64 ENTRY
   %helper = load ptr, ptr %entry, align 8
-  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer, i64 %span)
+  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer, i64 %bytes)
   ret i32 %status
 fine:
   ret i32 0
@@ -141,12 +161,32 @@ define internal i32 NAME(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at) #2 {
   ret i32 %status
 }";
 
-/// Replaces the names of fields of the context, and of types.
+/// Replaces the names of fields of the context, of types and of constants, and `SPLAT x`, which defines the vector `%x.all`.
 fn fields(text: &str) -> String {
-    let offsets =
-        [("WINDOW", at::LOCAL), ("STRIDE", at::LOCAL_STRIDE), ("SIZE", at::LOCAL_SIZE), ("HELPERS", at::HELPERS)];
-    let text = offsets.iter().fold(text.to_string(), |text, (name, at)| text.replace(name, &at.to_string()));
+    let offsets = [
+        ("HEAP_SIZE", at::HEAP_SIZE),
+        ("HEAP_TABLE", at::HEAP_TABLE),
+        ("HEAP", at::HEAP),
+        ("WINDOW", at::LOCAL),
+        ("STRIDE", at::LOCAL_STRIDE),
+        ("SIZE", at::LOCAL_SIZE),
+        ("HELPERS", at::HELPERS),
+        ("GRANULE", mem::Arena::GRANULE.ilog2().into()),
+    ];
+    let text = text.lines().map(|line| match line.strip_prefix("SPLAT ") {
+        Some(names) => names.split(" SPLAT ").map(splat).collect(),
+        None => format!("{line}\n"),
+    });
+    let text = offsets.iter().fold(text.collect::<String>(), |text, (name, at)| text.replace(name, &at.to_string()));
     text.replace("LANES", &per_lane(Elem::I64, i128::from).to_string())
+}
+
+/// Defines the vector of a scalar.
+fn splat(name: &str) -> String {
+    format!(
+        "  %{name}.one = insertelement <32 x i64> poison, i64 %{name}, i32 0\n  \
+           %{name}.all = shufflevector <32 x i64> %{name}.one, <32 x i64> poison, <32 x i32> zeroinitializer\n"
+    )
 }
 
 /// The text of [`ASK`] for a helper.
@@ -154,14 +194,22 @@ pub(super) fn ask(name: &str, helper: Helper) -> String {
     fields(ASK).replace("NAME", name).replace("ENTRY", &entry(helper))
 }
 
+/// The declaration of the gather that [`NO_OBJECT`] calls.
+const GATHER: &str = "declare <32 x i64> @llvm.masked.gather.v32i64.v32p0(<32 x ptr>, <32 x i1>, <32 x i64>)";
+
 /// The functions that check one access, without that which asks the host.
-pub(super) fn check() -> [String; 2] {
-    [fields(FOREIGN), fields(CHECK)]
+pub(super) fn check() -> Vec<String> {
+    lane_by_lane(fields(CHECK))
 }
 
 /// The function that checks a group, and what it calls.
-pub(super) fn together() -> [String; 2] {
-    [fields(FOREIGN), fields(TOGETHER).replace("ENTRY", &entry(Helper::CheckTogether))]
+pub(super) fn together() -> Vec<String> {
+    lane_by_lane(fields(TOGETHER).replace("ENTRY", &entry(Helper::CheckTogether)))
+}
+
+/// A function that compares lane by lane, and what it calls.
+fn lane_by_lane(function: String) -> Vec<String> {
+    [FOREIGN, NO_OBJECT, OUTSIDE].map(fields).into_iter().chain([function, GATHER.into()]).collect()
 }
 
 /// Offset of a helper's entry in the table.

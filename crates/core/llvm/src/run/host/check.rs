@@ -7,7 +7,7 @@ use crate::{
 };
 use margay_exec::{
     Access, Bug, FaultKind, LANES, Stop,
-    mem::{self, Allocation},
+    mem::{self, Allocation, Arena},
     single_step::OTHER_THREAD,
 };
 use std::sync::atomic::{Ordering::SeqCst, fence};
@@ -24,6 +24,8 @@ struct Extent {
     writable: bool,
     /// Belongs to one lane: invalid for the others.
     per_lane: bool,
+    /// One of the device heap's small objects.
+    heap: bool,
 }
 
 impl Extent {
@@ -129,6 +131,10 @@ impl Host<'_> {
             }
         }
         let SiteKind::Access { size, span, shift, .. } = self.code.compiled.sites[site].kind else { return };
+        let is_heap = |heap: &&Arena| heap.find(start).is_some();
+        if self.grid.memory.heap_objects().filter(is_heap).is_some_and(|heap| !heap.note_cached(start)) {
+            return;
+        }
         // Site `site` holds the range for affine rows, `site + 1` the one for single lanes.
         for (at, span, shift) in [(site, span, shift), (site + 1, u64::from(size), 0)] {
             let low = start.next_multiple_of(1 << shift);
@@ -184,6 +190,11 @@ impl Host<'_> {
                 return Err((lane, Some(w)));
             }
             rest &= !(1 << lane);
+            if let Some(heap) = w.heap.then(|| self.grid.memory.heap_objects()).flatten() {
+                // Each lane may access another object.
+                let aligned = rest & !mem::lanes_misaligned(addresses, 0, place.align - 1);
+                rest &= !heap.lanes_within(addresses, aligned, place.bytes);
+            }
             if !w.per_lane {
                 // Neighboring lanes mostly access the same allocation.
                 let within = mem::lanes_within(addresses, (w.start, w.length - place.bytes));
@@ -254,12 +265,14 @@ impl Host<'_> {
             length: a.block.len() as u64,
             writable: a.kind.writable(),
             per_lane: false,
+            heap: false,
         };
         let own = || Extent {
             start: self.start(ctx, lane, ".local"),
             length: ctx.local_size.min(ctx.local_stride),
             writable: true,
             per_lane: true,
+            heap: false,
         };
         match space {
             ".shared" => return Some(all(&self.shared)),
@@ -283,6 +296,9 @@ impl Host<'_> {
         if inside(self.grid.params()) {
             self.transient.set(true);
             return Some(all(self.grid.params()));
+        }
+        if let Some([start, length]) = self.grid.memory.heap_objects().and_then(|heap| heap.find(address)) {
+            return Some(Extent { start, length, writable: true, per_lane: false, heap: true });
         }
         self.lookaside.borrow_mut().find((self.grid.memory, self.grid.params()), address).map(|a| all(a))
     }
