@@ -26,6 +26,16 @@ pub const fn rows(bits: u32) -> usize {
     }
 }
 
+/// Converts the values of all lanes. A loop, which becomes vector code; `map` of an array this long does not.
+#[inline(always)]
+pub fn each<A: Copy, B: Copy + Default>(lanes: &[A; LANES], f: impl Fn(A) -> B) -> [B; LANES] {
+    let mut all = [B::default(); LANES];
+    for (to, from) in all.iter_mut().zip(lanes) {
+        *to = f(*from);
+    }
+    all
+}
+
 /// Rows as 32-bit lanes. The slice must have [`rows`] of that width; so for the other views.
 pub fn u32s(rows: &[Row]) -> &[u32; LANES] {
     &rows[0].0

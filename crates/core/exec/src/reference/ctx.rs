@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Bug, Exhausted, Fault, FaultKind, Grid, LANES, Row, Stop, Undefined, Unsupported,
-    lanes::{u32s, u32s_mut, u64s, u64s_mut, u128s},
+    lanes::{each, u32s, u32s_mut, u64s, u64s_mut, u128s},
     mem::Allocation,
 };
 use std::{
@@ -244,25 +244,25 @@ impl<'a> Ctx<'a> {
     pub fn words(&self, s: Src) -> [u32; LANES] {
         match s.shape() {
             Shape::Word | Shape::Pred => *u32s(self.src(s)),
-            Shape::Double => u64s(self.src(s)).map(|v| v as u32),
-            Shape::Quad => u128s(self.src(s)).map(|v| v as u32),
+            Shape::Double => each(u64s(self.src(s)), |v| v as u32),
+            Shape::Quad => each(&u128s(self.src(s)), |v| v as u32),
         }
     }
 
     /// A source as 64-bit lanes, zero-extended or truncated.
     pub fn doubles(&self, s: Src) -> [u64; LANES] {
         match s.shape() {
-            Shape::Word | Shape::Pred => u32s(self.src(s)).map(u64::from),
+            Shape::Word | Shape::Pred => each(u32s(self.src(s)), u64::from),
             Shape::Double => *u64s(self.src(s)),
-            Shape::Quad => u128s(self.src(s)).map(|v| v as u64),
+            Shape::Quad => each(&u128s(self.src(s)), |v| v as u64),
         }
     }
 
     /// A source as 128-bit lanes, zero-extended.
     pub fn quads(&self, s: Src) -> [u128; LANES] {
         match s.shape() {
-            Shape::Word | Shape::Pred => u32s(self.src(s)).map(u128::from),
-            Shape::Double => u64s(self.src(s)).map(u128::from),
+            Shape::Word | Shape::Pred => each(u32s(self.src(s)), u128::from),
+            Shape::Double => each(u64s(self.src(s)), u128::from),
             Shape::Quad => u128s(self.src(s)),
         }
     }
@@ -333,7 +333,7 @@ pub fn write(regs: &mut [Row], select: &mut Select, d: Dst, values: &[u64; LANES
     match d.shape {
         Shape::Word => {
             let cut = if d.bits < 32 { (1u32 << d.bits) - 1 } else { u32::MAX };
-            select.merge_words(u32s_mut(to), &values.map(|v| v as u32 & cut), mask);
+            select.merge_words(u32s_mut(to), &each(values, |v| v as u32 & cut), mask);
         }
         Shape::Double => select.merge_doubles(u64s_mut(to), values, mask),
         Shape::Quad => {

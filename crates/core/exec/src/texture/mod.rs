@@ -7,9 +7,11 @@
 //! beginning, and an object once the host has bound one.
 
 mod format;
+mod rows;
 mod sample;
 
 pub use format::{Format, Scalar, Texel};
+pub use rows::Reads;
 pub use sample::{Compare, Geometry, Lod, Query, gather, sample};
 
 use crate::mem::{self, Allocation, Block};

@@ -213,10 +213,14 @@ fn linear(view: &View<'_>, level: &Level, place: &SamplePosition) -> [f64; 4] {
         is_plain &= index[d][0].is_some() && index[d][1].is_some();
     }
     if is_plain {
-        return match view.format.channels {
-            1 => mean_of_channels::<1>(view, level, &index, &weights),
-            2 => mean_of_channels::<2>(view, level, &index, &weights),
-            _ => mean_of_channels::<4>(view, level, &index, &weights),
+        let (dims, slice, sample) = (view.dims, view.layer, view.sample);
+        let index = index.map(|pair| pair.map(Option::unwrap_or_default));
+        let footprint = Footprint { index, weights, dims, slice, sample };
+        let (texels, format) = (view.texels, view.format);
+        return match format.channels {
+            1 => mean_of_channels::<1>(texels, level, &footprint, |at| format.floats(&texels.load(at))),
+            2 => mean_of_channels::<2>(texels, level, &footprint, |at| format.floats(&texels.load(at))),
+            _ => mean_of_channels::<4>(texels, level, &footprint, |at| format.floats(&texels.load(at))),
         };
     }
     let mut sum = [0.0; 4];
@@ -233,29 +237,41 @@ fn linear(view: &View<'_>, level: &Level, place: &SamplePosition) -> [f64; 4] {
     sum
 }
 
-/// [`linear`] inside of an image with `C` channels whose texels are taken as they are: row by row, without what is the same for all texels.
+/// The texels of a mean, all inside the image.
+pub(super) struct Footprint {
+    /// By dimension, the lower and the upper index, and their weights.
+    pub index: [[u32; 2]; 3],
+    pub weights: [[f64; 2]; 3],
+    pub dims: usize,
+    /// The layer of an image of fewer than three dimensions.
+    pub slice: u32,
+    pub sample: u32,
+}
+
+/// [`linear`] inside of an image with `C` channels whose texels are taken as they are: row by row, without what is the same for all
+/// texels. `load` loads the texel at an address.
 #[inline]
-fn mean_of_channels<const C: usize>(
-    view: &View<'_>,
+pub(super) fn mean_of_channels<const C: usize>(
+    texels: &Texels,
     level: &Level,
-    index: &[[Option<u32>; 2]; 3],
-    weights: &[[f64; 2]; 3],
+    footprint: &Footprint,
+    load: impl Fn(u64) -> [f32; C],
 ) -> [f64; 4] {
-    let texels = view.texels;
+    let Footprint { index, weights, dims, slice, sample } = footprint;
     let bytes = u64::from(texels.format.bytes()) * u64::from(texels.extent.samples);
     let mut all = [0.0, 0.0, 0.0, 1.0];
     let mut sum = [0.0; C];
-    for corner in 0..if view.dims == 3 { 4 } else { 2 } {
+    for corner in 0..if *dims == 3 { 4 } else { 2 } {
         let (y, z) = (corner & 1, corner >> 1);
         let of_row = weights[1][y] * weights[2][z];
         if of_row == 0.0 {
             continue;
         }
-        let slice = if view.dims == 3 { index[2][z].unwrap_or(0) } else { view.layer };
-        let row = texels.address(level, 0, index[1][y].unwrap_or(0), slice, view.sample);
+        let slice = if *dims == 3 { index[2][z] } else { *slice };
+        let row = texels.address(level, 0, index[1][y], slice, *sample);
         let mut add = |x: usize| {
             let weight = weights[0][x] * of_row;
-            let texel = view.format.floats::<C>(&texels.load(row + u64::from(index[0][x].unwrap_or(0)) * bytes));
+            let texel = load(row + u64::from(index[0][x]) * bytes);
             for k in 0..C {
                 sum[k] += weight * f64::from(texel[k]);
             }

@@ -15,7 +15,7 @@ use super::super::{
 use super::watch::report_call;
 use crate::{
     FaultKind, LANES, Row,
-    lanes::{u32s, u32s_mut, u64s, u128s},
+    lanes::{each, u32s, u32s_mut, u64s, u128s},
     mem::{Allocation, Scalar},
     stack_note,
 };
@@ -513,7 +513,7 @@ pub fn result(ctx: &mut Ctx<'_>, site: &CallOp, values: &[u64; LANES]) {
     let Some(t) = site.rets.first() else { return };
     let base = ctx.warp.frames[ctx.frame as usize].base;
     let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
-    let stage = [Row(values.map(|v| v as u32)), Row(values.map(|v| (v >> 32) as u32))];
+    let stage = [Row(each(values, |v| v as u32)), Row(each(values, |v| (v >> 32) as u32))];
     let mask = ctx.active;
     let mut side = Side { regs: &mut ctx.regs, consts: &ctx.func.consts, base };
     side.deliver(&local, &mut ctx.warp.select, t, mask, &stage);

@@ -11,7 +11,7 @@ use super::address::{Region, addresses, bad_access, find_allocation, first_bad, 
 use super::{row, watch};
 use crate::{
     AccessKind, LANES,
-    lanes::{set_u128s, u32s, u32s_mut, u64s, u64s_mut, u128s},
+    lanes::{each, set_u128s, u32s, u32s_mut, u64s, u64s_mut, u128s},
     mem::{self, Block, Kind, Scalar},
 };
 use std::sync::atomic::{Ordering, fence};
@@ -398,7 +398,7 @@ pub fn put_quad(ctx: &mut Ctx<'_>, d: Dst, values: &[u128; LANES]) {
         return;
     }
     if d.shape != Shape::Quad {
-        return ctx.write(d, &values.map(|v| v as u64), ctx.active);
+        return ctx.write(d, &each(values, |v| v as u64), ctx.active);
     }
     let to = &mut ctx.regs[d.row as usize..d.row as usize + 4];
     let mut all = u128s(to);

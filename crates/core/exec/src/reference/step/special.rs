@@ -7,7 +7,7 @@ use super::super::{
     code::{Dst, Flow, Op},
     ctx::Ctx,
 };
-use crate::{LANES, SharedSizes};
+use crate::{LANES, SharedSizes, lanes::each};
 use margay_isa::{Component, Special};
 
 /// The value of `%nsmid`.
@@ -40,7 +40,7 @@ fn value(ctx: &Ctx<'_>, special: Special, c: Component) -> [u64; LANES] {
     let same = match special {
         Special::Tid => match c {
             Component::W => 0,
-            _ => return ctx.warp.tid[c as usize].0.map(u64::from),
+            _ => return each(&ctx.warp.tid[c as usize].0, u64::from),
         },
         Special::LaneId => return by_lane(|i| i),
         Special::LanemaskEq => return by_lane(|i| 1 << i),

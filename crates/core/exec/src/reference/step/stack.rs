@@ -5,11 +5,11 @@ use super::super::{
     ctx::Ctx,
     state::lanes,
 };
-use crate::{LANES, alloca_beyond, restore_beyond};
+use crate::{LANES, alloca_beyond, lanes::each, restore_beyond};
 
 /// `stacksave`
 pub fn save(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    let top = ctx.warp.frames[ctx.frame as usize].top.0.map(u64::from);
+    let top = each(&ctx.warp.frames[ctx.frame as usize].top.0, u64::from);
     let d = ctx.func.wides[op.x as usize].dst[0];
     ctx.write(d, &top, ctx.active);
     Flow::Next

@@ -9,7 +9,8 @@ use crate::{
     FaultKind, LANES,
     sem::fp,
     texture::{
-        Address, Filter, Format, Kind, Lod, Object, Query, Sampler, Scalar, Texel, Texels, Texture, gather, sample,
+        Address, Filter, Format, Kind, Lod, Object, Query, Reads, Sampler, Scalar, Texel, Texels, Texture, gather,
+        sample,
     },
 };
 use margay_isa::{Mod, Type};
@@ -61,6 +62,10 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         LodOp::Gradient(dx, dy) => (None, Values::of(ctx, dx), Values::of(ctx, dy)),
     };
     let mut out = [[0u64; LANES]; 4];
+    if read_together(ctx, t, (&handles, samplers.as_ref()), &at, &mut out) {
+        finish(ctx, t, &out);
+        return Flow::Next;
+    }
     let mut known: Option<(u64, Arc<Texture>)> = None;
     for i in lanes(ctx.active) {
         if known.as_ref().is_none_or(|(handle, _)| *handle != handles[i]) {
@@ -105,13 +110,49 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         };
         deliver(&texel, t.ty, i, &mut out);
     }
-    for (d, values) in t.dst.iter().zip(&out) {
+    finish(ctx, t, &out);
+    Flow::Next
+}
+
+/// Reads for all active lanes at once where they name one texture and one sampler; false if that is not possible.
+fn read_together(
+    ctx: &Ctx<'_>,
+    t: &TextureOp,
+    (handles, samplers): (&[u64; LANES], Option<&[u64; LANES]>),
+    at: &Values,
+    out: &mut [[u64; LANES]; 4],
+) -> bool {
+    let plain = t.gather.is_none() && t.depth.is_none() && t.offset.is_empty() && matches!(t.lod, LodOp::Base);
+    let same = |all: &[u64; LANES]| {
+        let first = all[ctx.active.trailing_zeros() as usize & 31];
+        lanes(ctx.active).all(|lane| all[lane] == first).then_some(first)
+    };
+    if !plain || matches!(t.ty, Type::F16 | Type::F16x2) {
+        return false;
+    }
+    let objects = ctx.grid.memory.objects();
+    let Some(Object::Texture(texture)) = same(handles).and_then(|handle| objects.get(handle)) else { return false };
+    let sampler = match samplers {
+        None => texture.sampler,
+        Some(all) => match same(all).and_then(|handle| objects.get(handle)) {
+            Some(Object::Sampler(sampler)) => sampler,
+            _ => return false,
+        },
+    };
+    let Some(reads) = Reads::new(&texture, &sampler, t.geometry, t.integer) else { return false };
+    let coordinates = std::array::from_fn(|d| at.0.get(d).copied().unwrap_or([0; LANES]));
+    reads.channels(&coordinates, ctx.active, out);
+    true
+}
+
+/// Writes what a read gives.
+fn finish(ctx: &mut Ctx<'_>, t: &TextureOp, out: &[[u64; LANES]; 4]) {
+    for (d, values) in t.dst.iter().zip(out) {
         ctx.write(*d, values, ctx.active);
     }
     if let Some(p) = t.resident {
         ctx.write(p, &[1; LANES], ctx.active);
     }
-    Flow::Next
 }
 
 /// Converts a texel to the instruction's type. Floats and integers are reinterpreted if the types differ.
