@@ -20,7 +20,8 @@ const SHORT_SLICE: u64 = 1 << 8;
 const MANY_SLICES: u32 = 64;
 /// Limit of a random slice.
 const RANDOM_SLICE: u64 = 1000;
-/// Slices after which a unit is suspected to wait for another one.
+/// Slices after which a unit is suspected to wait for another one, times the worker's live units if it does more than poll: long units are
+/// more frequent than such that wait unnoticed.
 const PATIENCE: u32 = 16;
 /// Live units of a worker beyond which it waits for units that run on other workers, and for how long, before it starts yet
 /// another one.
@@ -146,10 +147,16 @@ impl<'a> Worker<'a> {
             return false;
         }
         let eager = self.shared.grid.launch.shape.cooperative || self.random.is_some();
+        // Units that have not started are for the better code, unless those under way may need them.
+        let outdated = self.tool.version != self.shared.code.version();
+        if !eager && outdated && self.live.iter().any(|unit| !unit.waits) {
+            return false;
+        }
         let patient = self.waiting_since.is_some_and(|since| {
             self.live.len() >= FEW_LIVE && self.shared.running.load(Relaxed) > 0 && since.elapsed() <= LENIENCE
         });
-        eager || front.slices >= PATIENCE && !patient
+        let enough = if front.waits { PATIENCE } else { PATIENCE.saturating_mul(self.live.len() as u32) };
+        eager || front.slices >= enough && !patient
     }
 
     /// Starts the next unit; `None` if all were started. Workers take them one by one, since units may wait for those before them

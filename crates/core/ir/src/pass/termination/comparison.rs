@@ -187,40 +187,49 @@ impl Body<'_> {
         self.all.align_of(moving) >= needed && self.all.align_of(bound) >= needed
     }
 
-    /// The constant at which a recurrence starts, if it is added to in one place only.
+    /// The constant at which a register starts that is a recurrence, or differs from one by a constant.
     fn first(&self, o: &Operand) -> Option<u64> {
-        let mut r = *o;
-        let mut found = None;
-        for _ in 0..DEPTH {
-            let Operand::Reg(at) = r else { return None };
-            for (b, i) in &self.all.defs[at.0 as usize] {
-                if self.holds(*b) {
-                    continue;
-                }
-                let inst = &self.all.func.insts[*i as usize];
-                let ([Operand::Imm(v)], Opcode::Mov, None) =
-                    (self.all.func.operands(inst.srcs), self.all.func.variant(inst).op, inst.guard)
-                else {
-                    return None;
-                };
-                if found.is_some_and(|f| f != *v) {
-                    return None;
-                }
-                found = Some(*v);
-            }
-            let inst = self.definition(at)?;
-            match (self.all.func.variant(inst).op, self.all.func.operands(inst.srcs)) {
-                (Opcode::Mov, [a]) => r = *a,
-                (Opcode::Add | Opcode::Sub | Opcode::Shl | Opcode::Mul, [a @ Operand::Reg(_), Operand::Imm(_)]) => {
-                    r = *a
-                }
+        let Operand::Reg(mut at) = *o else { return None };
+        // The registers that it is computed from, and what is added to them if that is all that is done.
+        let mut path: Vec<(VReg, Option<u64>)> = vec![(at, Some(0))];
+        let cycle = loop {
+            let inst = self.definition(at).filter(|_| path.len() < DEPTH)?;
+            let added = path[path.len() - 1].1;
+            let (next, added) = match (self.all.func.variant(inst).op, self.all.func.operands(inst.srcs)) {
+                (Opcode::Mov, [Operand::Reg(r)]) => (*r, added),
+                (Opcode::Add, [Operand::Reg(r), Operand::Imm(v)]) => (*r, added.map(|a| a.wrapping_add(*v))),
+                (Opcode::Sub, [Operand::Reg(r), Operand::Imm(v)]) => (*r, added.map(|a| a.wrapping_sub(*v))),
+                (Opcode::Shl | Opcode::Mul, [Operand::Reg(r), Operand::Imm(_)]) => (*r, None),
                 _ => return None,
+            };
+            match path.iter().position(|(r, _)| *r == next) {
+                Some(start) => break &path[start..],
+                None => path.push((next, added)),
             }
-            if r == *o {
-                return found;
-            }
+            at = next;
+        };
+        let mut starts = cycle.iter().filter_map(|(r, added)| Some((self.initial(*r)?, *added)));
+        let (Some((initial, added)), None) = (starts.next(), starts.next()) else { return None };
+        match added {
+            Some(added) => Some(initial?.wrapping_add(added)),
+            None => initial.filter(|_| cycle.len() == path.len()),
         }
-        None
+    }
+
+    /// The value that a register has before the loop; none if it has no definition there, and no constant if that is not known.
+    fn initial(&self, r: VReg) -> Option<Option<u64>> {
+        let func = self.all.func;
+        let outside = self.all.defs[r.0 as usize].iter().filter(|(b, _)| !self.holds(*b));
+        let mut found: Option<Option<u64>> = None;
+        for (_, i) in outside {
+            let inst = &func.insts[*i as usize];
+            let value = match (func.variant(inst).op, func.operands(inst.srcs), inst.guard) {
+                (Opcode::Mov, [Operand::Imm(v)], None) => Some(*v),
+                _ => None,
+            };
+            found = Some(value.filter(|v| found.is_none_or(|f| f == Some(*v))));
+        }
+        found
     }
 }
 

@@ -209,7 +209,7 @@ impl Emitter<'_> {
         if let Some(k) = barrier {
             return match self.role {
                 Role::Grid => self.leave_region(k),
-                Role::Warp | Role::Device => self.wait_at(k),
+                Role::Warp(_) | Role::Device => self.wait_at(k),
             };
         }
         (self.inst, self.at) = (u32::MAX, block.at);

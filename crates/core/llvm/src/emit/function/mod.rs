@@ -121,8 +121,8 @@ pub(in crate::emit) enum Mode {
 pub(in crate::emit) enum Role {
     /// A device function, called for the lanes of a mask.
     Device,
-    /// A kernel called once per warp, on a fiber on which it can suspend.
-    Warp,
+    /// A kernel called once per warp, on a fiber on which it can suspend; why it cannot loop over CTAs and warps.
+    Warp(&'static str),
     /// A kernel that loops over CTAs and warps itself.
     Grid,
 }
@@ -281,13 +281,25 @@ impl Plan {
         let stacks = options.stacks || reached.waits != Waits::Never;
         let stacked = func.insts.iter().any(|i| moves_stack(func, i));
         let has_cluster_barrier = func.insts.iter().any(|i| is_cluster_barrier(func, i));
-        let cta = (kernel && !stacks && !spins && !polls && !divergent && !stacked && !has_cluster_barrier)
+        let mut by_warp = match () {
+            () if stacks => "its CTAs take turns, or it calls what may wait",
+            () if *spins => "a loop may wait for other threads, or not end",
+            () if *polls => "it polls memory or barrier objects",
+            () if *divergent => "lanes of a warp may wait for each other",
+            () if stacked => "it moves the stack",
+            () if has_cluster_barrier => "it has cluster barriers",
+            () => "",
+        };
+        let cta = (kernel && by_warp.is_empty())
             .then(|| Uniformity::new(func, cfg, WarpShape { cta: true, ..options.warp }))
             .filter(|cta| crate::emit::barrier::kernel::fits(func, cfg, cta, barriers, options));
+        if by_warp.is_empty() && cta.is_none() {
+            by_warp = "not all threads reach the same barriers, as far as one can see";
+        }
         let role = match (kernel, &cta) {
             (false, _) => Role::Device,
             (true, Some(_)) => Role::Grid,
-            (true, None) => Role::Warp,
+            (true, None) => Role::Warp(by_warp),
         };
         let whole = kernel && options.threads().is_some_and(|n| n % 32 == 0);
         let diverges = uniformity.branches.iter().any(|b| *b) || loses.contains(&true);
@@ -393,7 +405,7 @@ impl Emitter<'_> {
         self.begin_combining();
         match self.role {
             Role::Grid => self.grid()?,
-            Role::Warp | Role::Device => self.whole()?,
+            Role::Warp(_) | Role::Device => self.whole()?,
         }
         self.w.block("stop");
         self.end_combining();
@@ -476,8 +488,11 @@ impl Emitter<'_> {
                 let returned = if self.stores_results() { ", ptr %returned" } else { "" };
                 format!("ptr noalias %ctx, i32 %mask, i32 %frame{}{returned}", parameters(self.ir, carriers))
             }
-            Role::Warp | Role::Grid => "ptr noalias %ctx".into(),
+            Role::Warp(_) | Role::Grid => "ptr noalias %ctx".into(),
         };
+        if let Role::Warp(why) = self.role {
+            let _ = writeln!(text, "; one fiber per warp, since {why}");
+        }
         let result = result(carriers, self.stores_results());
         let _ = writeln!(text, "define {result} @{}({args}) #0 {{\nentry:", symbol(self.id));
         let body = format!("{}  br label %start\n{}", self.w.entry, self.w.body);
@@ -495,7 +510,7 @@ impl Emitter<'_> {
             declared: std::mem::take(&mut self.w.declared),
             spill_size: self.spills.size,
             uses_local: self.uses_local,
-            by_warp: self.role == Role::Warp,
+            by_warp: matches!(self.role, Role::Warp(_)),
         }
     }
 
@@ -525,7 +540,7 @@ impl Emitter<'_> {
             // The host reads this mask where warps synchronize, and device functions read their caller's: it lives in
             // the context.
             self.alive = Some(match self.role {
-                Role::Warp | Role::Device => {
+                Role::Warp(_) | Role::Device => {
                     let p = format_args!("getelementptr i8, ptr %ctx, i64 {}", at::ALIVE);
                     self.w.at_entry(Ty::scalar(Elem::Ptr), p)
                 }
