@@ -38,6 +38,11 @@ impl BitSet {
         changed
     }
 
+    /// Whether all of `other` are in it.
+    pub fn contains(&self, other: &BitSet) -> bool {
+        self.0.iter().zip(&other.0).all(|(a, b)| *b & !*a == 0)
+    }
+
     /// The members in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().enumerate().filter(|(_, bits)| **bits != 0).flat_map(|(w, bits)| {

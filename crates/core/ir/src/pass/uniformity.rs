@@ -269,7 +269,10 @@ impl Analysis<'_> {
         if single && uses.iter().all(|u| !self.leaves_loop(*first, *u)) {
             return true;
         }
-        !self.mixed[*first as usize] && blocks.all(same)
+        // Lanes in step wait for each other behind a branch before they come to another definition.
+        let in_step = !self.warp.divergent && !self.warp.interleaved;
+        let below = |b: &u32| same(b) || in_step && self.sides[*b as usize].contains(sides);
+        !self.mixed[*first as usize] && defs.iter().all(same) && uses.iter().all(below)
     }
 
     /// Whether a use lies outside a loop that holds the definition and that lanes leave at different times.
