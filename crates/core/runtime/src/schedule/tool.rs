@@ -8,8 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Limit of the first range of a batch, in CTAs.
+/// Limit of the first range of a batch in CTAs, and how long it should take: whoever runs it cannot change to better code meanwhile.
 const FIRST_RANGE: u64 = 64;
+const FIRST: Duration = Duration::from_micros(500);
 /// Limit of the first range of one worker if the whole grid took less than [`SHORT`] before.
 const FIRST_RANGE_ALONE: u64 = 1024;
 /// Shorter ranges are followed by longer ones.
@@ -41,7 +42,7 @@ impl<'a> Tool<'a> {
         };
         let size = match shared.workers == 1 && known_cost(shared) < SHORT {
             true => shared.units.clamp(1, FIRST_RANGE_ALONE),
-            false => (shared.units / (shared.workers as u64 * 4)).clamp(1, FIRST_RANGE),
+            false => (shared.units / (shared.workers as u64 * 4)).clamp(1, first_range(shared)),
         };
         Ok(Tool { kernel, tier, version, batch, size })
     }
@@ -86,6 +87,12 @@ impl<'a> Tool<'a> {
         }
         Ok(true)
     }
+}
+
+/// The most CTAs of a first range: one if nothing is known of their cost.
+fn first_range(shared: &Shared<'_>) -> u64 {
+    let each = shared.schedule.cost.0.load(Relaxed);
+    (FIRST.as_nanos() as u64).checked_div(each).unwrap_or(FIRST_RANGE).clamp(1, FIRST_RANGE)
 }
 
 /// What the grid takes on one thread if its CTAs cost as much as those of the kernel's last launch.
