@@ -20,7 +20,7 @@ help:
 	@echo "make litmus        run thousands of litmus tests of the memory consistency model; LITMUS=n sets the number"
 	@echo "make attack        run hostile modules on both engines; SEEDS=20000 FROM=0 for more than a thousand"
 	@echo "make fuzz          run randomly damaged and hostile modules for TIME=600 seconds"
-	@echo "make lint          run rustfmt and clippy"
+	@echo "make lint          run rustfmt, clippy and rustdoc"
 	@echo "make miri          run the device memory tests under Miri; needs a nightly toolchain with Miri"
 	@echo "make asan          run the driver library's tests under AddressSanitizer; needs a nightly toolchain"
 	@echo "make tsan          the same under ThreadSanitizer; needs a nightly toolchain with rust-src"
@@ -84,6 +84,7 @@ fuzz: setup
 lint: setup lint-python
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --no-deps --document-private-items $(WORKSPACE)
 
 # The native part of the Python package is outside the workspace.
 lint-python: setup

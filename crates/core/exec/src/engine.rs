@@ -376,7 +376,7 @@ pub trait Program: Send + Sync {
 /// A kernel ready to run: decoded, or code for one shape of launches.
 pub trait Kernel: Send + Sync {
     /// Starts the cluster whose first CTA has index `first` in the grid, or a single CTA without clusters
-    /// ([`Launch::cluster`] all 1). All CTAs of a cluster run on one thread.
+    /// ([`LaunchShape::cluster_size`] all 1). All CTAs of a cluster run on one thread.
     fn start<'a>(self: Arc<Self>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop>;
 
     /// Whether CTAs run in ranges ([`Kernel::batch`]), rather than one by one ([`Kernel::start`]).

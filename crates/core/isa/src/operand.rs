@@ -19,7 +19,7 @@ pub enum Ty {
     Untyped(Type),
     /// An integer or bits of 32 or 64 bits, as addresses are.
     Pointer,
-    /// Anything: a named [`Rule`] decides.
+    /// Anything: a named [`Rule`](crate::Rule) decides.
     Any,
 }
 
@@ -32,7 +32,7 @@ pub enum Count {
     ByVec,
     /// Exactly this many, in braces.
     Exactly(u8),
-    /// A scalar or any vector: a named [`Rule`] decides (`mov.b64 {a,b}, c`).
+    /// A scalar or any vector: a named [`Rule`](crate::Rule) decides (`mov.b64 {a,b}, c`).
     Free,
     /// The product of the numbers of those modifiers in the table that were written: a fragment's registers by its shape.
     /// In braces, even a single one.

@@ -1,6 +1,6 @@
 //! PTX text to a tree and back: lexer, parser, printer, spans, and the [`Diagnostic`] value with its rendering.
 //!
-//! Parsing never fails and never panics: [`parse`] always returns a [`Tree`], with diagnostics for what it could not parse.
+//! Parsing never fails and never panics: [`parse()`] always returns a [`Tree`], with diagnostics for what it could not parse.
 //! The grammar knows no instruction or modifier by name: every instruction is `guard mnemonic operands;`, so unknown
 //! modifiers are left to `check`. The tree is flat: pools of small nodes addressed by `u32`, names as spans into the
 //! text, comments kept by position. A tree costs a few bytes for each byte of text, and no nesting depth can overflow a stack.

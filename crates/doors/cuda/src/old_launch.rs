@@ -1,4 +1,4 @@
-//! Deprecated launches with one call per setting (CUDA Driver API, "Execution Control [DEPRECATED]"); PyCUDA still uses
+//! Deprecated launches with one call per setting (CUDA Driver API, "Execution Control \[DEPRECATED\]"); PyCUDA still uses
 //! them.
 
 use crate::{

@@ -114,7 +114,7 @@ pub struct Warp {
     pub slept: bool,
     /// The favored lanes, and the number of picks that they remain so.
     pub favored: (u32, u32),
-    /// Local windows of the lanes, [`super::cta::Windows::stride`] apart.
+    /// Local windows of the lanes, [`super::ctx::Windows::stride`] apart.
     pub local: Option<Arc<Allocation>>,
     /// Highest local address handed out, to limit what must be cleared.
     pub local_high: u32,

@@ -1,7 +1,7 @@
 //! Calling conventions: pure functions from a [`Signature`] to a [`Plan`] that assigns a location to every byte.
 //!
 //! PTX hides the convention (manual, chapter 7), so the same text can have several. An ABI only assigns *locations*; everything
-//! that moves bytes (call sequences, prologues, `margay abi`) is written once against the plan, and [`verify`] checks any
+//! that moves bytes (call sequences, prologues, `margay abi`) is written once against the plan, and [`verify()`] checks any
 //! plan: every byte once, aligned, nothing overlapping.
 
 pub mod html;
@@ -202,7 +202,7 @@ pub trait Abi: Send + Sync {
         Ok(())
     }
 
-    /// Whether values that are the same in all lanes of a call are passed differently: if so, [`place`] determines them.
+    /// Whether values that are the same in all lanes of a call are passed differently: if so, [`place()`] determines them.
     fn tells_uniform(&self) -> bool {
         false
     }
@@ -223,7 +223,7 @@ pub trait Abi: Send + Sync {
     }
 }
 
-/// What [`place`] adds to a function.
+/// What [`place()`] adds to a function.
 #[derive(Clone, Hash, Debug)]
 pub struct FuncPlaces {
     /// Plan of the function's own signature.

@@ -5,7 +5,7 @@
 //! value: its home on that side, and the pieces of the plan that carry it. A whole array is one piece or a few,
 //! regardless of its size. Engines execute transfers and decide nothing; none of them has a convention of its own.
 //!
-//! * [`access`]: the proof that a memory access needs no check, or that it needs one.
+//! * [`access()`]: the proof that a memory access needs no check, or that it needs one.
 //! * [`Target`] and [`admits`]: the guard of a call, which functions it may call.
 //! * [`Carriers`]: the registers and areas in a fixed order, which are the signature of compiled functions.
 

@@ -11,7 +11,7 @@
 //! * [`Ranges`]: bounds of integer registers.
 //! * [`propagate_constants`]: constants in registers become operands; [`constants_at`]: those that other registers still hold.
 //! * [`decides`]: what the value of an instruction decides; [`hinges`]: whether another one hinges on it.
-//! * [`adjacent`]: loads and stores of adjacent elements.
+//! * [`adjacent()`]: loads and stores of adjacent elements.
 //! * [`split_after`], [`split_before`], [`branch_around`]: splitting blocks.
 //! * [`Regions`]: the code between the barriers of a kernel.
 //! * [`Resume`]: the form of a kernel that continues at a loop's header.

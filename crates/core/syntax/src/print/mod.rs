@@ -2,7 +2,7 @@
 //!
 //! One statement per line, indentation by four spaces, operands in a column, labels one step to the left, at most one empty line, long
 //! lists wrapped. Only white space changes, and the order of modifiers if the caller requests it; the tokens stay unchanged. So
-//! [`format`] is idempotent and preserves the meaning of the text.
+//! [`format()`] is idempotent and preserves the meaning of the text.
 
 mod line;
 
@@ -14,7 +14,7 @@ use line::Piece;
 /// Given opcode and modifiers without blanks (`ld.u32.global`), the same in canonical order, or `None` to keep them.
 pub type Reorder<'f> = &'f dyn Fn(&str) -> Option<String>;
 
-/// How [`format`] writes.
+/// How [`format()`] writes.
 pub struct FormatOptions<'f> {
     /// Blanks of one step of indentation.
     pub indent: usize,

@@ -7,7 +7,7 @@ use crate::{
 };
 use margay_isa::{Mod, Type};
 
-/// A tensor copy, done at issue like [`CopyOp`].
+/// A tensor copy, done at issue like [`super::CopyOp`].
 pub struct TensorOp {
     /// The tensor map.
     pub map: Address,
