@@ -9,6 +9,7 @@
 
 pub mod barrier;
 pub mod builtin;
+mod convergence;
 mod count;
 pub mod deadlock;
 pub mod device;
@@ -29,6 +30,7 @@ pub mod texture;
 mod unmodeled;
 mod work;
 
+pub use convergence::{Convergence, incomplete, only_converges};
 pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
 pub use engine::{
     Batch, CodeShape, Compiler, Cta, Effort, Engine, Grid, Image, Kernel, Launch, LaunchShape, Meter, NoCode, Program,

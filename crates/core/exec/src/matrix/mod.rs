@@ -55,30 +55,6 @@ pub fn transfers(v: &Variant) -> bool {
     }
 }
 
-/// Whether all 32 lanes of a warp must execute an instruction together: lanes that come to it wait for the rest of their warp
-/// (`.sync`; manual, sections 9.7.13.16, 9.7.14 to 9.7.16 and 9.7.19.5). Operations with a member mask wait for its lanes, and
-/// barriers for threads.
-pub fn needs_warp(v: &Variant) -> bool {
-    use Opcode::{Bar, Barrier, Elect, Fabric, Match, Redux, Shfl, Vote};
-    v.has(Mod::Sync) && !matches!(v.op, Bar | Barrier | Elect | Fabric | Match | Redux | Shfl | Vote)
-}
-
-/// Whether an instruction for which [`needs_warp`] holds does nothing else: everything is done at issue, so there is nothing to order
-/// or to wait for. Without the lanes that have ended, the others go on.
-pub fn only_gathers(v: &Variant) -> bool {
-    match v.op {
-        Opcode::Setmaxnreg => true,
-        Opcode::Wgmma => !v.has(Mod::MmaAsync),
-        Opcode::Tcgen05 => v.has(Mod::WaitLd) || v.has(Mod::WaitSt),
-        _ => false,
-    }
-}
-
-/// The text of the fault of lanes that wait at such an instruction for others that will not come.
-pub fn incomplete(v: &Variant, missing: u32) -> String {
-    format!("`{v}` requires all 32 lanes of the warp; lanes {missing:#010x} have exited or do not execute it")
-}
-
 fn run_product(v: &Variant, _active: u32, src: &[&[Row]], dst: &mut [Row]) {
     product::run(v, src, dst);
 }

@@ -42,7 +42,7 @@ pub enum Wait {
         /// Member mask.
         members: u32,
     },
-    /// Waits for all lanes of the warp, at the same instruction (`matrix::needs_warp`).
+    /// Waits for all lanes of the warp, at the same instruction ([`crate::Convergence::Warp`]).
     Warp,
     /// Waits for columns of tensor memory.
     TensorMemory,

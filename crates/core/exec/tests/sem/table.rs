@@ -1,7 +1,7 @@
 //! Every pure row of the table has its lane function.
 
 use crate::harness::widths;
-use margay_exec::{LANES, Row, lanes, matrix, sem::pure};
+use margay_exec::{Convergence, LANES, Row, lanes, only_converges, sem::pure};
 use margay_isa::{Effect, Mod, Opcode, Slot, Variant, Word, resolve};
 
 /// Every choice of a slot.
@@ -67,12 +67,18 @@ fn every_form_with_sync_waits_for_its_warp() {
     let mut waits = 0;
     for op in Opcode::ALL {
         for v in op.row().forms.iter().flat_map(|f| variants(*op, f)) {
+            use Opcode::{Bar, Barrier, Elect, Fabric, Match, Redux, Shfl, Vote};
             let sync = v.has(Mod::Sync);
-            let members = v.operands().any(|o| o.name == "membermask");
-            let barrier = matches!(op, Opcode::Bar | Opcode::Barrier);
-            assert_eq!(matrix::needs_warp(&v), sync && !members && !barrier, "{v}");
-            assert!(!matrix::only_gathers(&v) || matrix::needs_warp(&v), "{v}");
-            waits += u32::from(matrix::needs_warp(&v));
+            let expected = match op {
+                Bar | Barrier if !v.has(Mod::Warp) => Convergence::Independent,
+                Bar | Elect | Fabric | Match | Redux | Shfl | Vote if sync => Convergence::Members,
+                _ if sync => Convergence::Warp,
+                _ => Convergence::Independent,
+            };
+            assert_eq!(Convergence::of(&v), expected, "{v}");
+            let whole = expected == Convergence::Warp;
+            assert!(whole || !only_converges(&v), "{v}");
+            waits += u32::from(whole);
         }
     }
     assert!(waits > 1000);

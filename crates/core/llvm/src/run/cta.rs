@@ -11,8 +11,7 @@ use crate::{
     run::windows::Windows,
 };
 use margay_exec::{
-    Exhausted, FaultKind, Grid, Stop,
-    matrix::incomplete,
+    Exhausted, FaultKind, Grid, Stop, incomplete,
     mem::{self, Allocation},
 };
 use margay_ir::FuncId;

@@ -9,10 +9,11 @@ use super::super::{
 use super::address::{Region, addresses, bad_access, count, find_allocation, out_of_bounds};
 use super::watch::report_access;
 use crate::{
-    AccessKind, LANES, Row,
+    AccessKind, Convergence, LANES, Row, incomplete,
     lanes::u32s,
-    matrix::{self, incomplete, warpgroup},
+    matrix::{self, warpgroup},
     mem::{self, Allocation},
+    only_converges,
 };
 use margay_ir::MemSpace;
 use margay_isa::Mod;
@@ -26,7 +27,7 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     if ctx.active == u32::MAX {
         return Ok(());
     }
-    debug_assert!(matrix::needs_warp(ctx.func.variant(op)), "the engines disagree on who waits");
+    debug_assert_eq!(Convergence::of(ctx.func.variant(op)), Convergence::Warp, "the engines disagree on who waits");
     let here = (ctx.frame, ctx.pc);
     let waits = |(g, why): &(Group, Wait)| *why == Wait::Warp && (g.frame, g.pc) == here;
     let arrived = ctx.warp.blocked.iter().filter(|b| waits(b)).fold(ctx.active, |m, (g, _)| m | g.mask);
@@ -44,7 +45,7 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     Err(Flow::Park)
 }
 
-/// Instructions that only wait for the rest of the warp ([`matrix::only_gathers`]). What they do needs no lane that has ended.
+/// Instructions that only wait for the rest of the warp ([`only_converges`]). What they do needs no lane that has ended.
 pub fn together(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     if ctx.warp.live != u32::MAX {
         return Flow::Next;
@@ -61,13 +62,13 @@ pub fn let_go(code: &Code, warp: &mut Warp) {
         return;
     }
     let frames = &warp.frames;
-    let only_gathers = |g: &Group| {
+    let only_converge = |g: &Group| {
         let func = frames.get(g.frame as usize).and_then(|f| code.funcs.get(f.func as usize)?.as_ref());
-        func.is_some_and(|f| f.ops.get(g.pc as usize).is_some_and(|op| matrix::only_gathers(f.variant(op))))
+        func.is_some_and(|f| f.ops.get(g.pc as usize).is_some_and(|op| only_converges(f.variant(op))))
     };
     let ready = &mut warp.ready;
     warp.blocked.retain(|(g, why)| {
-        let stays = *why != Wait::Warp || !only_gathers(g);
+        let stays = *why != Wait::Warp || !only_converge(g);
         if !stays {
             ready.push(*g);
         }

@@ -7,7 +7,7 @@ use crate::emit::{
     function::members::Members,
     function::reach::{Reached, polls, waits_at_barrier},
 };
-use margay_exec::matrix;
+use margay_exec::Convergence;
 use margay_ir::{
     Block, BlockId, Func, FuncId, Inst, Operand, Terminator,
     pass::{
@@ -67,19 +67,14 @@ fn unguarded(func: &Func, inst: &Inst) -> bool {
         || op == Opcode::Redux && !func.variant(inst).t().is_float()
 }
 
-/// Whether an instruction waits for other lanes of its warp.
+/// Whether an instruction waits for the lanes of a member mask.
 pub(in crate::emit) fn is_rendezvous(func: &Func, inst: &Inst) -> bool {
-    let v = func.variant(inst);
-    match v.op {
-        Opcode::Shfl | Opcode::Vote | Opcode::Match | Opcode::Redux | Opcode::Elect => v.has(Mod::Sync),
-        Opcode::Bar | Opcode::Barrier => v.has(Mod::Warp),
-        _ => false,
-    }
+    Convergence::of(func.variant(inst)) == Convergence::Members
 }
 
 /// Whether all lanes of a warp must execute an instruction together.
 fn needs_warp(func: &Func, inst: &Inst) -> bool {
-    matrix::needs_warp(func.variant(inst))
+    Convergence::of(func.variant(inst)) == Convergence::Warp
 }
 
 /// Whether lanes may have to wait at an instruction for others of their warp.

@@ -3,7 +3,7 @@
 //!
 //! Such an instruction begins a block. Lanes that come before the rest are held: they stay pending at the block while the sweep
 //! continues for the others, until all 32 are pending there. If the others end, the block runs for the lanes that have come if the
-//! instruction only waits ([`only_gathers`]). If all others wait, have ended or left the function, the fiber suspends, and the host
+//! instruction only waits ([`only_converges`]). If all others wait, have ended or left the function, the fiber suspends, and the host
 //! judges (`run/cta.rs`): held lanes are a fault when no other lane of their warp can go on, so that the fault does not depend on the
 //! order in which lanes come.
 
@@ -13,7 +13,7 @@ use crate::emit::{
     site::SiteKind,
     text::{Elem, Ty, Val, int},
 };
-use margay_exec::matrix::only_gathers;
+use margay_exec::only_converges;
 use margay_ir::BlockId;
 
 /// Variables of 32 bits about held lanes.
@@ -49,7 +49,7 @@ impl Emitter<'_> {
         let Some(held) = self.held.clone() else { return };
         let position = self.cfg.position[b.0 as usize];
         let first_inst = self.func.blocks[b.0 as usize].insts.start;
-        let gathers = only_gathers(self.func.variant(&self.func.insts[first_inst as usize]));
+        let gathers = only_converges(self.func.variant(&self.func.insts[first_inst as usize]));
         let bits = self.bits(waiting);
         let all = int(Elem::I32, -1);
         let mut early = self.w.cmp("icmp ne", &bits, &all);

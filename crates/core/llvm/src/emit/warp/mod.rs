@@ -17,7 +17,7 @@ use crate::emit::{
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int, per_lane},
 };
-use margay_exec::matrix::only_gathers;
+use margay_exec::only_converges;
 use margay_ir::{Inst, Operand, pass::Shape};
 use margay_isa::{Mod, Opcode, Variant};
 
@@ -142,7 +142,7 @@ impl Emitter<'_> {
             }
             Opcode::Nanosleep | Opcode::Griddepcontrol | Opcode::Pmevent => return Ok(()),
             // Lanes have waited (`held`), unless some of the warp have ended.
-            _ if only_gathers(&variant) => return Ok(()),
+            _ if only_converges(&variant) => return Ok(()),
             _ => return self.effect(inst),
         };
         self.write_all(&dsts, &results);

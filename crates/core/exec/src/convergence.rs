@@ -1,0 +1,43 @@
+//! Which lanes of its warp an instruction waits for: what `.sync` means is read from the row, so that both engines agree, and a new
+//! row needs no entry here.
+
+use margay_isa::{Mod, Opcode, Variant};
+
+/// The lanes of a warp that execute an instruction together: those that come first wait for the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Convergence {
+    /// Each lane executes it for itself, or waits for threads of the CTA instead (`bar.sync`).
+    Independent,
+    /// The lanes that the operand `membermask` names (manual, sections 9.7.9.6 and 9.7.13).
+    Members,
+    /// All 32 lanes (manual, sections 9.7.13.16, 9.7.14 to 9.7.16 and 9.7.19.5).
+    Warp,
+}
+
+impl Convergence {
+    /// What an instruction requires.
+    pub fn of(v: &Variant) -> Convergence {
+        match () {
+            _ if !v.has(Mod::Sync) => Convergence::Independent,
+            _ if v.operands().any(|o| o.name == "membermask") => Convergence::Members,
+            _ if matches!(v.op, Opcode::Bar | Opcode::Barrier) => Convergence::Independent,
+            _ => Convergence::Warp,
+        }
+    }
+}
+
+/// Whether an instruction for [`Convergence::Warp`] does nothing else: everything is done at issue, so there is nothing to order
+/// or to wait for. Without the lanes that have ended, the others go on.
+pub fn only_converges(v: &Variant) -> bool {
+    match v.op {
+        Opcode::Setmaxnreg => true,
+        Opcode::Wgmma => !v.has(Mod::MmaAsync),
+        Opcode::Tcgen05 => v.has(Mod::WaitLd) || v.has(Mod::WaitSt),
+        _ => false,
+    }
+}
+
+/// The text of the fault of lanes that wait at such an instruction for others that will not come.
+pub fn incomplete(v: &Variant, missing: u32) -> String {
+    format!("`{v}` requires all 32 lanes of the warp; lanes {missing:#010x} have exited or do not execute it")
+}
