@@ -33,7 +33,7 @@ pub struct SourceText<'a> {
 pub struct LoadOptions {
     /// Options of the check. Several files are always checked as relocatable.
     pub check: Options,
-    /// The calling convention; `None` for `ptx`.
+    /// The calling convention; `None` for [`abi::DEFAULT`].
     pub abi: Option<String>,
     /// The engine; `None` for the device's default.
     pub engine: Option<String>,

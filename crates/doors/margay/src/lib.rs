@@ -1,7 +1,8 @@
 //! Check, explain and run NVIDIA PTX without a GPU.
 //!
-//! The stations of a module are crates of their own (`margay_syntax`, `margay_check`, `margay_ir`, `margay_exec`,
-//! `margay_runtime`); this facade takes the common way through all of them.
+//! Each stage of a module is a crate of its own (`margay_syntax`, `margay_check`, `margay_ir`, `margay_exec`, `margay_runtime`);
+//! [`Module`] takes the common way through all of them. The modules below are what the command line shares with the driver library
+//! and the test tools; their interfaces change without notice.
 //!
 //! ```
 //! let text = "
@@ -185,7 +186,7 @@ impl Module {
         &self.checked
     }
 
-    /// Loads the module into a context, to be executed by the device's first engine under the `ptx` ABI.
+    /// Loads the module into a context, to be executed by the device's first engine under the default ABI.
     pub fn load(&self, context: &Arc<Context>) -> Result<margay_runtime::Module, Error> {
         self.load_with(context, &LoadOptions::default())
     }
