@@ -457,7 +457,7 @@ pub struct IrArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// The kernel [default: all]
+    /// The kernel [default: all; for `llvm`, `optimized` and `asm` the only one]
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
 

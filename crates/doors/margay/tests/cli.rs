@@ -229,6 +229,18 @@ fn a_fault_shows_the_ptx_line_the_source_line_and_the_callers() {
 }
 
 #[test]
+fn commands_for_one_kernel_ask_which() {
+    let head = GOOD.split_once(".visible").unwrap().0;
+    let two = format!("{GOOD}.visible .entry other() {{ ret; }}\n");
+    for command in [&["run", "-"][..], &["ir", "-", "--stage", "llvm"]] {
+        let none = with_input(command, head);
+        assert_eq!((code(&none), err(&none).contains("has no kernel")), (2, true), "{}", err(&none));
+        let both = with_input(command, &two);
+        assert_eq!((code(&both), err(&both).contains("--kernel: k, other")), (2, true), "{}", err(&both));
+    }
+}
+
+#[test]
 fn a_launch_that_no_gpu_takes_is_refused() {
     let refused = |extra: &[&str]| err(&margay(&[&["run", "examples/saxpy.ptx"], extra, &SAXPY[..]].concat()));
     assert!(refused(&["--block", "2000"]).contains("2000 threads; the limit is 1024"));

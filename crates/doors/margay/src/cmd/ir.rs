@@ -1,13 +1,13 @@
 //! `margay ir`
 
-use super::{Result, device, failure, load};
+use super::{Result, device, failure, kernel_name, load};
 use crate::{
     args::{IrArgs, Stage},
     exit::{Failure, Outcome},
     report::{Style, emit},
 };
 use margay_ir::{Ir, Placed};
-use margay_runtime::{LoadOptions, Module};
+use margay_runtime::LoadOptions;
 
 /// Runs the command.
 pub fn run(args: &IrArgs, style: Style) -> Result {
@@ -19,21 +19,13 @@ pub fn run(args: &IrArgs, style: Style) -> Result {
         Stage::Lowered => module.lower(kernel).map(|ir| margay_ir::print(&ir)),
         Stage::Placed => module.place(kernel).map(|ir| margay_ir::print(&ir)),
         Stage::Llvm | Stage::Optimized | Stage::Asm => {
-            let kernel = the_kernel(&module, kernel)?;
-            let ir = module.place(Some(&kernel)).map_err(|e| failure(e, style))?;
-            Ok(host_code(&ir, &kernel, args)?)
+            let kernel = kernel_name(&module, kernel)?;
+            let ir = module.place(Some(kernel)).map_err(|e| failure(e, style))?;
+            Ok(host_code(&ir, kernel, args)?)
         }
     };
     emit(&text.map_err(|e| failure(e, style))?);
     Ok(Outcome::Clean)
-}
-
-fn the_kernel(module: &Module, asked: Option<&str>) -> std::result::Result<String, Failure> {
-    match (asked, &module.kernel_names()[..]) {
-        (Some(name), _) => Ok(name.into()),
-        (None, [only]) => Ok((*only).into()),
-        (None, many) => Err(Failure::usage(format!("choose a kernel with --kernel: {}", many.join(", ")))),
-    }
 }
 
 #[cfg(feature = "simd")]

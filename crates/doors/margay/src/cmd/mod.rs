@@ -138,6 +138,20 @@ pub fn load(
     context.load(&sources, options).map_err(|e| failure(e, style))
 }
 
+/// The kernel asked for, or the module's only one.
+pub fn kernel_name<'a>(module: &'a Module, asked: Option<&'a str>) -> Result<&'a str> {
+    match (asked, &module.kernel_names()[..]) {
+        (Some(name), _) => Ok(name),
+        (None, [only]) => Ok(only),
+        (None, []) => Err(Failure::usage("the module has no kernel (`.entry`)")),
+        (None, many) => Err(Failure::usage(format!(
+            "the module has {} kernels; choose with --kernel: {}",
+            many.len(),
+            many.join(", ")
+        ))),
+    }
+}
+
 /// An error of the runtime as the end of a command.
 pub fn failure(error: Error, style: Style) -> Failure {
     match error {

@@ -5,7 +5,7 @@ mod results;
 mod stats;
 mod watch;
 
-use super::{Result, device, failure, load, options};
+use super::{Result, device, failure, kernel_name, load, options};
 use crate::{
     args::RunArgs,
     exit::{Failure, Outcome, complain},
@@ -17,7 +17,7 @@ use arguments::Argument;
 use margay::findings::{Files, Format, Item, Suppressions, Writer, heap_leak};
 use margay_checker::{Checker, Finding};
 use margay_exec::{Counts, Observer};
-use margay_runtime::{Context, Kernel, LaunchConfig, LaunchShape, LaunchStats, LoadOptions, Module};
+use margay_runtime::{Context, Kernel, LaunchConfig, LaunchShape, LaunchStats, LoadOptions};
 use serde_json::json;
 use std::{sync::Arc, time::Instant};
 use watch::{Trace, Watch};
@@ -36,7 +36,7 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     let trace = args.trace.as_ref().map(|_| Trace::new());
     let started = Instant::now();
     let module = load(&context, &args.files, &load_options, style)?;
-    let kernel = module.kernel(kernel_name(&module, args)?).map_err(|e| failure(e, style))?;
+    let kernel = module.kernel(kernel_name(&module, args.kernel.as_deref())?).map_err(|e| failure(e, style))?;
     let front = started.elapsed();
     let mut compile = front;
     if let Some(trace) = &trace {
@@ -97,21 +97,6 @@ fn set_limits(context: &Arc<Context>, args: &RunArgs) {
     context.set_limits(limits);
     if let Some(heap) = args.heap {
         context.device().memory().set_heap_limit(heap);
-    }
-}
-
-/// The kernel asked for, or the only one.
-fn kernel_name<'a>(module: &'a Module, args: &'a RunArgs) -> Result<&'a str> {
-    let names = module.kernel_names();
-    match (&args.kernel, &names[..]) {
-        (Some(name), _) => Ok(name),
-        (None, [only]) => Ok(only),
-        (None, []) => Err(Failure::usage("the module has no kernel (`.entry`)")),
-        (None, many) => Err(Failure::usage(format!(
-            "the module has {} kernels; choose with --kernel: {}",
-            many.len(),
-            many.join(", ")
-        ))),
     }
 }
 
