@@ -100,10 +100,10 @@ impl Emitter<'_> {
     pub fn observe(&mut self, moment: Moment) {
         let Some(Wishes { order, progress, .. }) = self.options.observe else { return };
         // Without barriers, nobody can skip any.
-        let progress = progress && !self.barriers.is_empty();
+        let progress = progress && !self.prepared.barriers.is_empty();
         let wanted = match moment {
             // All threads of the CTA come to this barrier: there is nothing to find.
-            Moment::Arrive if self.together && self.lone_barrier => order,
+            Moment::Arrive if self.together && self.region.lone_barrier => order,
             Moment::Begin | Moment::End | Moment::Arrive | Moment::Complete => order || progress,
             Moment::Warp | Moment::Exchange => order,
         };
@@ -137,7 +137,7 @@ impl Emitter<'_> {
         let kind = SiteKind::Observed { bytes, access, stride };
         if !order {
             // Where a thread was last matters only if some may end before others.
-            if progress && !self.barriers.is_empty() && !self.together && !self.goes_on_to_access() {
+            if progress && !self.prepared.barriers.is_empty() && !self.together && !self.goes_on_to_access() {
                 let (site, lanes) = (self.site(kind), self.lane_bits(mask));
                 self.note_load(site, &lanes, &int(Elem::I64, 0));
             }

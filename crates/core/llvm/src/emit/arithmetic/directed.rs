@@ -159,7 +159,7 @@ impl Emitter<'_> {
 
     /// The address of a value of MXCSR with a rounding mode, made at the function's entry; without a direction, of its value there.
     fn rounding_mode(&mut self, direction: u32) -> Val {
-        if let Some(known) = self.modes.get(&direction) {
+        if let Some(known) = self.entry.modes.get(&direction) {
             return known.clone();
         }
         let place = self.w.alloca("i32", 4);
@@ -175,7 +175,7 @@ impl Emitter<'_> {
             let new = self.w.at_entry(word, format_args!("or i32 {rest}, {}", (direction - 8) << 13));
             _ = writeln!(self.w.entry, "  store i32 {new}, ptr {place}, align 4");
         }
-        self.modes.insert(direction, place.clone());
+        self.entry.modes.insert(direction, place.clone());
         place
     }
 }

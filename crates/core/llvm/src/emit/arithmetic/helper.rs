@@ -45,7 +45,7 @@ impl Emitter<'_> {
         [(read, false), (written, true)].map(|(rows, out)| {
             let w = &mut self.w;
             let new = || w.alloca(&format!("[{} x <32 x i32>]", rows.max(1)), 64);
-            self.buffers.entry((rows, out)).or_insert_with(new).clone()
+            self.entry.buffers.entry((rows, out)).or_insert_with(new).clone()
         })
     }
 

@@ -6,7 +6,7 @@
 use crate::ctx::{at, status};
 use crate::emit::{
     function::prepare::trivial_exit,
-    function::{Emitter, Options, Result},
+    function::{Emitter, Options, Region, Result},
     site::Moment,
     text::{Elem, Ty, Val, int},
 };
@@ -98,11 +98,11 @@ impl Emitter<'_> {
             self.clear_shared();
         }
         self.w.jump("r0.head");
-        let regions = Regions::new(&self.cfg, &self.barriers);
+        let regions = Regions::new(&self.prepared.cfg, &self.prepared.barriers);
         self.together = self.stay_together(&regions);
         for (k, region) in regions.list.iter().enumerate() {
-            (self.tag, self.region) = (format!("r{k}."), region.blocks.clone());
-            self.lone_barrier = region.barriers.len() <= 1;
+            let (blocks, tag) = (region.blocks.clone(), format!("r{k}."));
+            self.region = Region { blocks, tag, lone_barrier: region.barriers.len() <= 1 };
             self.region_loop(k, region.entry, &indices, [&warp, &next], &region.barriers)?;
         }
         self.current = None;
@@ -191,13 +191,13 @@ impl Emitter<'_> {
         barriers: &[u32],
     ) -> Result<()> {
         let scalar = Ty::scalar(Elem::I32);
-        let (tag, warps) = (self.tag.clone(), self.warps());
+        let (tag, warps) = (self.region.tag.clone(), self.warps());
         let [head, loops, after, end] = ["head", "warp", "next", "end"].map(|s| format!("{tag}{s}"));
         let before = k.checked_sub(1).map(|k| k as u32);
         self.find_touched(before);
         self.w.block(&head);
-        if let Some(i) =
-            before.and_then(|b| self.func.blocks[self.barriers[b as usize].block.0 as usize].insts.range().last())
+        if let Some(i) = before
+            .and_then(|b| self.func.blocks[self.prepared.barriers[b as usize].block.0 as usize].insts.range().last())
         {
             (self.inst, self.at) = (i as u32, self.func.insts[i].at);
             self.observe(Moment::Complete);
@@ -244,7 +244,7 @@ impl Emitter<'_> {
         // All lanes of the warp have exited.
         let done = self.done_label();
         self.w.block(&done);
-        if !self.barriers.is_empty() && !self.together {
+        if !self.prepared.barriers.is_empty() && !self.together {
             let p = self.alive_lanes();
             self.w.store(&int(Elem::I32, 0), &p, 4);
         }
@@ -281,13 +281,14 @@ impl Emitter<'_> {
         if let Some(next) = self.current.as_ref().map(|c| c.next.clone()) {
             self.w.store(&int(Elem::I32, i128::from(barrier) + 1), &next, 4);
         }
-        let after = format!("{}next", self.tag);
+        let after = format!("{}next", self.region.tag);
         self.w.jump(&after);
         Ok(())
     }
 
     fn is_reduction(&self, barrier: u32) -> bool {
-        instruction(self.func, &self.barriers[barrier as usize]).is_some_and(|i| self.func.variant(i).has(Mod::Red))
+        instruction(self.func, &self.prepared.barriers[barrier as usize])
+            .is_some_and(|i| self.func.variant(i).has(Mod::Red))
     }
 
     /// Variables that count the true predicates, and all predicates, at a barrier.
@@ -302,7 +303,8 @@ impl Emitter<'_> {
 
     fn vote_at(&mut self, barrier: u32) -> Result<()> {
         let func = self.func;
-        let srcs = instruction(func, &self.barriers[barrier as usize]).map_or(&[][..], |i| func.operands(i.srcs));
+        let srcs =
+            instruction(func, &self.prepared.barriers[barrier as usize]).map_or(&[][..], |i| func.operands(i.srcs));
         let Some(p) = srcs.last() else { return self.refuse("a reduction without a predicate") };
         let p = self.value(p, Elem::I1)?;
         let (truth, here) = (self.bits(&p), self.active_bits());
@@ -319,7 +321,8 @@ impl Emitter<'_> {
     /// The result of a barrier's reduction and the register that receives it.
     fn reduction(&mut self, barrier: u32) -> Result<Option<(VReg, Val)>> {
         let func = self.func;
-        let inst = instruction(func, &self.barriers[barrier as usize]).filter(|i| func.variant(i).has(Mod::Red));
+        let inst =
+            instruction(func, &self.prepared.barriers[barrier as usize]).filter(|i| func.variant(i).has(Mod::Red));
         let Some((inst, Some(Operand::Reg(r)))) = inst.map(|i| (i, func.operands(i.dsts).first())) else {
             return Ok(None);
         };

@@ -21,7 +21,7 @@ use margay_isa::Mod;
 
 impl Emitter<'_> {
     pub fn barrier_inst(&self, barrier: u32) -> Option<Inst> {
-        let block = self.barriers[barrier as usize].block;
+        let block = self.prepared.barriers[barrier as usize].block;
         self.func.insts(&self.func.blocks[block.0 as usize]).last().copied()
     }
 
@@ -77,8 +77,8 @@ impl Emitter<'_> {
         let site = self.site(SiteKind::Barrier { counted: count.is_some(), reduces, arrives });
         let count = count.unwrap_or(id.clone());
         self.helper(Helper::Arrive, &[&int(Elem::I32, site as i128), &bits, &id, &count, &truth], true);
-        let next = self.barriers[barrier as usize].next;
-        let position = self.cfg.position[self.barriers[barrier as usize].block.0 as usize];
+        let next = self.prepared.barriers[barrier as usize].next;
+        let position = self.prepared.cfg.position[self.prepared.barriers[barrier as usize].block.0 as usize];
         let stays = !arrives;
         if self.mode == Mode::Full && past.is_none() && (!stays || alike) {
             // All 32 lanes arrive at one barrier: they wait and resume together.
@@ -123,8 +123,8 @@ impl Emitter<'_> {
         self.cluster_barrier(true);
         let bits = self.active_bits();
         self.park(barrier, &bits);
-        let position = self.cfg.position[self.barriers[barrier as usize].block.0 as usize];
-        self.continue_masked(self.barriers[barrier as usize].next, position);
+        let position = self.prepared.cfg.position[self.prepared.barriers[barrier as usize].block.0 as usize];
+        self.continue_masked(self.prepared.barriers[barrier as usize].next, position);
         Ok(())
     }
 
@@ -193,10 +193,10 @@ impl Emitter<'_> {
     /// Lanes are still pending in a loop that polls: yields to other warps, then restarts the sweep.
     pub fn yield_to_others(&mut self) -> Result<()> {
         self.w.block("overtake");
-        let first = self.masked_label(self.region[0]);
+        let first = self.masked_label(self.region.blocks[0]);
         let [mut all, here] = self.waiting_lanes();
         if self.role == Role::Device && self.reached.fibers {
-            for b in self.region.clone() {
+            for b in self.region.blocks.clone() {
                 let mask = self.get_pending(b.0);
                 let bits = self.bits(&mask);
                 all = self.w.op("or", &all, &bits);
@@ -246,7 +246,7 @@ impl Emitter<'_> {
                 (None, Some(output)) if is_rendezvous(self.func, &inst) => self.write_rendezvous(&inst, output, &go),
                 (None, _) => self.write_reduction(&inst, Some(&go)),
             }
-            let next = self.barriers[k].next;
+            let next = self.prepared.barriers[k].next;
             self.join_pending(next.0, &go);
         }
         (self.mode, self.active) = (mode, active);

@@ -179,7 +179,7 @@ fn is_index(s: Special) -> bool {
 impl Emitter<'_> {
     /// Registers that are live after a barrier and not rematerialized.
     fn spilled(&mut self, barrier: u32) -> Vec<u32> {
-        let next = self.barriers[barrier as usize].next;
+        let next = self.prepared.barriers[barrier as usize].next;
         let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
         let func = self.func;
         live.into_iter()
@@ -191,7 +191,7 @@ impl Emitter<'_> {
     pub fn find_touched(&mut self, before: Option<u32>) {
         let func = self.func;
         let (mut touched, mut written) = (BitSet::new(func.regs.len()), BitSet::new(func.regs.len()));
-        for b in &self.region {
+        for b in &self.region.blocks {
             let block = &func.blocks[b.0 as usize];
             for inst in func.insts(block) {
                 inst_reads(func, inst, &mut |r| touched.insert(r.0));
@@ -200,7 +200,7 @@ impl Emitter<'_> {
             term_reads(func, &block.term, &mut |r| touched.insert(r.0));
         }
         // The barrier's reduction is written where the region begins.
-        let barrier = before.map(|b| &func.blocks[self.barriers[b as usize].block.0 as usize]);
+        let barrier = before.map(|b| &func.blocks[self.prepared.barriers[b as usize].block.0 as usize]);
         if let Some(inst) = barrier.and_then(|b| func.insts(b).last()) {
             inst_writes(func, inst, &mut |r| written.insert(r.0));
         }
@@ -220,12 +220,12 @@ impl Emitter<'_> {
 
     /// The constant that a register holds after a barrier.
     fn constant_after(&self, barrier: u32, r: u32) -> Option<u64> {
-        let next = self.barriers[barrier as usize].next;
+        let next = self.prepared.barriers[barrier as usize].next;
         self.spills.constants.get(next.0 as usize)?.get(&r).copied()
     }
 
     fn spilled_frame(&self, barrier: u32) -> Vec<u32> {
-        let next = self.barriers[barrier as usize].next;
+        let next = self.prepared.barriers[barrier as usize].next;
         self.spills.frame_live[next.0 as usize].iter().filter(|f| self.frame[*f as usize].is_some()).collect()
     }
 
@@ -334,7 +334,7 @@ impl Emitter<'_> {
         for f in self.spilled_frame(barrier) {
             self.move_frame(f, false);
         }
-        let next = self.barriers[barrier as usize].next;
+        let next = self.prepared.barriers[barrier as usize].next;
         let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
         let mut done = BitSet::new(self.func.regs.len());
         let func = self.func;
@@ -401,7 +401,7 @@ impl Emitter<'_> {
         // What an earlier warp left in the registers defined here is dead; LLVM must see that.
         let mut defined = BitSet::new(self.func.regs.len());
         let func = self.func;
-        for b in &self.region {
+        for b in &self.region.blocks {
             for inst in func.insts(&func.blocks[b.0 as usize]) {
                 inst_writes(func, inst, &mut |r| defined.insert(r.0));
             }
@@ -418,7 +418,7 @@ impl Emitter<'_> {
         }
         if self.masks {
             let ty = self.packed_type();
-            for b in self.region.clone() {
+            for b in self.region.blocks.clone() {
                 let p = self.pending[b.0 as usize].clone();
                 self.w.set(&constant(ty, 0), &p, 0, 4);
             }

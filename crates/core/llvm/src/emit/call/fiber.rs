@@ -21,8 +21,8 @@ use std::sync::Arc;
 impl Emitter<'_> {
     /// The active lanes call a function; they are parked if it runs on a fiber of its own.
     pub fn call_on_fiber(&mut self, k: u32, number: u32) -> Result<()> {
-        let (next, own) = (self.barriers[k as usize].next, self.barriers[k as usize].block);
-        let position = self.cfg.position[own.0 as usize];
+        let (next, own) = (self.prepared.barriers[k as usize].next, self.prepared.barriers[k as usize].block);
+        let position = self.prepared.cfg.position[own.0 as usize];
         // The call is the block's last instruction.
         self.inst = self.func.blocks[own.0 as usize].insts.range().end as u32 - 1;
         self.at = self.func.insts[self.inst as usize].at;
@@ -126,10 +126,10 @@ impl Emitter<'_> {
 
     /// Lanes return from a call: takes their results.
     pub fn return_from_call(&mut self, k: u32, number: u32, lanes: &Val) -> Result<()> {
-        let own = self.barriers[k as usize].block;
+        let own = self.prepared.barriers[k as usize].block;
         self.inst = self.func.blocks[own.0 as usize].insts.range().end as u32 - 1;
         let (site, sequence) = self.sequence(number);
-        let Some(blocks) = self.call_blocks.get(&self.inst).cloned() else { return self.refuse("a call") };
+        let Some(blocks) = self.calls.blocks.get(&self.inst).cloned() else { return self.refuse("a call") };
         let (mode, active) = (self.mode, self.active.clone());
         (self.mode, self.active) = (Mode::Masked, lanes.clone());
         let (offsets, _) = slots(&sequence.carriers.outputs);

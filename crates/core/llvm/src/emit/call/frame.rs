@@ -38,7 +38,7 @@ pub(in crate::emit) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
         }
     }
     // Uninitialized variables are zeroed, so that no `undef` reaches a branch.
-    let read = live_frame(func, &e.cfg);
+    let read = live_frame(func, &e.prepared.cfg);
     let mut variables = Vec::with_capacity(fits.len());
     for (f, (var, fits)) in func.frame.iter().zip(fits).enumerate() {
         let uninitialized = var.role == FrameRole::Param && read.first().is_some_and(|r| r.has(f as u32));

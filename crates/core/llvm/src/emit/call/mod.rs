@@ -119,7 +119,7 @@ impl Emitter<'_> {
         };
         let mut next = 0;
         for (i, ((t, home), value)) in interface.rets.iter().zip(&homes).zip(&values.rets).enumerate() {
-            if t.uniform && !returns_uniform(self.func, &self.cfg, &self.uniformity, i) {
+            if t.uniform && !returns_uniform(self.func, &self.prepared.cfg, &self.prepared.uniformity, i) {
                 return self.refuse("a return that the plan takes for the same in all lanes");
             }
             let side = match home {
@@ -135,7 +135,7 @@ impl Emitter<'_> {
                     Some((block, at)) => self.store_area(&side, &p.bytes, t.unit, (&block, at), true)?,
                     None => {
                         let v = self.side_bytes(&side, &p.bytes)?;
-                        let (ty, slot) = self.outputs[next].clone();
+                        let (ty, slot) = self.calls.results[next].clone();
                         let v = self.w.resize(&v, ty.elem, false);
                         next += 1;
                         match (ty.vector, v.ty.vector) {
@@ -164,7 +164,7 @@ impl Emitter<'_> {
         let outputs = self.interface().carriers.outputs.clone();
         let stores = self.stores_results();
         let (offsets, _) = signature::slots(&outputs);
-        self.outputs = outputs
+        self.calls.results = outputs
             .iter()
             .zip(offsets)
             .map(|(c, at)| {
@@ -304,7 +304,7 @@ impl Emitter<'_> {
 
     /// The memory of the current call site; `apart` if the call runs on a fiber of its own.
     fn blocks_of_call(&mut self, sequence: &Sequence, apart: bool) -> Blocks {
-        if let Some(blocks) = self.call_blocks.get(&self.inst) {
+        if let Some(blocks) = self.calls.blocks.get(&self.inst) {
             return blocks.clone();
         }
         let carriers = &sequence.carriers;
@@ -322,7 +322,7 @@ impl Emitter<'_> {
             blocks.args = block(size(&carriers.inputs) + beside);
             blocks.rets = block(size(&carriers.outputs));
         }
-        self.call_blocks.insert(self.inst, blocks.clone());
+        self.calls.blocks.insert(self.inst, blocks.clone());
         blocks
     }
 
@@ -336,7 +336,7 @@ impl Emitter<'_> {
         let (stack, space) = (blocks.stack.clone(), blocks.space.clone());
         let places = Crossing { lanes: None, stack, space, registers: found.clone() };
         for (i, ((t, arg), value)) in sequence.args.iter().zip(&site.args).zip(&site.sig.params).enumerate() {
-            if t.uniform && !passes_uniform(self.ir.func(self.id), &self.uniformity, number, i) {
+            if t.uniform && !passes_uniform(self.ir.func(self.id), &self.prepared.uniformity, number, i) {
                 return self.refuse("an argument that the plan takes for the same in all lanes");
             }
             let side = match arg {

@@ -100,7 +100,7 @@ impl Emitter<'_> {
             return self.w.line(format_args!("ret i32 {status}"));
         }
         let mut last = format!("insertvalue {ty} poison, i32 {status}, 0");
-        for (i, slot) in self.outputs.clone().iter().enumerate().filter(|_| results) {
+        for (i, slot) in self.calls.results.clone().iter().enumerate().filter(|_| results) {
             let whole = self.w.value(Ty::scalar(Elem::Ptr), format_args!("{last}"));
             let v = self.w.load(slot.0, &slot.1, 64);
             last = format!("insertvalue {ty} {whole}, {} {v}, {}", v.ty, i + 1);

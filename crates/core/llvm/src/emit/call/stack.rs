@@ -34,12 +34,12 @@ impl Emitter<'_> {
         let end = self.frame_end();
         let end = self.w.splat(&end);
         self.w.store(&end, &top, 64);
-        self.top = Some(top);
+        self.calls.stack_ends = Some(top);
     }
 
     /// Lowest offset for a callee's frame: after the longest stack of any calling lane.
     pub fn next_frame(&mut self) -> Val {
-        let Some(top) = self.top.clone() else { return self.frame_end() };
+        let Some(top) = self.calls.stack_ends.clone() else { return self.frame_end() };
         let mut tops = self.w.load(Ty::lanes(Elem::I32), &top, 64);
         if let Some(active) = self.lanes(None) {
             tops = self.w.select(&active, &tops, &constant(Ty::lanes(Elem::I32), 0));
@@ -50,7 +50,9 @@ impl Emitter<'_> {
     /// Emits one of the three instructions.
     pub fn stack_op(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
-        let (Some(top), wide) = (self.top.clone(), Ty::lanes(Elem::I64)) else { return self.refuse("a stack") };
+        let (Some(top), wide) = (self.calls.stack_ends.clone(), Ty::lanes(Elem::I64)) else {
+            return self.refuse("a stack");
+        };
         let srcs = self.func.operands(inst.srcs).to_vec();
         let old = self.w.load(Ty::lanes(Elem::I32), &top, 64);
         let old = self.w.cast("zext", &old, Elem::I64);

@@ -72,7 +72,7 @@ impl Emitter<'_> {
     pub fn make_shadows(&mut self) {
         let wanted = self.wanted_hints();
         for r in wanted.iter() {
-            let Some((width, stride)) = affine_form(self.uniformity.hints[r as usize]) else { continue };
+            let Some((width, stride)) = affine_form(self.prepared.uniformity.hints[r as usize]) else { continue };
             let elem = self.slots[r as usize].elem;
             let bases = self.w.alloca(&slot_type(width, elem), 8);
             let wrapped = self.w.alloca("i1", 1);
@@ -80,13 +80,13 @@ impl Emitter<'_> {
             self.pin_if_many(&wrapped);
             let _ = writeln!(self.w.entry, "  store i1 true, ptr {wrapped}, align 1");
             self.slots[r as usize].shadow =
-                Some(Shadow { width, stride, bases, wrapped, whole: self.uniformity.whole[r as usize] });
+                Some(Shadow { width, stride, bases, wrapped, whole: self.prepared.uniformity.whole[r as usize] });
         }
     }
 
     fn wanted_hints(&self) -> BitSet {
         let func = self.func;
-        let hinted = |r: VReg| self.uniformity.hints[r.0 as usize] != Shape::Varying;
+        let hinted = |r: VReg| self.prepared.uniformity.hints[r.0 as usize] != Shape::Varying;
         let mut wanted = BitSet::new(func.regs.len());
         let mut changed = true;
         while changed {

@@ -4,21 +4,32 @@
 //! register that is live at none of these has no value that an inactive lane could still need. So what a loop carries around is
 //! blended with the lanes that have left it only if it is needed after the loop.
 
-use crate::emit::function::{Emitter, Role};
+use crate::emit::function::{Emitter, Role, prepare::Prepared};
 use margay_ir::{
     BlockId, FormalHome, VReg,
     pass::{BitSet, Cfg},
 };
 
+/// Where writes must preserve inactive lanes.
+#[derive(Default)]
+pub(in crate::emit) struct Blend {
+    /// Registers of which some masked write must preserve them.
+    pub registers: Vec<bool>,
+    /// By block: those that lanes pending elsewhere may still need.
+    pub needed: Vec<BitSet>,
+}
+
 impl Emitter<'_> {
     /// Whether a write of a register by the current block, in its masked version, must keep the inactive lanes.
     pub(super) fn blends(&self, r: VReg) -> bool {
-        self.blended[r.0 as usize] && self.kept.get(self.here.0 as usize).is_none_or(|kept| kept.has(r.0))
+        self.blend.registers[r.0 as usize]
+            && self.blend.needed.get(self.here.0 as usize).is_none_or(|kept| kept.has(r.0))
     }
 
     /// Registers whose masked writes must keep inactive lanes: of those that live across blocks, those with several definitions, and those
     /// that lanes which left the loop of their definition still need.
     pub(super) fn find_blended(&self) -> Vec<bool> {
+        let Prepared { cfg, spins, divergent, .. } = self.prepared;
         let n = self.func.regs.len();
         let (mut defs, mut def_block) = (vec![0u32; n], vec![0u32; n]);
         for (b, block) in self.func.blocks.iter().enumerate() {
@@ -36,7 +47,7 @@ impl Emitter<'_> {
         }
         // Within a block the active lanes are the same.
         let mut outlives = BitSet::new(n);
-        self.cfg.order.iter().for_each(|b| _ = outlives.union(&self.live.live_in[b.0 as usize]));
+        cfg.order.iter().for_each(|b| _ = outlives.union(&self.live.live_in[b.0 as usize]));
         for home in &self.func.rets {
             if let FormalHome::Regs(regs) = home {
                 regs.iter().for_each(|r| outlives.insert(r.0));
@@ -47,33 +58,39 @@ impl Emitter<'_> {
                 if !outlives.has(r as u32) {
                     return false;
                 }
-                let position = self.cfg.position[def_block[r] as usize];
+                let position = cfg.position[def_block[r] as usize];
                 let escapes = || {
-                    self.cfg.loops.iter().filter(|l| l.first <= position && position <= l.last).any(|l| {
-                        (0..self.cfg.order.len() as u32)
+                    cfg.loops.iter().filter(|l| l.first <= position && position <= l.last).any(|l| {
+                        (0..cfg.order.len() as u32)
                             .filter(|p| *p < l.first || *p > l.last)
-                            .any(|p| self.live.live_in[self.cfg.order[p as usize].0 as usize].has(r as u32))
+                            .any(|p| self.live.live_in[cfg.order[p as usize].0 as usize].has(r as u32))
                     })
                 };
-                defs[r] > 1 || !self.cfg.reducible || self.spins || self.divergent || escapes()
+                defs[r] > 1 || !cfg.reducible || *spins || *divergent || escapes()
             })
             .collect()
     }
 
     /// By block: the registers that lanes may still need that are pending at other blocks while it runs. Empty if they may be anywhere.
     pub(super) fn find_kept(&self) -> Vec<BitSet> {
-        let parks = !self.barriers.is_empty() && self.role != Role::Grid;
-        let tangled = !self.cfg.reducible || self.cfg.loops.iter().any(|l| l.tangled);
-        if !self.masks || self.spins || self.divergent || parks || tangled || self.holds.contains(&true) {
+        let parks = !self.prepared.barriers.is_empty() && self.role != Role::Grid;
+        let tangled = !self.prepared.cfg.reducible || self.prepared.cfg.loops.iter().any(|l| l.tangled);
+        if !self.masks
+            || self.prepared.spins
+            || self.prepared.divergent
+            || parks
+            || tangled
+            || self.prepared.holds.contains(&true)
+        {
             return Vec::new();
         }
-        let live = |position: u32| &self.live.live_in[self.cfg.order[position as usize].0 as usize];
-        let mut spans = Spans::new(self.cfg.order.len(), self.func.regs.len());
-        pending(&self.cfg, &mut |at, first, last| spans.add(first, last, live(at)));
+        let live = |position: u32| &self.live.live_in[self.prepared.cfg.order[position as usize].0 as usize];
+        let mut spans = Spans::new(self.prepared.cfg.order.len(), self.func.regs.len());
+        pending(&self.prepared.cfg, &mut |at, first, last| spans.add(first, last, live(at)));
         let by_position = spans.finish();
         let none = BitSet::new(self.func.regs.len());
         let kept = |b: &u32| by_position.get(*b as usize).unwrap_or(&none).clone();
-        self.cfg.position.iter().map(kept).collect()
+        self.prepared.cfg.position.iter().map(kept).collect()
     }
 }
 

@@ -135,12 +135,12 @@ impl Emitter<'_> {
             let p = self.ctx_pointer(offset);
             return self.w.load(Ty::scalar(elem), &p, 4);
         }
-        if let Some(known) = self.constants.get(&(offset, elem)) {
+        if let Some(known) = self.entry.context.get(&(offset, elem)) {
             return known.clone();
         }
         let p = self.w.at_entry(Ty::scalar(Elem::Ptr), format_args!("getelementptr i8, ptr %ctx, i64 {offset}"));
         let v = self.w.at_entry(Ty::scalar(elem), format_args!("load {}, ptr {p}, align 4", Ty::scalar(elem)));
-        self.constants.insert((offset, elem), v.clone());
+        self.entry.context.insert((offset, elem), v.clone());
         v
     }
 
@@ -156,13 +156,13 @@ impl Emitter<'_> {
         let mut values = Vec::new();
         for i in 0..u64::from(count) {
             let place = first + i * bytes;
-            if let Some(known) = self.loaded.get(&(place, elem)) {
+            if let Some(known) = self.entry.parameters.get(&(place, elem)) {
                 values.push(known.clone());
                 continue;
             }
             let p = self.w.at_entry(Ty::scalar(Elem::Ptr), format_args!("getelementptr i8, ptr {block}, i64 {place}"));
             let v = self.w.at_entry(ty, format_args!("load {ty}, ptr {p}, align 1"));
-            self.loaded.insert((place, elem), v.clone());
+            self.entry.parameters.insert((place, elem), v.clone());
             values.push(v);
         }
         Some(values)

@@ -15,25 +15,25 @@ use margay_isa::{Effect, Mod, Opcode};
 
 impl Emitter<'_> {
     pub fn full_label(&self, b: BlockId) -> String {
-        format!("{}b{}.full", self.tag, b.0)
+        format!("{}b{}.full", self.region.tag, b.0)
     }
 
     pub fn masked_label(&self, b: BlockId) -> String {
-        format!("{}b{}.masked", self.tag, b.0)
+        format!("{}b{}.masked", self.region.tag, b.0)
     }
 
     /// Label reached when all lanes of the warp have exited.
     pub fn done_label(&self) -> String {
-        format!("{}done", self.tag)
+        format!("{}done", self.region.tag)
     }
 
     /// Label at the end of a sweep of the masked version.
     pub fn swept_label(&self) -> String {
-        format!("{}swept", self.tag)
+        format!("{}swept", self.region.tag)
     }
 
     fn place_in_region(&self, position: u32) -> usize {
-        self.region.partition_point(|b| self.cfg.position[b.0 as usize] < position)
+        self.region.blocks.partition_point(|b| self.prepared.cfg.position[b.0 as usize] < position)
     }
 
     /// Continues the sweep after the block at a layout position: back to the header of a loop that ends here while
@@ -45,13 +45,13 @@ impl Emitter<'_> {
             return self.w.jump(&following);
         }
         for (i, l) in ending.iter().enumerate() {
-            let header = self.cfg.order[l.first as usize];
+            let header = self.prepared.cfg.order[l.first as usize];
             let mut any = self.waits_in(*l);
             let last = i + 1 == ending.len();
             let on = if last { following.clone() } else { self.w.label("left") };
             let back = self.masked_label(header);
             let mark = self.w.mark();
-            if self.spins {
+            if self.prepared.spins {
                 let patient = self.spend();
                 any = self.w.op("and", &any, &patient);
                 self.w.branch(&any, &back, &on);
@@ -69,18 +69,18 @@ impl Emitter<'_> {
 
     /// The loops that end with the block at a layout position, innermost first.
     fn ending_loops(&self, position: u32) -> Vec<Loop> {
-        let following = self.region.get(self.place_in_region(position) + 1);
-        let after = following.map_or(u32::MAX, |b| self.cfg.position[b.0 as usize]);
+        let following = self.region.blocks.get(self.place_in_region(position) + 1);
+        let after = following.map_or(u32::MAX, |b| self.prepared.cfg.position[b.0 as usize]);
         // The loop's last block within the region: the next block is outside it.
         let ends = |l: &&Loop| l.first <= position && l.last >= position && l.last < after;
-        let begins_here = |l: &Loop| self.region.contains(&self.cfg.order[l.first as usize]);
-        let mut ending: Vec<Loop> = self.cfg.loops.iter().filter(ends).copied().filter(begins_here).collect();
+        let begins_here = |l: &Loop| self.region.blocks.contains(&self.prepared.cfg.order[l.first as usize]);
+        let mut ending: Vec<Loop> = self.prepared.cfg.loops.iter().filter(ends).copied().filter(begins_here).collect();
         ending.sort_by_key(|l| std::cmp::Reverse(l.first));
         ending
     }
 
     fn following_label(&self, position: u32) -> String {
-        match self.region.get(self.place_in_region(position) + 1) {
+        match self.region.blocks.get(self.place_in_region(position) + 1) {
             Some(b) => self.masked_label(*b),
             None => self.swept_label(),
         }
@@ -92,8 +92,8 @@ impl Emitter<'_> {
         let last = if l.tangled { l.last } else { l.first };
         let mut waiting = int(Elem::I1, 0);
         for position in l.first..=last {
-            let block = self.cfg.order[position as usize];
-            if self.region.contains(&block) {
+            let block = self.prepared.cfg.order[position as usize];
+            if self.region.blocks.contains(&block) {
                 let any = self.may_continue(block);
                 waiting = self.w.op("or", &waiting, &any);
             }
@@ -104,15 +104,15 @@ impl Emitter<'_> {
     /// After the last block: done, unless lanes are parked, or are pending after the sweep in an irreducible graph.
     pub fn finish_sweep(&mut self) -> Result<()> {
         let done = self.done_label();
-        let first = self.masked_label(self.region[0]);
-        if !self.cfg.reducible || self.spins {
+        let first = self.masked_label(self.region.blocks[0]);
+        if !self.prepared.cfg.reducible || self.prepared.spins {
             let mut waiting = int(Elem::I1, 0);
-            for b in self.region.clone() {
+            for b in self.region.blocks.clone() {
                 let any = self.may_continue(b);
                 waiting = self.w.op("or", &waiting, &any);
             }
             let on = self.w.label("left");
-            if self.spins {
+            if self.prepared.spins {
                 self.w.branch(&waiting, "overtake", &on);
             } else {
                 let again = self.w.label("again");
@@ -154,7 +154,7 @@ impl Emitter<'_> {
 
     /// Emits a block in the current mode.
     pub fn block(&mut self, b: BlockId) -> Result<()> {
-        let position = self.cfg.position[b.0 as usize];
+        let position = self.prepared.cfg.position[b.0 as usize];
         match self.mode {
             Mode::Full => {
                 let label = self.full_label(b);
@@ -178,13 +178,13 @@ impl Emitter<'_> {
                     self.next(position);
                     self.w.join(&go, mark);
                 }
-                if self.holds[b.0 as usize] {
+                if self.prepared.holds[b.0 as usize] {
                     self.hold(b, &waiting);
                 }
                 let none = constant(Ty::lanes(Elem::I1), 0);
                 self.set_pending(b.0, &none);
                 self.active = waiting;
-                if self.cfg.preds[b.0 as usize].len() > 1 && !self.only_masked() {
+                if self.prepared.cfg.preds[b.0 as usize].len() > 1 && !self.only_masked() {
                     let bits = self.active_bits();
                     let all = self.w.cmp("icmp eq", &bits, &int(Elem::I32, -1));
                     let (full, stay) = (self.full_label(b), self.w.label("part"));
@@ -213,7 +213,7 @@ impl Emitter<'_> {
             };
         }
         (self.inst, self.at) = (u32::MAX, block.at);
-        if self.loses[b.0 as usize] {
+        if self.prepared.loses[b.0 as usize] {
             self.drop_lost(&block.term);
         }
         self.terminator(b, &block.term)
@@ -249,7 +249,7 @@ impl Emitter<'_> {
     }
 
     fn terminator(&mut self, b: BlockId, term: &Terminator) -> Result<()> {
-        let position = self.cfg.position[b.0 as usize];
+        let position = self.prepared.cfg.position[b.0 as usize];
         match term {
             Terminator::Jump(to) => self.go(position, &[(*to, None)]),
             Terminator::Branch { pred, negated, then, other, .. } => {
@@ -367,7 +367,7 @@ impl Emitter<'_> {
     /// Branches to a block in the full version if the condition holds, else to `next`. Back edges are counted.
     fn go_full(&mut self, position: u32, to: BlockId, condition: Option<&Val>, next: &str) {
         let target = if trivial_exit(self.func, to) { self.done_label() } else { self.full_label(to) };
-        let back = self.cfg.position[to.0 as usize] <= position;
+        let back = self.prepared.cfg.position[to.0 as usize] <= position;
         let label = if back { self.w.label("back") } else { target.clone() };
         match condition {
             Some(c) => self.w.branch(c, &label, next),
@@ -377,7 +377,7 @@ impl Emitter<'_> {
             return;
         }
         self.w.block(&label);
-        if !self.spins {
+        if !self.prepared.spins {
             return self.count_back_edge(&target);
         }
         let patient = self.spend();
@@ -412,7 +412,8 @@ impl Emitter<'_> {
                 continue;
             }
             self.join_pending(to.0, &mask);
-            let before = |l: BlockId| self.cfg.position[to.0 as usize] < self.cfg.position[l.0 as usize];
+            let before =
+                |l: BlockId| self.prepared.cfg.position[to.0 as usize] < self.prepared.cfg.position[l.0 as usize];
             if lowest.is_none_or(before) {
                 lowest = Some(to);
             }
@@ -471,11 +472,11 @@ impl Emitter<'_> {
     /// Emits one instruction, by the effect of its row.
     pub fn instruction(&mut self, inst: &Inst) -> Result<()> {
         let atomic = matches!(self.func.variant(inst).op, Opcode::Atom | Opcode::Red);
-        if self.spins && (observes_others(self.func, inst) || atomic) {
+        if self.prepared.spins && (observes_others(self.func, inst) || atomic) {
             let lanes = self.active_bits();
             self.note_poll(&lanes);
         }
-        if self.spins && self.func.variant(inst).op == Opcode::St {
+        if self.prepared.spins && self.func.variant(inst).op == Opcode::St {
             self.note_change(None);
         }
         let variant = self.func.variant(inst);

@@ -17,6 +17,7 @@ use crate::emit::{
     call::signature::{parameters, result},
     call::stack::moves_stack,
     function::affine::{Row, Shadow, affine_form},
+    function::blend::Blend,
     function::prepare::Prepared,
     function::reach::{Reached, Waits, is_cluster_barrier},
     mask::Masks,
@@ -30,7 +31,7 @@ use crate::emit::{
 };
 use margay_ir::{
     BlockId, Func, FuncId, Inst, Ir, MemSpace, Placed,
-    pass::{BitSet, Cfg, Cut, Liveness, Ranges, Shape, Uniformity, WarpShape},
+    pass::{Liveness, Ranges, Shape, Uniformity, WarpShape},
 };
 use margay_isa::{Opcode, Type};
 use std::{
@@ -130,24 +131,18 @@ pub(in crate::emit) enum Role {
 pub(in crate::emit) struct Emitter<'a> {
     pub ir: &'a Ir<Placed>,
     pub id: FuncId,
+    /// The function with the results of analyses; `func` is its copy of the function.
+    pub prepared: &'a Prepared,
     pub func: &'a Func,
     pub options: &'a Options,
     pub role: Role,
     /// Properties of the device functions that the kernel reaches.
     pub reached: &'a Reached,
-    /// Per block: it ends with a call in which threads may exit.
-    pub loses: Vec<bool>,
-    pub cfg: Cfg,
-    pub uniformity: Uniformity,
     pub live: Liveness,
     pub w: Writer,
     pub slots: Vec<Slot>,
     /// There is a masked version.
     pub masks: bool,
-    /// Loops may wait for other threads, so lanes in loops must yield to them.
-    pub spins: bool,
-    /// Lanes of a warp may wait for each other, so the sweep may pass a block more than once.
-    pub divergent: bool,
     /// Budget of back edges until the next yield or safepoint.
     pub fuel: Option<Val>,
     pub mode: Mode,
@@ -155,48 +150,34 @@ pub(in crate::emit) struct Emitter<'a> {
     pub active: Val,
     /// Per block: the lanes pending there.
     pub pending: Vec<Val>,
-    /// The cuts, which end blocks; and per block, the index of its cut.
-    pub barriers: Vec<Cut>,
+    /// Per block: the index of the cut with which it ends, in [`Prepared::barriers`].
     pub barrier_at: Vec<Option<u32>>,
-    /// Per block: lanes are held there until the whole warp has come.
-    pub holds: Vec<bool>,
     /// What is known of held lanes, if lanes may be held.
     pub held: Option<Held>,
     /// Per cut: the lanes parked there, where warps run on fibers.
     pub waiting: Vec<Val>,
     /// All threads of a CTA reach every barrier, in full warps.
     pub together: bool,
-    /// The current region ends at one barrier at most.
-    pub lone_barrier: bool,
-    /// Blocks of the current region in layout order, and the prefix of their labels.
-    pub region: Vec<BlockId>,
-    pub tag: String,
+    /// The part of the function that is being emitted.
+    pub region: Region,
     /// Lanes that have not exited: a variable of 32 bits.
     pub alive: Option<Val>,
     /// In kernels that loop: the current warp and CTA.
     pub current: Option<crate::emit::barrier::kernel::Current>,
     /// Per barrier with a reduction: variables that count true predicates and all predicates.
     pub sums: HashMap<u32, [Val; 2]>,
-    /// Addresses of values of MXCSR, by rounding mode.
-    pub modes: HashMap<u32, Val>,
-    /// Fields of the context loaded in the entry block.
-    pub constants: HashMap<(u64, Elem), Val>,
-    /// Kernel parameters loaded in the entry block, by offset and element type.
-    pub loaded: HashMap<(u64, Elem), Val>,
     pub spills: SpillPlan,
     pub sites: &'a mut Vec<Site>,
-    /// Registers of which some masked write must preserve the inactive lanes, and by block, those that lanes pending elsewhere may still
-    /// need.
-    pub blended: Vec<bool>,
-    pub kept: Vec<BitSet>,
+    /// What the entry block provides.
+    pub entry: Entry,
+    /// Where writes must preserve inactive lanes.
+    pub blend: Blend,
     /// Registers that may hold the host's NaNs (see `arithmetic/nan.rs`).
     pub lazy: Vec<bool>,
     /// The function takes square roots.
     pub roots: bool,
     /// Variables that are live in many blocks are pinned in memory.
     pins: bool,
-    /// The lanes' stack ends, if some instruction moves them.
-    pub top: Option<Val>,
     /// Promoted frame variables that may be read uninitialized, with their sizes in bytes.
     pub uninitialized: Vec<(Val, u64)>,
     /// Promoted frame variables: arrays of `<32 x i32>`.
@@ -221,14 +202,44 @@ pub(in crate::emit) struct Emitter<'a> {
     pub uses_local: bool,
     /// Lines that keep the address of the warp's local windows in the context.
     pub kept_local: HashSet<String>,
+    pub calls: Calls,
+}
+
+/// The part of a function that is emitted at a time: all of it, or what lies between two barriers.
+#[derive(Default)]
+pub(in crate::emit) struct Region {
+    /// Its blocks in layout order.
+    pub blocks: Vec<BlockId>,
+    /// The prefix of their labels.
+    pub tag: String,
+    /// It ends at one barrier at most.
+    pub lone_barrier: bool,
+}
+
+/// What the entry block loads or allocates once for all that need it.
+#[derive(Default)]
+pub(in crate::emit) struct Entry {
+    /// Addresses of values of MXCSR, by rounding mode.
+    pub modes: HashMap<u32, Val>,
+    /// Fields of the context, by offset and element type.
+    pub context: HashMap<(u64, Elem), Val>,
+    /// Kernel parameters, by offset and element type.
+    pub parameters: HashMap<(u64, Elem), Val>,
     /// Buffers for the rows that helpers read and write; shared, since their uses do not overlap.
     pub buffers: HashMap<(usize, bool), Val>,
     /// Buffers for factors of matrix products, by side and type; the one filled last is last.
     pub factors: HashMap<(Side, String), Vec<Val>>,
+}
+
+/// What calls need, and the function's own return.
+#[derive(Default)]
+pub(in crate::emit) struct Calls {
     /// Memory of call sites, by instruction.
-    pub call_blocks: HashMap<u32, crate::emit::call::Blocks>,
+    pub blocks: HashMap<u32, crate::emit::call::Blocks>,
     /// Types and variables of the function's results.
-    pub outputs: Vec<(Ty, Val)>,
+    pub results: Vec<(Ty, Val)>,
+    /// The lanes' stack ends, if some instruction moves them.
+    pub stack_ends: Option<Val>,
 }
 
 pub(in crate::emit) type Result<T> = std::result::Result<T, Refused>;
@@ -329,53 +340,40 @@ pub fn emit(
     let prepared = Prepared::new(id, original, options, reached);
     let live = Liveness::new(&prepared.func, &prepared.cfg);
     let plan = Plan::new(&prepared, &live, options, reached);
-    let Prepared { func, cfg, uniformity, barriers, divergent, loses, holds, spins, polls: _ } = prepared;
     let Plan { role, masks, barrier_at, spills, ranges } = plan;
-    let func = &func;
-    let region = cfg.order.clone();
+    let func = &prepared.func;
+    let blocks = prepared.cfg.order.clone();
     let mut e = Emitter {
         ir,
         id,
+        prepared: &prepared,
         func,
         options,
         role,
         reached,
-        loses,
-        cfg,
-        uniformity,
         live,
         w: Writer::new(options.masks()),
         slots: Vec::new(),
         masks,
-        spins,
-        divergent,
         fuel: None,
         mode: Mode::Full,
         active: constant(Ty::lanes(Elem::I1), 1),
         pending: Vec::new(),
-        barriers,
         barrier_at,
-        holds,
         held: None,
         waiting: Vec::new(),
         together: false,
-        lone_barrier: false,
-        region,
-        tag: String::new(),
+        region: Region { blocks, ..Region::default() },
         alive: None,
         current: None,
         sums: HashMap::new(),
-        modes: HashMap::new(),
-        constants: HashMap::new(),
-        loaded: HashMap::new(),
         spills,
         sites,
-        blended: Vec::new(),
-        kept: Vec::new(),
+        entry: Entry::default(),
+        blend: Blend::default(),
         lazy: crate::emit::arithmetic::nan::lazy_registers(func),
         roots: func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Sqrt | Opcode::Rsqrt)),
         pins: false,
-        top: None,
         uninitialized: Vec::new(),
         frame: Vec::new(),
         inst: 0,
@@ -389,10 +387,7 @@ pub fn emit(
         row: None,
         uses_local: false,
         kept_local: HashSet::new(),
-        buffers: HashMap::new(),
-        factors: HashMap::new(),
-        call_blocks: HashMap::new(),
-        outputs: Vec::new(),
+        calls: Calls::default(),
     };
     e.function()
 }
@@ -457,21 +452,21 @@ impl Emitter<'_> {
 
     /// Emits the versions of the blocks of the current region.
     pub fn bodies(&mut self) -> Result<()> {
-        let full = if self.only_masked() { Vec::new() } else { self.region.clone() };
+        let full = if self.only_masked() { Vec::new() } else { self.region.blocks.clone() };
         for b in full {
             self.mode = Mode::Full;
             self.active = constant(Ty::lanes(Elem::I1), 1);
             self.block(b)?;
         }
         if self.masks {
-            for b in self.region.clone() {
+            for b in self.region.blocks.clone() {
                 self.mode = Mode::Masked;
                 self.block(b)?;
             }
             let swept = self.swept_label();
             self.w.block(&swept);
             self.finish_sweep()?;
-            if self.spins {
+            if self.prepared.spins {
                 self.yield_to_others()?;
             }
         }
@@ -516,12 +511,12 @@ impl Emitter<'_> {
 
     fn allocate(&mut self) {
         let func = self.func;
-        self.blended = self.find_blended();
-        self.kept = self.find_kept();
+        self.blend.registers = self.find_blended();
+        self.blend.needed = self.find_kept();
         let pinned = self.find_pinned();
         self.pins = pinned.is_some();
         for (r, ty) in func.regs.iter().enumerate() {
-            let (shape, elem) = (self.uniformity.shapes[r], elem_of(*ty));
+            let (shape, elem) = (self.prepared.uniformity.shapes[r], elem_of(*ty));
             let slot = self.slot_type(shape, elem);
             let pointer = self.w.alloca(&slot, if shape == Shape::Varying { 64 } else { 8 });
             if pinned.as_ref().is_some_and(|p| p[r]) {
@@ -548,14 +543,14 @@ impl Emitter<'_> {
             });
         }
         if self.role != Role::Grid {
-            self.waiting = (0..self.barriers.len()).map(|_| self.w.alloca("i32", 4)).collect();
+            self.waiting = (0..self.prepared.barriers.len()).map(|_| self.w.alloca("i32", 4)).collect();
             for p in self.waiting.clone() {
                 self.pin_if_many(&p);
                 let _ = writeln!(self.w.entry, "  store i32 0, ptr {p}, align 4");
             }
         }
         self.allocate_held();
-        if !self.cfg.loops.is_empty() || !self.cfg.reducible {
+        if !self.prepared.cfg.loops.is_empty() || !self.prepared.cfg.reducible {
             let fuel = self.w.alloca("i32", 4);
             self.pin_if_many(&fuel);
             let _ = writeln!(self.w.entry, "  store i32 {}, ptr {fuel}, align 4", self.period());
@@ -568,10 +563,10 @@ impl Emitter<'_> {
     /// The registers to pin in memory, where promoting them would cost too much: LLVM creates phis per block and
     /// variable, and in a sweep every block has many predecessors and variables live from the first block to the last.
     fn find_pinned(&self) -> Option<Vec<bool>> {
-        let outlives = |r: usize| self.cfg.order.iter().any(|b| self.live.live_in[b.0 as usize].has(r as u32));
-        let pinned: Vec<bool> = (0..self.func.regs.len()).map(|r| self.blended[r] || outlives(r)).collect();
-        let blocks = self.cfg.order.len();
-        let count = pinned.iter().filter(|p| **p).count() + blocks + self.barriers.len();
+        let outlives = |r: usize| self.prepared.cfg.order.iter().any(|b| self.live.live_in[b.0 as usize].has(r as u32));
+        let pinned: Vec<bool> = (0..self.func.regs.len()).map(|r| self.blend.registers[r] || outlives(r)).collect();
+        let blocks = self.prepared.cfg.order.len();
+        let count = pinned.iter().filter(|p| **p).count() + blocks + self.prepared.barriers.len();
         (self.masks && blocks * count > MOST_VALUES).then_some(pinned)
     }
 
@@ -589,7 +584,7 @@ impl Emitter<'_> {
 
     /// The budget of back edges between two yields or safepoints.
     pub fn period(&self) -> u32 {
-        if self.spins { PATIENCE } else { PERIOD }
+        if self.prepared.spins { PATIENCE } else { PERIOD }
     }
 
     /// LLVM type of a register's variable.

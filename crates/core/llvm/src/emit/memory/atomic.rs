@@ -81,12 +81,12 @@ impl Emitter<'_> {
         let locked = inst.space != Some(MemSpace::Shared);
         // Sums change memory if the operand is not neutral; of other operations, the old values tell.
         let neutral = rmw.op.neutral(ty).filter(|_| matches!(rmw.op, AtomicOp::Add | AtomicOp::Xor));
-        let result = dst.is_some() || self.spins && neutral.is_none();
+        let result = dst.is_some() || self.prepared.spins && neutral.is_none();
         let code = Code { rmw, name, elem, integer, locked, flush, result };
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let count = if name == "cas" { 2 } else { 1 };
         let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
-        if let Some(neutral) = neutral.filter(|_| self.spins && !code.result) {
+        if let Some(neutral) = neutral.filter(|_| self.prepared.spins && !code.result) {
             let changes = self.w.cmp("icmp ne", &operands[0], &constant(operands[0].ty, neutral.into()));
             self.note_change_of(&changes, mask);
         }
@@ -116,7 +116,7 @@ impl Emitter<'_> {
                 return Ok(());
             }
             let old = e.each(code, address, &operands, mask);
-            if let Some(old) = old.as_ref().filter(|_| e.spins) {
+            if let Some(old) = old.as_ref().filter(|_| e.prepared.spins) {
                 let changes = e.changes(rmw, flush == Flush::Always, old, &operands);
                 e.note_change_of(&changes, mask);
             }

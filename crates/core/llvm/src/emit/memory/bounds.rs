@@ -92,7 +92,7 @@ impl Emitter<'_> {
         let everywhere = end(self.ranges.of(r)?, members);
         match everywhere.filter(|end| self.shared_reaches(*end)) {
             Some(end) => Some(end),
-            None => end(self.ranges.at(self.func, &self.cfg, self.here, r)?, members).or(everywhere),
+            None => end(self.ranges.at(self.func, &self.prepared.cfg, self.here, r)?, members).or(everywhere),
         }
     }
 

@@ -37,7 +37,11 @@ impl Emitter<'_> {
             return;
         }
         if let Some(looped) = self.innermost() {
-            let waits = self.barriers.iter().any(|cut| looped.contains(&self.cfg.position[cut.block.0 as usize]));
+            let waits = self
+                .prepared
+                .barriers
+                .iter()
+                .any(|cut| looped.contains(&self.prepared.cfg.position[cut.block.0 as usize]));
             if let ([first], false) = (&bases[..], waits) {
                 self.prefetch_iterations(first, bytes);
             }
@@ -91,7 +95,7 @@ impl Emitter<'_> {
     fn innermost(&self) -> Option<std::ops::RangeInclusive<u32>> {
         let at = self.inst as usize;
         let block = self.func.blocks.iter().position(|b| b.insts.range().contains(&at))?;
-        let found = &self.cfg.loops[self.cfg.innermost(self.cfg.position[block])?];
+        let found = &self.prepared.cfg.loops[self.prepared.cfg.innermost(self.prepared.cfg.position[block])?];
         Some(found.first..=found.last)
     }
 }

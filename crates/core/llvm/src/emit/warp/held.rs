@@ -32,7 +32,7 @@ pub(in crate::emit) struct Held {
 impl Emitter<'_> {
     /// Makes the variables, if lanes may be held.
     pub fn allocate_held(&mut self) {
-        if !self.holds.contains(&true) {
+        if !self.prepared.holds.contains(&true) {
             return;
         }
         let [lanes, first, site, gathered] = std::array::from_fn(|_| self.w.alloca("i32", 4));
@@ -47,7 +47,7 @@ impl Emitter<'_> {
     /// ended and the instruction only waits; else keeps them pending and continues the sweep.
     pub fn hold(&mut self, b: BlockId, waiting: &Val) {
         let Some(held) = self.held.clone() else { return };
-        let position = self.cfg.position[b.0 as usize];
+        let position = self.prepared.cfg.position[b.0 as usize];
         let first_inst = self.func.blocks[b.0 as usize].insts.start;
         let gathers = only_converges(self.func.variant(&self.func.insts[first_inst as usize]));
         let bits = self.bits(waiting);
@@ -111,7 +111,7 @@ impl Emitter<'_> {
     /// Whether lanes are pending at a block that the sweep has not passed since they came: `i1`.
     pub fn may_continue(&mut self, b: BlockId) -> Val {
         let mask = self.get_pending(b.0);
-        match self.held_lanes().filter(|_| self.holds[b.0 as usize]) {
+        match self.held_lanes().filter(|_| self.prepared.holds[b.0 as usize]) {
             None => self.any(&mask),
             Some(held) => {
                 let bits = self.bits(&mask);

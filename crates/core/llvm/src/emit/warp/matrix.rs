@@ -99,11 +99,11 @@ impl Emitter<'_> {
         let values = operands.map(|o| self.fragment(o)).collect::<Result<Vec<Val>>>()?;
         let content = values.iter().fold(product.widening(side), |text, v| format!("{text} {v}"));
         let kind = product.buffer(side);
-        let buffers = self.factors.entry((side, kind.clone())).or_default().clone();
+        let buffers = self.entry.factors.entry((side, kind.clone())).or_default().clone();
         if let Some(filled) = buffers.iter().find(|b| self.w.holds(b, &content)) {
             return Ok(filled.clone());
         }
-        let all = self.factors.entry((side, kind.clone())).or_default();
+        let all = self.entry.factors.entry((side, kind.clone())).or_default();
         let buffer = if all.len() < MOST_FACTORS { self.w.alloca(&kind, 64) } else { all.remove(0) };
         all.push(buffer.clone());
         let [input, _] = self.buffers(values.len(), 0);

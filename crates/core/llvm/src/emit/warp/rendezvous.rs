@@ -17,8 +17,8 @@ use margay_isa::Opcode;
 impl Emitter<'_> {
     /// The active lanes arrive at a warp operation.
     pub fn arrive_at_rendezvous(&mut self, k: u32, inst: &Inst) -> Result<()> {
-        let next = self.barriers[k as usize].next;
-        let position = self.cfg.position[self.barriers[k as usize].block.0 as usize];
+        let next = self.prepared.barriers[k as usize].next;
+        let position = self.prepared.cfg.position[self.prepared.barriers[k as usize].block.0 as usize];
         let park = self.w.label("park");
         if let Some(waits) = self.waits_for_members(inst)? {
             let go = self.w.label("met");
@@ -81,13 +81,13 @@ impl Emitter<'_> {
     pub fn rendezvous_rows(&mut self) -> Option<Val> {
         let func = self.ir.func(self.id);
         let rows = |k: u32| {
-            let block = self.barriers[k as usize].block;
+            let block = self.prepared.barriers[k as usize].block;
             let inst = self.func.blocks[block.0 as usize].insts.range().last()?;
             let parks = crate::emit::function::prepare::is_rendezvous(self.func, &self.func.insts[inst]);
             let (_, writes) = single_step::registers(func, &func.insts[inst]);
             parks.then(|| writes.iter().map(|r| single_step::rows_of(func.regs[r.0 as usize])).sum::<usize>())
         };
-        let most = (0..self.barriers.len() as u32).filter_map(rows).max()?;
+        let most = (0..self.prepared.barriers.len() as u32).filter_map(rows).max()?;
         Some(self.buffers(0, most.max(1))[1].clone())
     }
 

@@ -154,7 +154,7 @@ impl Emitter<'_> {
         if let Some(fuel) = self.fuel.clone() {
             // Polling again would change nothing. Where lanes may diverge, the others run at the next back edge, since
             // they may be the ones waited for.
-            let left = if self.spins { 1 } else { self.period() };
+            let left = if self.prepared.spins { 1 } else { self.period() };
             self.w.store(&int(Elem::I32, i128::from(left)), &fuel, 4);
         }
         self.helper(Helper::Yield, &[], true);
