@@ -1,0 +1,164 @@
+//! The state of the emission of one function.
+
+use super::{
+    Options,
+    affine::{Row, Shadow},
+    blend::Blend,
+    prepare::Prepared,
+    reach::Reached,
+};
+use crate::emit::{
+    barrier::{kernel::Current, spill::SpillPlan},
+    call::Blocks,
+    memory::{combine::Combined, group::Grouped},
+    site::Site,
+    text::{Elem, Ty, Val, Writer},
+    warp::{held::Held, product::Side},
+};
+use margay_ir::{
+    BlockId, Func, FuncId, Ir, Placed,
+    pass::{Liveness, Ranges, Shape},
+};
+use std::collections::{HashMap, HashSet};
+
+/// Where a register lives: a variable on the native stack, of a type that depends on its shape.
+#[derive(Clone, Debug)]
+pub(in crate::emit) struct Slot {
+    pub pointer: Val,
+    pub shape: Shape,
+    pub elem: Elem,
+    /// The affine form of a varying register, if addresses depend on it.
+    pub shadow: Option<Shadow>,
+}
+
+/// The version of a block that is being emitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::emit) enum Mode {
+    Full,
+    Masked,
+}
+
+/// How a function is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::emit) enum Role {
+    /// A device function, called for the lanes of a mask.
+    Device,
+    /// A kernel called once per warp, on a fiber on which it can suspend; why it cannot loop over CTAs and warps.
+    Warp(&'static str),
+    /// A kernel that loops over CTAs and warps itself.
+    Grid,
+}
+
+pub(in crate::emit) struct Emitter<'a> {
+    pub ir: &'a Ir<Placed>,
+    pub id: FuncId,
+    /// The function with the results of analyses; `func` is its copy of the function.
+    pub prepared: &'a Prepared,
+    pub func: &'a Func,
+    pub options: &'a Options,
+    pub role: Role,
+    /// Properties of the device functions that the kernel reaches.
+    pub reached: &'a Reached,
+    pub live: Liveness,
+    pub w: Writer,
+    pub slots: Vec<Slot>,
+    /// There is a masked version.
+    pub masks: bool,
+    /// Budget of back edges until the next yield or safepoint.
+    pub fuel: Option<Val>,
+    pub mode: Mode,
+    /// Active lanes, `<32 x i1>`; all in the full version.
+    pub active: Val,
+    /// Per block: the lanes pending there.
+    pub pending: Vec<Val>,
+    /// Per block: the index of the cut with which it ends, in [`Prepared::barriers`].
+    pub barrier_at: Vec<Option<u32>>,
+    /// What is known of held lanes, if lanes may be held.
+    pub held: Option<Held>,
+    /// Per cut: the lanes parked there, where warps run on fibers.
+    pub waiting: Vec<Val>,
+    /// All threads of a CTA reach every barrier, in full warps.
+    pub together: bool,
+    /// The part of the function that is being emitted.
+    pub region: Region,
+    /// Lanes that have not exited: a variable of 32 bits.
+    pub alive: Option<Val>,
+    /// In kernels that loop: the current warp and CTA.
+    pub current: Option<Current>,
+    /// Per barrier with a reduction: variables that count true predicates and all predicates.
+    pub sums: HashMap<u32, [Val; 2]>,
+    pub spills: SpillPlan,
+    pub sites: &'a mut Vec<Site>,
+    /// What the entry block provides.
+    pub entry: Entry,
+    /// Where writes must preserve inactive lanes.
+    pub blend: Blend,
+    /// Registers that may hold the host's NaNs (see `arithmetic/nan.rs`).
+    pub lazy: Vec<bool>,
+    /// The function takes square roots.
+    pub roots: bool,
+    /// Variables that are live in many blocks are pinned in memory.
+    pub(super) pins: bool,
+    /// Promoted frame variables that may be read uninitialized, with their sizes in bytes.
+    pub uninitialized: Vec<(Val, u64)>,
+    /// Promoted frame variables: arrays of `<32 x i32>`.
+    pub frame: Vec<Option<Val>>,
+    pub inst: u32,
+    pub at: u32,
+    /// Bounds of registers, in functions that access shared memory through them.
+    pub ranges: Ranges,
+    /// The block that is being emitted.
+    pub here: BlockId,
+    /// Accesses that share a check, by instruction.
+    pub groups: HashMap<u32, Grouped>,
+    /// The additions that are combined, if there are any.
+    pub combined: Option<Combined>,
+    /// Loads that prefetch for later iterations.
+    pub prefetching: u32,
+    /// Accesses that were unrolled over the lanes.
+    pub unrolled: u32,
+    /// The row of lanes for which affine operands are read as scalars.
+    pub row: Option<Row>,
+    /// Some code accesses the local windows.
+    pub uses_local: bool,
+    /// Lines that keep the address of the warp's local windows in the context.
+    pub kept_local: HashSet<String>,
+    pub calls: Calls,
+}
+
+/// The part of a function that is emitted at a time: all of it, or what lies between two barriers.
+#[derive(Default)]
+pub(in crate::emit) struct Region {
+    /// Its blocks in layout order.
+    pub blocks: Vec<BlockId>,
+    /// The prefix of their labels.
+    pub tag: String,
+    /// It ends at one barrier at most.
+    pub lone_barrier: bool,
+}
+
+/// What the entry block loads or allocates once for all that need it.
+#[derive(Default)]
+pub(in crate::emit) struct Entry {
+    /// Addresses of values of MXCSR, by rounding mode.
+    pub modes: HashMap<u32, Val>,
+    /// Fields of the context, by offset and element type.
+    pub context: HashMap<(u64, Elem), Val>,
+    /// Kernel parameters, by offset and element type.
+    pub parameters: HashMap<(u64, Elem), Val>,
+    /// Buffers for the rows that helpers read and write; shared, since their uses do not overlap.
+    pub buffers: HashMap<(usize, bool), Val>,
+    /// Buffers for factors of matrix products, by side and type; the one filled last is last.
+    pub factors: HashMap<(Side, String), Vec<Val>>,
+}
+
+/// What calls need, and the function's own return.
+#[derive(Default)]
+pub(in crate::emit) struct Calls {
+    /// Memory of call sites, by instruction.
+    pub blocks: HashMap<u32, Blocks>,
+    /// Types and variables of the function's results.
+    pub results: Vec<(Ty, Val)>,
+    /// The lanes' stack ends, if some instruction moves them.
+    pub stack_ends: Option<Val>,
+}
