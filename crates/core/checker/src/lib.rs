@@ -46,8 +46,8 @@ pub use footprint::{Conflict, Footprint};
 use barrier::Arrivals;
 use hash::Map;
 use margay_exec::{
-    Actor, Attendant, BarrierEvent, Concern, CtaEvent, Image, LANES, LaunchShape, MemoryEvent, Observer, RowEvent,
-    RowLoads, SyncEvent, SyncKind, Undefined, UndefinedEvent, Wishes,
+    Actor, BarrierEvent, Concern, CtaEvent, Image, Interest, LANES, LaunchShape, LockedObserver, MemoryEvent, Observer,
+    RowEvent, RowLoads, SyncEvent, SyncKind, Undefined, UndefinedEvent,
 };
 use margay_ir::{FrameRole, FuncId, MemSpace};
 use margay_isa::Opcode;
@@ -357,12 +357,12 @@ impl State {
 }
 
 /// A checker that one thread has locked.
-struct Attending<'c> {
+struct Locked<'c> {
     checker: &'c Checker,
     state: MutexGuard<'c, State>,
 }
 
-impl Attendant for Attending<'_> {
+impl LockedObserver for Locked<'_> {
     fn row(&mut self, e: &RowEvent<'_>) -> bool {
         self.checker.see_row(&mut self.state, e)
     }
@@ -473,7 +473,7 @@ impl Checker {
 }
 
 impl Observer for Checker {
-    fn is_content_with_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
+    fn accepts_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
         let func = image.ir.func(kernel);
         // Whether an access leaves the frame, only the reference engine knows.
         let frames = func.frame.iter().any(|v| v.role == FrameRole::Local)
@@ -481,13 +481,13 @@ impl Observer for Checker {
         !(self.what.init || self.what.memory && frames)
     }
 
-    fn wishes(&self) -> Wishes {
+    fn interest(&self) -> Interest {
         let What { races, unused, sync, memory, .. } = self.what;
-        Wishes { order: races || unused, progress: sync, bounds: memory }
+        Interest { order: races || unused, progress: sync, bounds: memory }
     }
 
-    fn attend(&self) -> Option<Box<dyn Attendant + '_>> {
-        Some(Box::new(Attending { checker: self, state: self.lock() }))
+    fn locked(&self) -> Option<Box<dyn LockedObserver + '_>> {
+        Some(Box::new(Locked { checker: self, state: self.lock() }))
     }
 
     fn memory(&self, e: &MemoryEvent<'_>) {
@@ -500,7 +500,7 @@ impl Observer for Checker {
         }
     }
 
-    fn unwritten(&self, e: &MemoryEvent<'_>) -> Undefined {
+    fn undefined_lanes(&self, e: &MemoryEvent<'_>) -> Undefined {
         if !self.what.init {
             return Undefined::default();
         }

@@ -1,7 +1,7 @@
 //! The interface of engines: prepare or compile a kernel of a placed program, and run its CTAs in pieces.
 
 use crate::{
-    Counts, Fault, Log, Memory, Observer, Snapshot, Stop, Wishes,
+    Counts, Fault, Interest, Log, Memory, Observer, Snapshot, Stop,
     device::Queued,
     mem::{self, Allocation, Kind, Reach, Running},
 };
@@ -118,8 +118,8 @@ pub struct Launch {
     pub stack_limit: u32,
     /// The launch counts what it executes.
     pub count: bool,
-    /// What an observer wants to be told of, if there is one.
-    pub observe: Option<Wishes>,
+    /// What interests the observer, if there is one.
+    pub observe: Option<Interest>,
     /// `%current_graph_exec`: the handle of the executable graph that the launch is part of; 0 if there is none.
     pub graph: u64,
 }
@@ -313,7 +313,7 @@ pub struct CodeShape {
     /// The code counts what it executes.
     pub count: bool,
     /// What the code reports to an observer.
-    pub observe: Option<Wishes>,
+    pub observe: Option<Interest>,
 }
 
 impl CodeShape {

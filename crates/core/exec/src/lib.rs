@@ -42,8 +42,8 @@ pub use lanes::{LANES, Row};
 pub use layout::{SharedLayout, SharedSizes};
 pub use mem::{Freer, Memory};
 pub use observe::{
-    AccessKind, Actor, Attendant, BarrierEvent, Concern, CtaEvent, MemoryEvent, ObjectStep, Observer, Ordering,
-    RowEvent, RowLoad, RowLoads, RowPlace, Scope, Semantics, SyncEvent, SyncKind, Undefined, UndefinedEvent, Wishes,
+    AccessKind, Actor, BarrierEvent, Concern, CtaEvent, Interest, LockedObserver, MemoryEvent, ObjectStep, Observer,
+    Ordering, RowEvent, RowLoad, RowLoads, RowPlace, Scope, Semantics, SyncEvent, SyncKind, Undefined, UndefinedEvent,
 };
 pub use reference::{MULTIPROCESSORS, Reference, left_out, single_step};
 pub use resume::{Snapshot, StoppedWarp};

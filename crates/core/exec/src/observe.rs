@@ -53,7 +53,7 @@ pub struct MemoryEvent<'a> {
     pub peek: &'a dyn Fn(u64, &mut [u8]) -> bool,
     /// The device's memory.
     pub memory: &'a Memory,
-    /// Whether the engine follows the loaded values: it asks [`Observer::unwritten`] which are undefined, and reports
+    /// Whether the engine follows the loaded values: it asks [`Observer::undefined_lanes`] which are undefined, and reports
     /// their uses.
     pub tracked: bool,
     /// The address of lane 0, active or not, and the bytes from one lane to the next, if the engine knows that addresses are so.
@@ -119,18 +119,18 @@ pub struct RowLoads<'a> {
 
 /// What an observer wants compiled code to report.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Wishes {
+pub struct Interest {
     /// All accesses and synchronization.
     pub order: bool,
     /// Barriers of a CTA, and where its threads were last.
     pub progress: bool,
-    /// Accesses, until [`Attendant::strays`] knows from which addresses on it needs to see them.
+    /// Accesses, until [`LockedObserver::strays`] knows from which addresses on it needs to see them.
     pub bounds: bool,
 }
 
-impl Wishes {
-    /// Everything that is not told by something else.
-    pub const ALL: Wishes = Wishes { order: true, progress: true, bounds: false };
+impl Interest {
+    /// Everything; accesses that are reported anyway need no second report of their bounds.
+    pub const ALL: Interest = Interest { order: true, progress: true, bounds: false };
 }
 
 /// Undefined lanes, by element of an access.
@@ -433,17 +433,17 @@ pub struct UndefinedEvent<'a> {
     pub usage: Option<String>,
 }
 
-/// Receives events of one thread that would go to an [`Observer`], which is locked meanwhile.
-pub trait Attendant {
-    /// An access in short. If it returns false, the engine reports it to [`Attendant::memory`].
+/// An [`Observer`] that one thread has locked, to report many events to it.
+pub trait LockedObserver {
+    /// An access in compact form. If it returns false, the engine reports it to [`LockedObserver::memory`] too.
     fn row(&mut self, event: &RowEvent<'_>) -> bool;
 
-    /// Loads in short; of a place whose memo is 0, or without any lane, nothing is said in short. Returns how many of them, from the
-    /// first on, need no more. If it is not all, the engine reports the next one to [`Attendant::memory`].
+    /// Loads in compact form; not those of a place whose memo is 0, or of no lane. Returns how many of them, from the first on, are
+    /// dealt with. If it is not all, the engine reports the next one to [`LockedObserver::memory`].
     fn loads(&mut self, event: &RowLoads<'_>) -> usize;
 
-    /// An access that may leave what its address derives from, reported besides the others. Returns the first and the last address
-    /// of the memory in which no access from this place needs to be reported so again.
+    /// An access that may lie outside the object from which its address derives; it is reported besides the others. Returns the first
+    /// and the last address of the memory in which accesses from this place need no further report of this kind.
     fn strays(&mut self, event: &MemoryEvent<'_>) -> (u64, u64);
 
     /// As [`Observer::memory`].
@@ -456,19 +456,19 @@ pub trait Attendant {
 /// Receives accesses and synchronization events from the engine.
 pub trait Observer: Sync {
     /// What compiled code must report; the reference engine reports everything.
-    fn wishes(&self) -> Wishes {
-        Wishes::ALL
+    fn interest(&self) -> Interest {
+        Interest::ALL
     }
 
-    /// Locks the observer for a thread that has many events to report. Until the attendant is dropped, the thread must report to
-    /// it what it takes, and nothing else.
-    fn attend(&self) -> Option<Box<dyn Attendant + '_>> {
+    /// Locks the observer for a thread that has many events to report. Until the guard is dropped, the thread must report to
+    /// it what it takes, and nothing to the observer itself.
+    fn locked(&self) -> Option<Box<dyn LockedObserver + '_>> {
         None
     }
 
     /// Whether the events of compiled code suffice for a launch of `kernel`: accesses and synchronization, but neither the values of
     /// registers nor the ends of stack frames.
-    fn is_content_with_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
+    fn accepts_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
         let _ = (image, kernel);
         false
     }
@@ -478,7 +478,7 @@ pub trait Observer: Sync {
 
     /// The lanes that load undefined values; only called after [`Observer::memory`], for loads that are
     /// [tracked](MemoryEvent::tracked).
-    fn unwritten(&self, event: &MemoryEvent<'_>) -> Undefined {
+    fn undefined_lanes(&self, event: &MemoryEvent<'_>) -> Undefined {
         let _ = event;
         Undefined::default()
     }

@@ -82,7 +82,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     let print = |bytes: &[u8]| kernel.context.print(bytes);
     let stopped = |stop| Error::Stopped(Box::new(StopReport { stop, image: kernel.image.clone() }));
     let asked = Instant::now();
-    let interpreted = config.observer.is_some_and(|o| !o.is_content_with_compiled_code(&kernel.image, kernel.func));
+    let interpreted = config.observer.is_some_and(|o| !o.accepts_compiled_code(&kernel.image, kernel.func));
     let code = kernel.code.ready(&launch, interpreted).map_err(stopped)?;
     let compile = asked.elapsed();
     let grid = Grid::new(&launch, &kernel.image, device.memory(), &print).map_err(stopped)?.counted(config.counts);
@@ -183,7 +183,7 @@ pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8])
         seed: config.seed,
         stack_limit: limits.stack,
         count: config.counts.is_some(),
-        observe: config.observer.map(|o| o.wishes()),
+        observe: config.observer.map(|o| o.interest()),
         graph: config.graph,
     })
 }

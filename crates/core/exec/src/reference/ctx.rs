@@ -76,7 +76,7 @@ pub struct Ctx<'a> {
     /// Active lanes summed over these ops, if the launch counts.
     pub lanes: u64,
     /// Lanes for which the op has loaded undefined values, in observed launches, and whether from the thread's own memory.
-    pub unwritten: Cell<(Undefined, bool)>,
+    pub undefined_lanes: Cell<(Undefined, bool)>,
     /// Why the execution stops.
     pub stop: Option<Stop>,
 }
@@ -111,7 +111,7 @@ impl<'a> Ctx<'a> {
             stop_at: NOWHERE,
             executed: 0,
             lanes: 0,
-            unwritten: Default::default(),
+            undefined_lanes: Default::default(),
             stop: None,
         };
         ctx.enter(group.frame);
@@ -150,7 +150,7 @@ impl<'a> Ctx<'a> {
             }
             match (op.run)(self, op) {
                 Flow::Next => {
-                    if told && self.unwritten.get().0 != Undefined::default() {
+                    if told && self.undefined_lanes.get().0 != Undefined::default() {
                         super::uninitialized::note_loaded(self);
                     }
                     self.pc += 1;

@@ -201,7 +201,7 @@ fn inst_at<'c>(ctx: &Ctx<'c>) -> Option<&'c Inst> {
 /// Records that the load that was just executed has yielded undefined values.
 #[cold]
 pub fn note_loaded(ctx: &mut Ctx<'_>) {
-    let (undefined, own) = ctx.unwritten.take();
+    let (undefined, own) = ctx.undefined_lanes.take();
     let Some(inst) = inst_at(ctx) else { return };
     let func: &Func = &ctx.func.func;
     let frame = &mut ctx.warp.frames[ctx.frame as usize];

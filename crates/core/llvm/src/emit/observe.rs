@@ -1,6 +1,6 @@
 //! Reports to the observer of a launch: accesses before they take effect, barriers, warp operations, the begin and end of CTAs.
 //!
-//! What the observer wishes is compiled in, and no more. Loads of rows of lanes are only noted in a buffer, since nothing else happens
+//! Only what interests the observer is compiled in. Loads of rows of lanes are only noted in a buffer, since nothing else happens
 //! meanwhile that their order would matter to: the host looks at them before the next other event. The bounds of what an address
 //! derives from are compared with a range per site, as those of allocations are.
 //!
@@ -16,13 +16,13 @@ use crate::emit::{
     site::{Moment, SiteKind},
     text::{Elem, Ty, Val, int, named},
 };
-use margay_exec::{AccessKind, Ordering, RowLoad, Semantics, Wishes};
+use margay_exec::{AccessKind, Interest, Ordering, RowLoad, Semantics};
 use margay_ir::{Builtin, Inst, MemBase, MemSpace, Operand};
 use margay_isa::{Effect, Mod, Opcode, Variant};
 use std::mem::offset_of;
 
 impl Emitter<'_> {
-    /// Refuses what an observer could not be told of.
+    /// Refuses kernels whose events compiled code cannot report.
     pub fn require_observable(&self) -> Result<()> {
         if self.options.observe.is_some() && (self.role != Role::Grid || self.options.cluster.is_some()) {
             return self.refuse("checks of a kernel whose warps run on fibers, or that calls functions");
@@ -44,7 +44,7 @@ impl Emitter<'_> {
     /// Refuses shuffles that may read inactive lanes, other than those that all lanes were to execute: only the reference engine follows
     /// what they yield.
     pub fn require_observable_shuffle(&self, inst: &Inst) -> Result<()> {
-        let progress = self.options.observe.is_some_and(|wishes| wishes.progress);
+        let progress = self.options.observe.is_some_and(|interest| interest.progress);
         let variant = self.func.variant(inst);
         match progress && variant.op == Opcode::Shfl && !(variant.has(Mod::Sync) && self.names_all(inst)) {
             true => self.refuse("checks of shuffles by a part of a warp"),
@@ -54,7 +54,7 @@ impl Emitter<'_> {
 
     /// Whether an instruction must be executed by the reference engine for the observer's sake, although it has native code.
     pub fn reported_elsewhere(&self, inst: &Inst) -> bool {
-        let Some(Wishes { order, progress, .. }) = self.options.observe else { return false };
+        let Some(Interest { order, progress, .. }) = self.options.observe else { return false };
         let variant = self.func.variant(inst);
         match (variant.op.row().effect, variant.op) {
             (Effect::Memory, Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red) => false,
@@ -98,7 +98,7 @@ impl Emitter<'_> {
 
     /// Reports something that the active lanes do at the current instruction.
     pub fn observe(&mut self, moment: Moment) {
-        let Some(Wishes { order, progress, .. }) = self.options.observe else { return };
+        let Some(Interest { order, progress, .. }) = self.options.observe else { return };
         // Without barriers, nobody can skip any.
         let progress = progress && !self.prepared.barriers.is_empty();
         let wanted = match moment {
@@ -123,7 +123,7 @@ impl Emitter<'_> {
         mask: Option<&Val>,
     ) {
         let space = inst.space.unwrap_or(MemSpace::Generic);
-        let Some(Wishes { order, progress, bounds }) = self.options.observe else { return };
+        let Some(Interest { order, progress, bounds }) = self.options.observe else { return };
         if space == MemSpace::KernelParam {
             return;
         }

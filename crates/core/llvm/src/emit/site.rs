@@ -123,7 +123,7 @@ pub struct GroupSite {
     pub odd_at: i64,
 }
 
-/// What an observer is told of besides accesses.
+/// The events besides accesses that are reported to an observer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moment {
     /// A CTA begins.

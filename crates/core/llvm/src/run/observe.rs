@@ -6,7 +6,7 @@ use crate::{
     run::{host::Host, windows::alive},
 };
 use margay_exec::{
-    AccessKind, Actor, Attendant, BarrierEvent, CtaEvent, Grid, LANES, MemoryEvent, Observer, Ordering, RowEvent,
+    AccessKind, Actor, BarrierEvent, CtaEvent, Grid, LANES, LockedObserver, MemoryEvent, Observer, Ordering, RowEvent,
     RowLoad, RowLoads, RowPlace, SyncEvent, SyncKind, Undefined, barrier::Operands, mem,
 };
 use margay_ir::{FuncId, MemSpace, Operand, SourcePlace};
@@ -70,7 +70,7 @@ const LOADS: usize = 256;
 /// What the host remembers for the observer.
 pub struct Observation<'a> {
     /// Set while generated code runs and nobody else has anything to report.
-    attendant: RefCell<Option<Box<dyn Attendant + 'a>>>,
+    locked: RefCell<Option<Box<dyn LockedObserver + 'a>>>,
     /// By site, filled when it is reached first.
     known: RefCell<Vec<Option<Known>>>,
     /// By site: where it is, and what the observer remembers.
@@ -101,7 +101,7 @@ impl Observation<'_> {
             RowPlace { at: (FuncId(site.func), at), size, stride, memo: Cell::new(0) }
         };
         Observation {
-            attendant: RefCell::default(),
+            locked: RefCell::default(),
             known: RefCell::default(),
             places: sites.iter().filter(|_| observed).map(place).collect(),
             barriers: sites.iter().filter(|_| observed).map(|site| Barrier::of(grid, site)).collect(),
@@ -157,7 +157,7 @@ impl Host<'_> {
     /// Lets others report to the observer.
     pub fn release_observer(&self, ctx: &WarpCtx) {
         self.flush(ctx);
-        *self.observation.attendant.borrow_mut() = None;
+        *self.observation.locked.borrow_mut() = None;
     }
 
     /// Host address and size of the local windows of a warp.
@@ -168,7 +168,7 @@ impl Host<'_> {
 
     /// Reports the loads that generated code has noted.
     pub fn flush(&self, ctx: &WarpCtx) {
-        let Observation { loads, places, attendant, .. } = &self.observation;
+        let Observation { loads, places, locked, .. } = &self.observation;
         let Some(observer) = self.grid.observer else { return };
         let (first, end) = self.observation.buffer();
         let noted = (ctx.loads.get().min(end) - first.get()) as usize / size_of::<RowLoad>();
@@ -176,11 +176,11 @@ impl Host<'_> {
         let mut left = &loads[..noted];
         while !left.is_empty() {
             let event = RowLoads { cta: ctx.cta.get(), list: left, places, local: self.local_of(ctx, 0) };
-            let mut guard = attendant.borrow_mut();
+            let mut guard = locked.borrow_mut();
             if guard.is_none() {
-                *guard = observer.attend();
+                *guard = observer.locked();
             }
-            let done = guard.as_mut().map_or(0, |attendant| attendant.loads(&event));
+            let done = guard.as_mut().map_or(0, |locked| locked.loads(&event));
             drop(guard);
             let Some(next) = left.get(done).map(Cell::get) else { return };
             if next.lanes != 0 {
@@ -197,29 +197,27 @@ impl Host<'_> {
         self.flush(ctx);
         let place = &self.observation.places[site];
         let warp = ctx.warp.get();
-        let mut attendant = self.observation.attendant.borrow_mut();
-        if attendant.is_none() {
-            *attendant = observer.attend();
+        let mut locked = self.observation.locked.borrow_mut();
+        if locked.is_none() {
+            *locked = observer.locked();
         }
-        if let (Addresses::Row(first, stride), Some(attendant)) = (&addresses, &mut *attendant) {
+        if let (Addresses::Row(first, stride), Some(locked)) = (&addresses, &mut *locked) {
             let actor = Actor { cta: ctx.cta.get(), warp, lanes: mask, at: place.at, callers: &[] };
             let (row, local) = ((*first, *stride), self.local_of(ctx, warp));
-            if attendant.row(&RowEvent { actor, row, size: place.size, local, memo: &place.memo }) {
+            if locked.row(&RowEvent { actor, row, size: place.size, local, memo: &place.memo }) {
                 return;
             }
         }
-        drop(attendant);
+        drop(locked);
         self.report(ctx, site, (warp, mask), addresses, values);
     }
 
     /// Reports an access in full.
     fn report(&self, ctx: &WarpCtx, site: usize, who: (u32, u32), addresses: Addresses<'_>, values: Option<&[u8]>) {
         let Some(observer) = self.grid.observer else { return };
-        self.with_event(ctx, site, who, addresses, values, |event| {
-            match &mut *self.observation.attendant.borrow_mut() {
-                Some(attendant) => attendant.memory(event),
-                None => observer.memory(event),
-            }
+        self.with_event(ctx, site, who, addresses, values, |event| match &mut *self.observation.locked.borrow_mut() {
+            Some(locked) => locked.memory(event),
+            None => observer.memory(event),
         });
     }
 
@@ -230,12 +228,12 @@ impl Host<'_> {
         self.flush(ctx);
         let who = (ctx.warp.get(), mask);
         self.with_event(ctx, site, who, Addresses::Lanes(addresses), None, |event| {
-            let mut attendant = self.observation.attendant.borrow_mut();
-            if attendant.is_none() {
-                *attendant = observer.attend();
+            let mut locked = self.observation.locked.borrow_mut();
+            if locked.is_none() {
+                *locked = observer.locked();
             }
-            let Some(attendant) = &mut *attendant else { return };
-            let (first, last) = attendant.strays(event);
+            let Some(locked) = &mut *locked else { return };
+            let (first, last) = locked.strays(event);
             self.ranges.set(site, first, (last - first).saturating_add(2).saturating_sub(span));
         });
     }
@@ -297,9 +295,9 @@ impl Host<'_> {
         let at = (FuncId(place.func), func.places.get(place.at as usize).copied().unwrap_or_default());
         let sync = |warp: u32, lanes: u32, kind: SyncKind| {
             let event = SyncEvent { actor: Actor { cta, warp, lanes, at, callers: &[] }, kind };
-            match &mut *self.observation.attendant.borrow_mut() {
+            match &mut *self.observation.locked.borrow_mut() {
                 _ if lanes == 0 => {}
-                Some(attendant) => attendant.sync(&event),
+                Some(locked) => locked.sync(&event),
                 None => observer.sync(&event),
             }
         };
@@ -322,11 +320,11 @@ impl Host<'_> {
                 arrived.fill(0);
             }
             Moment::End => {
-                let mut attendant = self.observation.attendant.borrow_mut();
-                if attendant.is_none() {
-                    *attendant = observer.attend();
+                let mut locked = self.observation.locked.borrow_mut();
+                if locked.is_none() {
+                    *locked = observer.locked();
                 }
-                drop(attendant);
+                drop(locked);
                 for (warp, lanes) in self.observation.born.iter().enumerate() {
                     sync(warp as u32, *lanes, SyncKind::Exit);
                 }

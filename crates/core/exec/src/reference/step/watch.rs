@@ -17,7 +17,7 @@ use std::cell::Cell;
 /// Maximum number of CTAs of a cluster; checked at launch.
 const MOST_CTAS: usize = 16;
 
-/// Callers that observers are told of.
+/// Callers that are reported to observers.
 pub const MOST_CALLERS: usize = 64;
 
 /// The call stack of a frame, innermost caller first, up to so many callers.
@@ -168,7 +168,7 @@ fn access_by(
         if tracked {
             let (base, size) = event.local;
             let own = lanes.checked_ilog2().is_some_and(|lane| addresses[lane as usize].wrapping_sub(base) < size);
-            ctx.unwritten.set((observer.unwritten(&event), own));
+            ctx.undefined_lanes.set((observer.undefined_lanes(&event), own));
         }
     });
 }

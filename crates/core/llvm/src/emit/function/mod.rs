@@ -59,7 +59,7 @@ pub struct Options {
     /// The code counts what it executes.
     pub count: bool,
     /// What the code reports to the launch's observer (`observe`).
-    pub observe: Option<margay_exec::Wishes>,
+    pub observe: Option<margay_exec::Interest>,
     /// The cluster shape, if there are clusters.
     pub cluster: Option<[u32; 3]>,
 }
