@@ -179,7 +179,7 @@ fn loops(kernel: &FuncCode) -> Vec<Loop> {
         },
         None => kernel.ops.len() as u32,
     };
-    let found = cfg.loops.iter().filter(|l| !l.tangled).map(|l| {
+    let found = cfg.loops.iter().filter(|l| !l.irreducible).map(|l| {
         let header = cfg.order[l.first as usize];
         let registers = live[header.0 as usize].iter().map(|r| (VReg(r), func.regs[r as usize]));
         Loop { header, ops: [first_op(l.first), first_op(l.last + 1)], live: registers.collect() }

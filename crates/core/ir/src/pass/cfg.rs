@@ -10,7 +10,7 @@ pub struct Loop {
     /// Layout position of the last block.
     pub last: u32,
     /// It is entered at other blocks too, or holds retreating edges to other blocks than headers.
-    pub tangled: bool,
+    pub irreducible: bool,
 }
 
 /// The graph's shape.
@@ -193,7 +193,7 @@ fn dominates(idom: &[Option<u32>], a: u32, mut b: u32) -> bool {
 struct Body {
     header: u32,
     blocks: Vec<bool>,
-    tangled: bool,
+    irreducible: bool,
 }
 
 /// Marks what is reached from some blocks over unmarked ones.
@@ -244,13 +244,13 @@ fn layout(
             let at = bodies.iter().position(|body| body.header == s.0).unwrap_or_else(|| {
                 let mut blocks = vec![false; n];
                 blocks[s.0 as usize] = true;
-                bodies.push(Body { header: s.0, blocks, tangled: false });
+                bodies.push(Body { header: s.0, blocks, irreducible: false });
                 bodies.len() - 1
             });
             let body = &mut bodies[at];
             if natural {
                 reach(&mut body.blocks, vec![b.0], |x| preds[x as usize].iter().map(|p| p.0).collect());
-            } else if !std::mem::replace(&mut body.tangled, true) {
+            } else if !std::mem::replace(&mut body.irreducible, true) {
                 tangle(body, succs, preds, &number);
             }
         }
@@ -277,7 +277,7 @@ fn layout(
         if (last - first + 1) as usize != size(&body.blocks) {
             reducible = false;
         }
-        loops.push(Loop { first, last, tangled: body.tangled });
+        loops.push(Loop { first, last, irreducible: body.irreducible });
     }
     // Forward edges must lead forward in the new order, or sweeps would miss pending lanes.
     for b in &order {

@@ -90,7 +90,7 @@ impl<'a> Termination<'a> {
         let mut hopeless = true;
         for b in body.blocks() {
             let Some(exit) = body.exit(*b) else { continue };
-            let passed = !l.tangled && body.always(*b);
+            let passed = !l.irreducible && body.always(*b);
             match exit {
                 Exit::Always if passed => return Ends::Always,
                 Exit::While(p, value) if passed && body.fails(p, value, 0) => return Ends::Always,

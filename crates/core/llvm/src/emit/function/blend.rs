@@ -74,12 +74,12 @@ impl Emitter<'_> {
     /// By block: the registers that lanes may still need that are pending at other blocks while it runs. Empty if they may be anywhere.
     pub(super) fn find_kept(&self) -> Vec<BitSet> {
         let parks = !self.prepared.barriers.is_empty() && self.role != Role::Grid;
-        let tangled = !self.prepared.cfg.reducible || self.prepared.cfg.loops.iter().any(|l| l.tangled);
+        let irreducible = !self.prepared.cfg.reducible || self.prepared.cfg.loops.iter().any(|l| l.irreducible);
         if !self.masks
             || self.prepared.spins
             || self.prepared.divergent
             || parks
-            || tangled
+            || irreducible
             || self.prepared.holds.contains(&true)
         {
             return Vec::new();

@@ -89,7 +89,7 @@ impl Emitter<'_> {
     /// Whether lanes are pending for another iteration of a loop: at its header, or anywhere in a loop with several
     /// entries.
     fn waits_in(&mut self, l: Loop) -> Val {
-        let last = if l.tangled { l.last } else { l.first };
+        let last = if l.irreducible { l.last } else { l.first };
         let mut waiting = int(Elem::I1, 0);
         for position in l.first..=last {
             let block = self.prepared.cfg.order[position as usize];
@@ -213,7 +213,7 @@ impl Emitter<'_> {
             };
         }
         (self.inst, self.at) = (u32::MAX, block.at);
-        if self.prepared.loses[b.0 as usize] {
+        if self.prepared.exits_in_call[b.0 as usize] {
             self.drop_lost(&block.term);
         }
         self.terminator(b, &block.term)

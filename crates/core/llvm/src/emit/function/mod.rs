@@ -140,7 +140,7 @@ struct Plan {
 
 impl Plan {
     fn new(prepared: &Prepared, live: &Liveness, options: &Options, reached: &Reached) -> Plan {
-        let Prepared { func, cfg, uniformity, barriers, divergent, loses, holds, spins, polls } = prepared;
+        let Prepared { func, cfg, uniformity, barriers, divergent, exits_in_call, holds, spins, polls } = prepared;
         let indexes = |i: &Inst| i.space == Some(MemSpace::Shared);
         let ranges = match func.insts.iter().any(indexes) {
             true => Ranges::new(func, cfg, live, options.warp, reached.shared.offsets.clone()),
@@ -171,7 +171,7 @@ impl Plan {
             (true, None) => Role::Warp(by_warp),
         };
         let whole = kernel && options.threads().is_some_and(|n| n % 32 == 0);
-        let diverges = uniformity.branches.iter().any(|b| *b) || loses.contains(&true);
+        let diverges = uniformity.branches.iter().any(|b| *b) || exits_in_call.contains(&true);
         let parts = !barriers.is_empty() || holds.contains(&true);
         let masks = !whole || *spins || role != Role::Grid && parts || diverges;
         let mut barrier_at = vec![None; func.blocks.len()];

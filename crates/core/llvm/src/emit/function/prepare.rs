@@ -27,7 +27,7 @@ pub(in crate::emit) struct Prepared {
     /// Lanes of a warp may wait for each other, so the sweep may pass a block more than once.
     pub divergent: bool,
     /// Per block: it ends with a call in which threads may exit.
-    pub loses: Vec<bool>,
+    pub exits_in_call: Vec<bool>,
     /// Loops may wait for other threads, so lanes in loops must yield to them.
     pub spins: bool,
     /// Per block: it begins with an instruction that the whole warp executes together, and lanes that come earlier are held there.
@@ -107,8 +107,8 @@ impl Prepared {
         let last = |c: &Cut| func.insts(&func.blocks[c.block.0 as usize]).last();
         let (barriers, calls): (Vec<Cut>, Vec<Cut>) =
             cuts.into_iter().partition(|c| last(c).is_some_and(|i| waits(&func, i)));
-        let mut loses = vec![false; func.blocks.len()];
-        calls.iter().for_each(|c| loses[c.block.0 as usize] = true);
+        let mut exits_in_call = vec![false; func.blocks.len()];
+        calls.iter().for_each(|c| exits_in_call[c.block.0 as usize] = true);
         let begins = |b: &Block| func.insts(b).first().is_some_and(|i| divergent && needs_warp(&func, i));
         let holds = func.blocks.iter().map(begins).collect();
         let cfg = graph(&func);
@@ -120,7 +120,7 @@ impl Prepared {
             spins = true;
             uniformity = analyze(true);
         }
-        Prepared { cfg, uniformity, barriers, divergent, loses, holds, spins, polls, func }
+        Prepared { cfg, uniformity, barriers, divergent, exits_in_call, holds, spins, polls, func }
     }
 
     /// Whether lanes on different sides of a branch may participate in one warp operation, wait at different barriers, or
