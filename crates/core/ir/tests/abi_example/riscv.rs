@@ -1,5 +1,5 @@
 //! `riscv`: the integer calling convention of 64-bit RISC-V without floating-point registers (RISC-V ELF psABI, "Integer
-//! Calling Convention"). The worked example of ABIS.md; `tests/abi_example.rs` holds it to the verifier.
+//! Calling Convention"). The worked example of ABIS.md; `tests/abi_example` holds it to the verifier.
 
 use margay_ir::abi::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
 
