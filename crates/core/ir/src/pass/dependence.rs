@@ -1,4 +1,4 @@
-//! What the value of an instruction decides.
+//! Control dependence: whether values decide if an instruction is executed. See `hinge.rs` for what orders a read before an access.
 
 use crate::{
     BlockId, Func, Inst, MemSpace,

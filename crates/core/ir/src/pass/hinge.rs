@@ -1,4 +1,5 @@
-//! Whether an instruction is executed whatever another one has read.
+//! Dependences that order a read before an access (control and address dependences from the read's last execution on), as opposed to an
+//! access that takes place in the same way whatever was read. See `dependence.rs` for control dependence alone.
 
 use crate::{
     BlockId, Func, Inst, MemSpace, Operand, VReg,

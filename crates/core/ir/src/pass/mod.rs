@@ -10,7 +10,8 @@
 //! * [`spins`]: loops that may wait for other threads, or never end; [`Termination`]: loops that terminate.
 //! * [`Ranges`]: bounds of integer registers.
 //! * [`propagate_constants`]: constants in registers become operands; [`constants_at`]: those that other registers still hold.
-//! * [`decides`]: what the value of an instruction decides; [`hinges`]: whether another one hinges on it.
+//! * [`decides`]: whether values decide if an instruction is executed at all, through memory of the CTA too; [`hinges`]: whether they
+//!   decide, since they were read last, if, when or at which address it is executed, so that the read comes before it.
 //! * [`adjacent()`]: loads and stores of adjacent elements.
 //! * [`split_after`], [`split_before`], [`branch_around`]: splitting blocks.
 //! * [`Regions`]: the code between the barriers of a kernel.
