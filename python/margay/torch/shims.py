@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import mmap
-import platform
 import re
 import sys
 from pathlib import Path
 
 import torch
 
+from margay import _replace
+
 _DECLARED = re.compile(r"AOTITorchError (aoti_torch_cuda_(\w+))\((.*)\);")
 _VALUES = {"double": ctypes.c_double, "int64_t": ctypes.c_int64, "int32_t": ctypes.c_int32}
-_JUMP = b"\xff\x25\x00\x00\x00\x00"  # jmp [rip]: to the address that follows
-_kept: list = []  # functions that C calls live as long as the process
 
 
 def _operators() -> dict[str, torch._ops.OpOverload]:
@@ -149,23 +147,10 @@ def _served(name: str, op, declared: list[tuple[str, str]]):
     return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)(call)
 
 
-def _patch(code: int, target: int) -> None:
-    """Overwrites the beginning of a function by a jump."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    jump = _JUMP + target.to_bytes(8, "little")
-    begin = code & -mmap.PAGESIZE
-    size = -(-(code + len(jump) - begin) // mmap.PAGESIZE) * mmap.PAGESIZE
-    if libc.mprotect(begin, size, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) != 0:
-        raise OSError(ctypes.get_errno(), "mprotect")
-    ctypes.memmove(code, jump, len(jump))
-    libc.mprotect(begin, size, mmap.PROT_READ | mmap.PROT_EXEC)
-
-
 def serve() -> int:
     """Replaces the functions of this process's torch, and returns their number."""
     header = Path(torch.__file__).parent / "include/torch/csrc/inductor/aoti_torch/generated/c_shim_cuda.h"
-    if platform.machine() != "x86_64" or not header.is_file():
+    if not _replace.is_possible() or not header.is_file():
         return 0
     exports, operators, count = _library("torch_cuda"), _operators(), 0
     declared = {match[2]: match for match in _DECLARED.finditer(header.read_text())}
@@ -178,8 +163,7 @@ def serve() -> int:
         parameters = [tuple(p.strip().rsplit(" ", 1)) for p in match[3].split(",")]
         function = _served(match[1], find(), parameters)
         if function is not None:
-            _kept.append(function)
-            _patch(ctypes.cast(code, ctypes.c_void_p).value, ctypes.cast(function, ctypes.c_void_p).value)
+            _replace.replace(code, function, 1)
             count += 1
     return count
 

@@ -82,13 +82,14 @@ const KERNEL_LIBRARIES: [&str; 16] = [
     "libnvshmem_host",
 ];
 
-/// The files that need no message, or had theirs.
+/// The files that need no message, or had theirs, and kernel libraries whose functions were replaced by margay's, by `stem`.
 static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 crate::api::function! {
-    /// Declares that the program does not call the runtime inside a file, because its functions were replaced by margay's.
-    margayReplaced(path: Text) {
-        SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(path.text()?);
+    /// Declares that the program does not call the runtime inside a file, or NVIDIA's functions in a kernel library such as
+    /// `libcublas`, because they were replaced by margay's.
+    margayReplaced(name: Text) {
+        SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(name.text()?);
         Ok(())
     }
 }
@@ -99,7 +100,7 @@ pub fn foreign_runtimes() -> Vec<String> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     let paths = maps.lines().filter_map(|line| Some(line[line.find('/')?..].to_string()));
-    let new: BTreeSet<String> = paths.filter(|path| seen.insert(path.clone())).collect();
+    let new: BTreeSet<String> = paths.filter(|path| !seen.contains(stem(path)) && seen.insert(path.clone())).collect();
     drop(seen);
     let (libraries, others): (Vec<&String>, Vec<&String>) = new.iter().partition(|path| is_kernel_library(path));
     let mut found: Vec<String> = others.into_iter().filter_map(|path| foreign_runtime(path)).collect();
@@ -121,9 +122,14 @@ fn fails<P: AsRef<Path>>(libraries: &[P]) -> String {
 
 /// Whether a file is one of NVIDIA's kernel libraries.
 fn is_kernel_library(path: &str) -> bool {
-    let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let stem = name.split('.').next().unwrap_or_default();
-    name.contains(".so") && (KERNEL_LIBRARIES.contains(&stem) || stem.starts_with("libcudnn_"))
+    let stem = stem(path);
+    path.contains(".so") && (KERNEL_LIBRARIES.contains(&stem) || stem.starts_with("libcudnn_"))
+}
+
+/// The name of a file up to the first dot.
+fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.split('.').next().unwrap_or_default()
 }
 
 /// The message for a file with a runtime that margay cannot replace.

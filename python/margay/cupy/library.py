@@ -1,0 +1,112 @@
+"""What the replaced libraries share: C signatures, memory as NumPy arrays, streams, errors."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+from collections.abc import Callable
+
+import numpy
+
+from margay import _replace
+
+_KINDS = {"i": ctypes.c_int, "l": ctypes.c_longlong, "p": ctypes.c_void_p, "z": ctypes.c_size_t}
+_FAILED = {"cublas": 14, "cufft": 5}  # CUBLAS_STATUS_INTERNAL_ERROR, CUFFT_INTERNAL_ERROR
+_CHECKS_WRITES = not {word.strip() for word in os.environ.get("MARGAY_CHECK", "").split(",")}.isdisjoint(("init", "all", "undefined"))
+
+
+class Refused(Exception):
+    """A call that is answered by a status of the library."""
+
+    def __init__(self, status: int):
+        super().__init__(status)
+        self.status = status
+
+
+@functools.cache
+def _driver() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def is_margay() -> bool:
+    """Whether the CUDA driver of this process is margay's: then device pointers are addresses of the host."""
+    uuid = ctypes.create_string_buffer(16)
+    try:
+        cuda = _driver()
+    except OSError:
+        return False
+    return cuda.cuInit(0) == 0 and cuda.cuDeviceGetUuid(uuid, 0) == 0 and uuid.raw.startswith(b"margay-")
+
+
+def wait(stream: int) -> bool:
+    """Waits for the work on a stream. A stream that records a graph cannot be waited for: the answer is no."""
+    return _driver().cuStreamSynchronize(ctypes.c_void_p(stream)) == 0
+
+
+def array(address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: numpy.dtype) -> numpy.ndarray:
+    """Memory as an array that is written in place. Strides are in elements, and none is negative."""
+    dtype = numpy.dtype(dtype)
+    if 0 in shape:
+        return numpy.empty(shape, dtype)
+    count = 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+    size = count * dtype.itemsize
+    check(address, size)
+    memory = (ctypes.c_char * size).from_address(address)
+    return numpy.ndarray(shape, dtype, memory, 0, tuple(step * dtype.itemsize for step in strides))
+
+
+def check(address: int, size: int) -> None:
+    """Raises an error for memory that is not in one allocation of the device."""
+    begin, length = ctypes.c_uint64(), ctypes.c_size_t()
+    status = _driver().cuMemGetAddressRange_v2(ctypes.byref(begin), ctypes.byref(length), ctypes.c_uint64(address or 0))
+    if status != 0 or address + size > begin.value + length.value:
+        raise ValueError(f"{size} bytes at {address or 0:#x} are not in an allocation of the device")
+
+
+def written(values: numpy.ndarray) -> None:
+    """Tells margay's checker of uninitialized memory that an array has been written."""
+    if _CHECKS_WRITES and values.size:
+        last = sum((n - 1) * step for n, step in zip(values.shape, values.strides, strict=True))
+        _driver().margayNoteWrite(ctypes.c_uint64(values.ctypes.data), ctypes.c_uint64(last + values.itemsize))
+
+
+def put(address: int, kind, value) -> None:
+    """Writes one C value, a handle or a scalar result, to the host or the device."""
+    kind.from_address(address).value = value
+
+
+def _library(name: str) -> str:
+    """The library of a function."""
+    return next(library for library in _FAILED if name.startswith(library))
+
+
+def announce() -> None:
+    """Has margay's driver not say that calls of the libraries fail."""
+    for name in ("libcublas", "libcublasLt", "libcufft"):
+        _driver().margayReplaced(name.encode())
+
+
+def serve(path: str, functions: dict[str, tuple[str, Callable]]) -> None:
+    """Replaces functions, by name their parameters' kinds and what computes them, of the libraries that a file is linked with."""
+    linked = ctypes.CDLL(path)
+    for name, (kinds, compute) in functions.items():
+        function = getattr(linked, name, None)
+        if function is not None:
+            _replace.replace(function, _callback(name, kinds, compute), 0 if "Destroy" in name else _FAILED[_library(name)])
+
+
+def _callback(name, kinds, compute):
+    failed = _FAILED[_library(name)]
+
+    def call(*arguments):
+        try:
+            return compute(*arguments) or 0
+        except Refused as refused:
+            return refused.status
+        except BaseException as error:
+            sys.stderr.write(f"margay: {name}: {type(error).__name__}: {error}\n")
+            return failed
+
+    return ctypes.CFUNCTYPE(ctypes.c_int, *(_KINDS[kind] for kind in kinds))(call)

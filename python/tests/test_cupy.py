@@ -1,0 +1,127 @@
+"""CuPy's arrays and its calls of NVIDIA's libraries, against NumPy."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytest.importorskip("cupy", reason="cupy is not installed")
+
+
+def run(tmp_path, text):
+    program = tmp_path / "program.py"
+    program.write_text("import cupy, numpy\n" + textwrap.dedent(text))
+    environment = {**os.environ, "CUPY_CACHE_DIR": str(tmp_path / "cupy")}
+    command = ["margay", "exec", "--", sys.executable, str(program)]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    assert ran.returncode == 0 and ran.stderr == "", ran.stdout + ran.stderr
+    return ran.stdout
+
+
+NEAR = """
+    def near(found, expected, tolerance):
+        assert found.dtype == expected.dtype, (found.dtype, expected.dtype)
+        numpy.testing.assert_allclose(cupy.asnumpy(found), expected, rtol=tolerance, atol=tolerance)
+
+    def numbers(shape, dtype):
+        made = numpy.random.default_rng(len(shape)).normal(size=(*shape, 2))
+        return (made[..., 0] + 1j * made[..., 1]).astype(dtype) if dtype in "FD" else made[..., 0].astype(dtype)
+"""
+
+PRODUCTS = """
+    a, b = numbers((33, 20), dtype), numbers((20, 17), dtype)
+    x, y = cupy.asarray(a), cupy.asarray(b)
+    for compute in (
+        lambda m, a, b: a @ b,
+        lambda m, a, b: a.T.dot(a),
+        lambda m, a, b: a[::2] @ b[:, ::3],
+        lambda m, a, b: a @ b[:, 0],
+        lambda m, a, b: m.matmul(m.stack([a, a * 2]), b),
+        lambda m, a, b: m.tensordot(a, b, 1),
+        lambda m, a, b: m.inner(a, a),
+        lambda m, a, b: m.vdot(a, a),
+        lambda m, a, b: m.outer(a[0], b[0]),
+        lambda m, a, b: m.einsum("ij,jk->ki", a, b),
+        lambda m, a, b: a[:0] @ b,
+        lambda m, a, b: a[:, :0] @ b[:0],
+    ):
+        near(compute(cupy, x, y), compute(numpy, a, b), tolerance)
+"""
+
+
+@pytest.mark.parametrize("dtype", ["e", "f", "d", "F", "D"])
+def test_products(tmp_path, dtype):
+    run(tmp_path, NEAR + f"    dtype, tolerance = {dtype!r}, {2e-2 if dtype == 'e' else 1e-4}\n" + PRODUCTS)
+
+
+BLAS = """
+    from cupy import cublas
+    a, v = numbers((6, 6), dtype), numbers((6,), dtype)
+    x, w = cupy.asarray(a), cupy.asarray(v)
+    out = cupy.full(6, numpy.nan, dtype)
+    cublas.gemv("T", 2.0, x, w, 0.0, out)
+    near(out, 2 * a.T @ v, 1e-4)
+    out = cupy.asfortranarray(x)
+    (cublas.ger if dtype in "fd" else cublas.geru)(1.0, w, w, out)
+    near(out, a + numpy.outer(v, v), 1e-4)
+    near(cublas.dgmm("L", cupy.asfortranarray(x), w), v[:, None] * a, 1e-4)
+    near(cublas.geam("N", "T", 1.0, x, 2.0, x), a + 2 * a.T, 1e-4)
+    near(cublas.gemm("N", "H", x, x), a @ a.conj().T, 1e-4)
+    near(cublas.nrm2(w), numpy.linalg.norm(v), 1e-4)
+    near(cublas.asum(w), (abs(v.real) + abs(v.imag)).sum(), 1e-4)
+    assert int(cublas.iamax(w)) == int(numpy.argmax(abs(v.real) + abs(v.imag))) + 1
+    scaled = w.copy()
+    cublas.scal(3.0, scaled)
+    cublas.axpy(2.0, w, scaled)
+    near(scaled, v * 5, 1e-4)
+"""
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
+def test_blas(tmp_path, dtype):
+    run(tmp_path, NEAR + f"    dtype = {dtype!r}\n" + BLAS)
+
+
+FOURIER = """
+    dtype, real = "fdFD"[kind], "fdfd"[kind]
+    a = numbers((4, 6, 9), dtype)
+    x = cupy.asarray(a)
+    for compute in (
+        lambda m, a: m.fft.fft(a),
+        lambda m, a: m.fft.ifft(a, n=12, axis=0),
+        lambda m, a: m.fft.fft2(a),
+        lambda m, a: m.fft.ifftn(a),
+        lambda m, a: m.fft.rfft(a.real),
+        lambda m, a: m.fft.rfftn(a.real),
+        lambda m, a: m.fft.irfft(a),
+        lambda m, a: m.fft.irfft2(a, s=(6, 11)),
+        lambda m, a: m.convolve(a[0, 0], a[1, 1]),
+    ):
+        found, expected = compute(cupy, x), compute(numpy, a)
+        near(found, expected.astype(found.dtype), 1e-4)
+"""
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_fourier_transforms(tmp_path, kind):
+    run(tmp_path, NEAR + f"    kind = {kind}\n" + FOURIER)
+
+
+def test_statistics_that_need_products(tmp_path):
+    run(
+        tmp_path,
+        NEAR
+        + """
+    a = numbers((4, 9), "d")
+    near(cupy.cov(cupy.asarray(a)), numpy.cov(a), 1e-7)
+    near(cupy.corrcoef(cupy.asarray(a)), numpy.corrcoef(a), 1e-7)
+""",
+    )
+
+
+def test_calls_while_the_interpreter_exits(tmp_path):
+    """Handles are freed then, when Python's functions are gone."""
+    text = "import threading\nx = cupy.ones((3, 3))\nthreading.Thread(target=lambda: x @ x).start()\nprint(float((x @ x).sum()))\n"
+    assert run(tmp_path, text) == "27.0\n"
