@@ -4,6 +4,8 @@
 A `.pth` file, and not `sitecustomize`, of which a Python has only one, and which others may have taken. It costs every other process of
 the environment one look at a variable. This module stands outside of the package, so that it costs processes under margay next to
 nothing either: the package is imported when torch is.
+
+PYTEST_DONT_REWRITE: pytest would warn that it cannot rewrite the assertions of a module that is imported before it.
 """
 
 from __future__ import annotations
