@@ -374,20 +374,33 @@ def test_what_torch_has_for_gpus_only_is_refused_by_name():
 
 def test_operators_that_are_not_deterministic_on_cuda_alert():
     x = torch.randn(1, 2, 4, 4, device="cuda", requires_grad=True)
+    w = torch.randn(5, 3, device="cuda", requires_grad=True)
+    at, ones = torch.tensor([0, 0, 1], device="cuda"), torch.ones(3, device="cuda")
+    grid = torch.zeros(1, 2, 2, 2, device="cuda")
+    embedding_bag = lambda mode: F.embedding_bag(at[None], w, mode=mode).sum().backward()  # noqa: E731
     alerting = {
         "adaptive_avg_pool2d_backward_cuda": lambda: F.adaptive_avg_pool2d(x, 2).sum().backward(),
-        "_histc_cuda": lambda: torch.histc(x.detach(), 3),
+        "_histc_cuda with floating point input": lambda: torch.histc(x.detach(), 3),
         "median CUDA with indices output": lambda: x.median(0),
-        "grid_sampler_2d_backward_cuda": lambda: F.grid_sample(x, torch.zeros(1, 2, 2, 2, device="cuda"), align_corners=False).sum().backward(),
+        "grid_sampler_2d_backward_cuda": lambda: F.grid_sample(x, grid, align_corners=False).sum().backward(),
+        "_bincount_cuda": lambda: torch.bincount(at, weights=ones),
+        "scatter_reduce_cuda_prod_": lambda: ones.scatter_reduce(0, at, ones, "prod"),
+        "scatter_reduce_cuda_kernel": lambda: ones.scatter(0, at, ones, reduce="multiply"),
+        "index_reduce_cuda": lambda: ones.index_reduce(0, at, ones, "mean"),
+        "embedding_bag_backward_cuda_max": lambda: embedding_bag("max"),
     }
     torch.use_deterministic_algorithms(True)
     try:
         for name, call in alerting.items():
             with pytest.raises(RuntimeError, match=f"{name} does not have a deterministic implementation"):
                 call()
-        x.median()
+        x.median(), torch.bincount(at), torch.histc(at, 3), embedding_bag("sum"), ones[ones > 0]
+        for reduce in ("sum", "mean", "amax", "amin"):
+            ones.scatter_reduce(0, at, ones, reduce)
+        ones.scatter(0, at, ones), ones.scatter(0, at, ones, reduce="add")
+        F.pad(x, (1, 1, 1, 1), "reflect").sum().backward()
         torch.use_deterministic_algorithms(True, warn_only=True)
-        with pytest.warns(UserWarning, match="_histc_cuda does not have a deterministic implementation"):
+        with pytest.warns(UserWarning, match="_histc_cuda .*does not have a deterministic implementation"):
             assert torch.histc(x.detach(), 3).sum() <= 32
     finally:
         torch.use_deterministic_algorithms(False)
