@@ -21,6 +21,7 @@ _AFTER = {
     "cuda.bindings._bindings.cyruntime_ptds": "margay._bindings",
     "cupy_backends": "margay.cupy",
     "cupy_backends.cuda.libs.cublas": "margay.cupy",
+    "cupy_backends.cuda.libs.curand": "margay.cupy",
     "cupy.cuda.cufft": "margay.cupy",
     "jax_plugins.xla_cuda12": "margay._jax",
     "jax_plugins.xla_cuda13": "margay._jax",

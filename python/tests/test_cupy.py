@@ -125,3 +125,38 @@ def test_calls_while_the_interpreter_exits(tmp_path):
     """Handles are freed then, when Python's functions are gone."""
     text = "import threading\nx = cupy.ones((3, 3))\nthreading.Thread(target=lambda: x @ x).start()\nprint(float((x @ x).sum()))\n"
     assert run(tmp_path, text) == "27.0\n"
+
+
+RANDOM = """
+    import warnings
+    warnings.simplefilter("ignore")
+
+    def moments(made, mean, deviation):
+        numpy.testing.assert_allclose([float(made.mean()), float(made.std())], [mean, deviation], atol=0.05)
+
+    def draw():
+        cupy.random.seed(3)
+        return cupy.random.rand(5), cupy.random.randn(4), cupy.random.randint(0, 99, 6)
+
+    for first, second in zip(draw(), draw()):
+        assert (first == second).all()
+    n = 20001
+    uniform = cupy.random.random_sample(n, dtype="f")
+    moments(uniform, 0.5, 12**-0.5)
+    assert 0 <= float(uniform.min()) and float(uniform.max()) < 1
+    moments(cupy.random.normal(2, 3, n) / 3, 2 / 3, 1)
+    moments(cupy.random.standard_normal(n, dtype="f"), 0, 1)
+    moments(cupy.log(cupy.random.lognormal(1, 0.5, n)), 1, 0.5)
+    moments(cupy.random.RandomState(5).poisson(4.0, n) / 4, 1, 0.5)
+    assert sorted(cupy.random.permutation(50).tolist()) == list(range(50))
+    assert set(cupy.random.randint(3, 9, 1000).tolist()) == set(range(3, 9))
+    assert cupy.random.RandomState(1, method=cupy.cuda.curand.CURAND_RNG_PSEUDO_MT19937).rand(3).shape == (3,)
+"""
+
+
+def test_random_numbers(tmp_path):
+    try:
+        from cupy_backends.cuda.libs import curand  # noqa: F401
+    except ImportError:
+        pytest.skip("cuRAND is not installed")
+    run(tmp_path, RANDOM)

@@ -12,8 +12,9 @@ import numpy
 
 from margay import _replace
 
-_KINDS = {"i": ctypes.c_int, "l": ctypes.c_longlong, "p": ctypes.c_void_p, "z": ctypes.c_size_t}
-_FAILED = {"cublas": 14, "cufft": 5}  # CUBLAS_STATUS_INTERNAL_ERROR, CUFFT_INTERNAL_ERROR
+_KINDS = {"i": ctypes.c_int, "l": ctypes.c_longlong, "p": ctypes.c_void_p, "z": ctypes.c_size_t, "f": ctypes.c_float, "d": ctypes.c_double}
+# CUBLAS_STATUS_INTERNAL_ERROR, CUFFT_INTERNAL_ERROR, CURAND_STATUS_INTERNAL_ERROR
+_FAILED = {"cublas": 14, "cufft": 5, "curand": 999}
 _CHECKS_WRITES = not {word.strip() for word in os.environ.get("MARGAY_CHECK", "").split(",")}.isdisjoint(("init", "all", "undefined"))
 
 
@@ -84,7 +85,7 @@ def _library(name: str) -> str:
 
 def announce() -> None:
     """Has margay's driver not say that calls of the libraries fail."""
-    for name in ("libcublas", "libcublasLt", "libcufft"):
+    for name in ("libcublas", "libcublasLt", "libcufft", "libcurand"):
         _driver().margayReplaced(name.encode())
 
 
