@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from margay.torch.autograd import differentiable
+from margay.torch.autograd import gradients
 from margay.torch.wide import NARROW
 
 _aten = torch.ops.aten
@@ -32,35 +32,47 @@ def _simple(query, key, value, bias, dropout_p):
     )
 
 
-def _composed(query, key, value, bias, dropout_p, is_causal, scale, seed):
-    """Attention as matrix products and a softmax; the seed determines which weights are dropped."""
-    groups = query.size(1) // max(key.size(1), 1)
+def attend(query, key, value, bias, seen, scale, dropout_p, generator):
+    """Attention as matrix products and a softmax, over (…, heads, rows, columns): the output, and the logarithms of the sums.
+
+    `seen` tells by row which keys a query sees; `None`: all. A query that sees none yields zeros. The generator determines which weights
+    are dropped.
+    """
+    wide = torch.float32 if query.dtype.itemsize < 4 else query.dtype
+    groups = query.size(-3) // max(key.size(-3), 1)
     if groups > 1:
-        key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+        key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
     scale = query.size(-1) ** -0.5 if scale is None else scale
-    wide = torch.float32 if query.dtype in (torch.float16, torch.bfloat16) else query.dtype
     scores = query.to(wide) @ key.to(wide).transpose(-1, -2) * scale
-    if is_causal:
-        scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), float("-inf"))
     if bias is not None:
         scores = scores + bias
-    lse = scores.logsumexp(-1)
-    weights = scores.softmax(-1)
+    if seen is not None:
+        blind = ~seen.any(1, keepdim=True)
+        scores = scores.masked_fill(~seen & ~blind, float("-inf")).masked_fill(blind, 0.0)
+    weights, lse = scores.softmax(-1), scores.logsumexp(-1)
+    if seen is not None:
+        weights, lse = weights * ~blind, lse.masked_fill(blind.squeeze(1), float("inf"))
     if dropout_p > 0:
-        generator = torch.Generator().manual_seed(int(seed.view(-1)[0]))
         kept = torch.empty(weights.shape, dtype=wide).bernoulli_(1 - dropout_p, generator=generator)
         weights = weights * kept / (1 - dropout_p)
     return (weights @ value.to(wide)).to(query.dtype), lse
 
 
+def generator_of(seed, dropout_p):
+    """What draws the choices of dropout; `None` without dropout."""
+    return torch.Generator().manual_seed(int(seed.view(-1)[0])) if dropout_p > 0 else None
+
+
+def _composed(query, key, value, bias, dropout_p, is_causal, scale, seed):
+    seen = torch.ones(query.size(-2), key.size(-2), dtype=torch.bool).tril() if is_causal else None
+    return attend(query, key, value, bias, seen, scale, dropout_p, generator_of(seed, dropout_p))
+
+
 def _composed_backward(grad_out, query, key, value, bias, dropout_p, is_causal, scale, seed, mask):
-    with differentiable():
-        given = (query, key, value, bias)
-        inputs = [None if t is None else t.detach().requires_grad_(wanted) for t, wanted in zip(given, mask, strict=True)]
-        result, _ = _composed(*inputs, dropout_p, is_causal, scale, seed)
-        wanted = [t for t in inputs if t is not None and t.requires_grad]
-        grads = iter(torch.autograd.grad(result, wanted, grad_out))
-        return tuple(next(grads) if t is not None and t.requires_grad else None for t in inputs)
+    def compute(*inputs):
+        return _composed(*inputs, dropout_p, is_causal, scale, seed)[:1]
+
+    return tuple(gradients(compute, (query, key, value, bias), mask, [grad_out]))
 
 
 def new_seed(dropout_p):

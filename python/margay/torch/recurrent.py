@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from margay.torch.autograd import differentiable
+from margay.torch.autograd import gradients
 
 _RELU, _TANH, _LSTM, _GRU = range(4)
 _LAYERS = {_RELU: "rnn_relu", _TANH: "rnn_tanh", _GRU: "gru"}
@@ -47,9 +47,8 @@ def _rnn(
     dropout_state,
 ):
     reserve = torch.get_rng_state() if train and dropout > 0 else torch.empty(0, dtype=torch.uint8)
-    output, hy, cy = _layers(
-        input, list(weight), weight_stride0, hx, cx, mode, num_layers, batch_first, dropout, train, bidirectional, batch_sizes, proj_size
-    )
+    options = mode, num_layers, batch_first, dropout, train, bidirectional, batch_sizes, proj_size
+    output, hy, cy = _layers(input, list(weight), weight_stride0, hx, cx, *options)
     return output, hy, hx.new_empty(0) if cy is None else cy, reserve, hx.new_empty(0)
 
 
@@ -80,31 +79,15 @@ def _rnn_backward(
     before = torch.get_rng_state()
     if reserve.numel():
         torch.set_rng_state(reserve.clone())
-    with differentiable():
-        leaves = [None if t is None else t.detach().requires_grad_() for t in (input, hx, cx, *weight)]
-        results = _layers(
-            leaves[0],
-            leaves[3:],
-            weight_stride0,
-            leaves[1],
-            leaves[2],
-            mode,
-            num_layers,
-            batch_first,
-            dropout,
-            train,
-            bidirectional,
-            batch_sizes,
-            proj_size,
-        )
-        pairs = [(r, g) for r, g in zip(results, (grad_output, grad_hy, grad_cy), strict=True) if r is not None and g is not None]
-        wanted = [t for t in leaves if t is not None]
-        grads = torch.autograd.grad([r for r, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True)
+    options = mode, num_layers, batch_first, dropout, train, bidirectional, batch_sizes, proj_size
+
+    def compute(x, h, c, *parameters):
+        return _layers(x, parameters, weight_stride0, h, c, *options)
+
+    given = (input, hx, cx, *weight)
+    grads = gradients(compute, given, [True] * len(given), (grad_output, grad_hy, grad_cy))
     torch.set_rng_state(before)
-    found = dict(zip(map(id, wanted), grads, strict=True))
-    all_of = [None if t is None else found[id(t)] for t in leaves]
-    weights = [torch.zeros_like(w) if g is None else g for w, g in zip(weight, all_of[3:], strict=True)]
-    return all_of[0], all_of[1], all_of[2], weights if output_mask[3] else []
+    return (*grads[:3], grads[3:] if output_mask[3] else [])
 
 
 def _dropout_state(dropout, train, dropout_seed, *, dtype=None, layout=None, device=None, pin_memory=False):
@@ -185,7 +168,22 @@ def _cudnn(mode, input, hx, params, has_biases, num_layers, dropout, train, bidi
     stride = (4 if has_biases else 2) + (1 if proj_size else 0)
     sizes = batch_sizes.tolist() if batch_sizes is not None else []
     output, hy, cy, _, _ = torch._cudnn_rnn(
-        input, params, stride, None, hidden, cell, mode, hidden_size, proj_size, num_layers, batch_first, dropout, train, bidirectional, sizes, None
+        input,
+        params,
+        stride,
+        None,
+        hidden,
+        cell,
+        mode,
+        hidden_size,
+        proj_size,
+        num_layers,
+        batch_first,
+        dropout,
+        train,
+        bidirectional,
+        sizes,
+        None,
     )
     return (output, hy, cy) if mode == _LSTM else (output, hy)
 

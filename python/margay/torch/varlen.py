@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import torch
 
-from margay.torch.attention import new_seed, padded
-from margay.torch.autograd import differentiable
+from margay.torch.attention import attend, generator_of, new_seed, padded
+from margay.torch.autograd import gradients
 
 
 def _sequences(tensor, begins, used=None):
@@ -46,28 +46,15 @@ class _Rule:
 
 def _attend(query, key, value, rule, bias, scale, dropout_p, generator):
     """One sequence: the output, and the logarithms of the sums as (heads, rows)."""
-    wide = torch.float32 if query.dtype.itemsize < 4 else query.dtype
-    q, k, v = (t.transpose(0, 1).to(wide) for t in (query, key, value))
-    groups = q.size(0) // max(k.size(0), 1)
-    if groups > 1:
-        k, v = k.repeat_interleave(groups, 0), v.repeat_interleave(groups, 0)
-    scores = q @ k.transpose(1, 2) * (query.size(-1) ** -0.5 if scale is None else scale)
-    if bias is not None:
-        scores = scores + bias
-    seen = rule.sees(q.size(1), k.size(1))
-    # A query that sees no key yields zeros.
-    blind = ~seen.any(1, keepdim=True)
-    scores = scores.masked_fill(~seen & ~blind, float("-inf")).masked_fill(blind, 0.0)
-    weights = scores.softmax(-1) * ~blind
-    if dropout_p > 0:
-        kept = torch.empty(weights.shape, dtype=wide).bernoulli_(1 - dropout_p, generator=generator)
-        weights = weights * kept / (1 - dropout_p)
-    return (weights @ v).transpose(0, 1).to(query.dtype), scores.logsumexp(-1).masked_fill(blind.squeeze(1), float("inf"))
+    query, key, value = (t.transpose(0, 1) for t in (query, key, value))
+    seen = rule.sees(query.size(1), key.size(1))
+    out, lse = attend(query, key, value, bias, seen, scale, dropout_p, generator)
+    return out.transpose(0, 1), lse
 
 
 def _all(query, key, value, begins_q, begins_k, used, rule, bias, scale, dropout_p, seed):
     """All sequences: the output, and the list of the logarithms of the sums."""
-    generator = torch.Generator().manual_seed(int(seed)) if dropout_p > 0 else None
+    generator = generator_of(seed, dropout_p)
     lists = _sequences(query, begins_q), _sequences(key, begins_k, used), _sequences(value, begins_k, used)
     biases = [None] * len(lists[0]) if bias is None else list(bias.expand(len(lists[0]), *bias.shape[1:]).unbind(0))
     parts = [_attend(*tensors, rule, b, scale, dropout_p, generator) for *tensors, b in zip(*lists, biases, strict=True)]
@@ -78,17 +65,6 @@ def _all(query, key, value, begins_q, begins_k, used, rule, bias, scale, dropout
         result = torch.cat(outs) if outs else query.new_zeros(0, *query.shape[-2:])
         result = result.view(*query.shape[:-1], value.size(-1))
     return result, [lse for _, lse in parts]
-
-
-def _gradients(grad_out, inputs, wanted, compute):
-    """Derivatives of `compute` with respect to the inputs; `None` for those that are not required."""
-    with differentiable():
-        leaves = [None if t is None else t.detach().requires_grad_(w) for t, w in zip(inputs, wanted, strict=True)]
-        result = compute(*leaves)
-        asked = [t for t in leaves if t is not None and t.requires_grad]
-        grads = iter(torch.autograd.grad(result, asked, grad_out, allow_unused=True))
-        found = [next(grads) if t is not None and t.requires_grad else None for t in leaves]
-    return [torch.zeros_like(t) if g is None and w and t is not None else g for g, w, t in zip(found, wanted, inputs, strict=True)]
 
 
 def _flash_rule(is_causal, left, right):
@@ -147,12 +123,11 @@ def _flash_backward(
     window_size_right=None,
 ):
     rule = _flash_rule(is_causal, window_size_left, window_size_right)
-    seed = rng_state.view(-1)[0] if dropout_p > 0 else 0
 
     def compute(q, k, v):
-        return _all(q, k, v, cum_seq_q, cum_seq_k, None, rule, None, scale, dropout_p, seed)[0]
+        return _all(q, k, v, cum_seq_q, cum_seq_k, None, rule, None, scale, dropout_p, rng_state)[:1]
 
-    return tuple(_gradients(grad_out, (query, key, value), (True,) * 3, compute))
+    return tuple(gradients(compute, (query, key, value), (True,) * 3, [grad_out]))
 
 
 def _efficient_rule(custom_mask_type, window_size):
@@ -217,9 +192,9 @@ def _efficient_backward(
     rule = _efficient_rule(custom_mask_type, window_size)
 
     def compute(q, k, v, b):
-        return _all(q, k, v, cu_seqlens_q, cu_seqlens_k, None, rule, b, scale, dropout_p, philox_seed)[0]
+        return _all(q, k, v, cu_seqlens_q, cu_seqlens_k, None, rule, b, scale, dropout_p, philox_seed)[:1]
 
-    return tuple(_gradients(grad_out_, (query, key, value, bias), (True, True, True, bias_requires_grad), compute))
+    return tuple(gradients(compute, (query, key, value, bias), (True, True, True, bias_requires_grad), [grad_out_]))
 
 
 #: operators on CPU tensors
