@@ -38,6 +38,7 @@ mod site;
 mod threads;
 mod ticket;
 mod unused;
+mod unwritten;
 
 pub use family::Family;
 pub use finding::{Finding, FindingKind, Party, What};
@@ -174,6 +175,8 @@ struct State {
     written: Option<Arc<margay_exec::mem::Written>>,
     buffer: Vec<Record>,
     arguments: provenance::Arguments,
+    /// By site, once it is known: where its loads are part of no race.
+    ignored: Vec<Option<unwritten::Ignored>>,
     hits: Vec<row::Hit>,
     /// Stores of different values to shared memory that nobody has read or overwritten since.
     clashes: Vec<clash::Clash>,
@@ -379,8 +382,20 @@ impl LockedObserver for Locked<'_> {
         self.checker.look_for_strays(&mut self.state, e)
     }
 
+    fn ignored(&self, memo: u32) -> (u64, u64) {
+        self.checker.ignored_range(&self.state, memo)
+    }
+
     fn sync(&mut self, e: &SyncEvent<'_>) {
         self.checker.synchronize(&mut self.state, e);
+    }
+
+    fn barrier(&mut self, e: &BarrierEvent<'_>) {
+        self.checker.complete(&mut self.state, e);
+    }
+
+    fn cta(&mut self, e: &CtaEvent<'_>) {
+        self.checker.begin(&mut self.state, e);
     }
 }
 
@@ -420,8 +435,14 @@ impl Checker {
         }
     }
 
+    /// Whether lanes tell each other something that all of them know.
+    fn changes_nothing(&self, state: &mut State, e: &SyncEvent<'_>) -> bool {
+        let cta = state.ctas.get_mut(self.index(e.actor.cta));
+        e.kind == SyncKind::Exchange && cta.is_none_or(|cta| cta.threads.are_alike(e.actor.warp))
+    }
+
     fn synchronize(&self, state: &mut State, e: &SyncEvent<'_>) {
-        if state.over {
+        if state.over || self.changes_nothing(state, e) {
             return;
         }
         if let SyncKind::Object { at, done, order, .. } = e.kind {
@@ -469,6 +490,59 @@ impl Checker {
         if let Some(apart) = apart {
             self.report_apart(state, &e.actor, &apart);
         }
+    }
+
+    /// A barrier of a CTA has completed.
+    fn complete(&self, state: &mut State, e: &BarrierEvent<'_>) {
+        if self.what.races && !(e.all && e.arrived == e.waited) {
+            self.settle(state, self.index(e.cta));
+        }
+        let Some(cta) = state.ctas.get_mut(self.index(e.cta)) else { return };
+        if self.what.races {
+            if e.all && e.arrived == e.waited {
+                cta.phase.end();
+            }
+            state.threads.complete(&mut cta.threads, e.id, e.all, (e.arrived, e.waited));
+        }
+        if self.what.sync {
+            let arrived = cta.arrivals.complete(e.id);
+            if e.all {
+                self.look_for_skipped(state, e, &arrived);
+            }
+            if let Some(cta) = state.ctas.get_mut(self.index(e.cta)) {
+                cta.arrivals.recycle(e.id, arrived);
+            }
+        }
+        if self.what.races {
+            state.advance();
+        }
+    }
+
+    /// A CTA starts.
+    fn begin(&self, state: &mut State, e: &CtaEvent<'_>) {
+        for (base, size) in e.locals.iter().chain([&e.shared]) {
+            state.marks.forget(*base, *size);
+        }
+        let within = |at: &u64| at.wrapping_sub(e.shared.0) < e.shared.1;
+        state.copied.retain(|at, _| !within(at));
+        state.clashes.retain(|clash| !within(&clash.address));
+        state.shadow.forget(e.shared.0, e.shared.1);
+        // The part reserved by the system is initialized.
+        state.marks.mark(e.shared.0, self.image.reserved_shared.into());
+        state.threads.forget(e.shared.0, e.shared.1);
+        state.tickets.retain(|at, _| !within(at));
+        let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));
+        // Records cannot tell more warps apart.
+        state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
+        let threads = CtaThreads::new(index, cluster, if self.what.races { self.warps } else { 0 });
+        let (arrivals, live) = (Arrivals::new(self.warps), self.block.iter().product());
+        let phase = phase::Phase::new(e.shared, self.puts_off && self.what.races && self.cluster == [1; 3]);
+        state.ctas.insert(index, Cta { threads, arrivals, shared: e.shared, live, end: ended::End::default(), phase });
+        if self.cluster != [1; 3] {
+            state.windows.insert(e.shared.0, index);
+            state.remotes.remove(&index);
+        }
+        state.advance();
     }
 }
 
@@ -539,58 +613,11 @@ impl Observer for Checker {
     }
 
     fn barrier(&self, e: &BarrierEvent<'_>) {
-        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *guard;
-        if self.what.races && !(e.all && e.arrived == e.waited) {
-            self.settle(state, self.index(e.cta));
-        }
-        let Some(cta) = state.ctas.get_mut(self.index(e.cta)) else { return };
-        if self.what.races {
-            if e.all && e.arrived == e.waited {
-                cta.phase.end();
-            }
-            state.threads.complete(&mut cta.threads, e.id, e.all, (e.arrived, e.waited));
-        }
-        if self.what.sync {
-            let arrived = cta.arrivals.complete(e.id);
-            if e.all {
-                self.look_for_skipped(state, e, &arrived);
-            }
-            if let Some(cta) = state.ctas.get_mut(self.index(e.cta)) {
-                cta.arrivals.recycle(e.id, arrived);
-            }
-        }
-        if self.what.races {
-            state.advance();
-        }
+        self.complete(&mut self.lock(), e);
     }
 
     fn cta(&self, e: &CtaEvent<'_>) {
-        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *guard;
-        for (base, size) in e.locals.iter().chain([&e.shared]) {
-            state.marks.forget(*base, *size);
-        }
-        let within = |at: &u64| at.wrapping_sub(e.shared.0) < e.shared.1;
-        state.copied.retain(|at, _| !within(at));
-        state.clashes.retain(|clash| !within(&clash.address));
-        state.shadow.forget(e.shared.0, e.shared.1);
-        // The part reserved by the system is initialized.
-        state.marks.mark(e.shared.0, self.image.reserved_shared.into());
-        state.threads.forget(e.shared.0, e.shared.1);
-        state.tickets.retain(|at, _| !within(at));
-        let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));
-        // Records cannot tell more warps apart.
-        state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
-        let threads = CtaThreads::new(index, cluster, if self.what.races { self.warps } else { 0 });
-        let (arrivals, live) = (Arrivals::new(self.warps), self.block.iter().product());
-        let phase = phase::Phase::new(e.shared, self.puts_off && self.what.races && self.cluster == [1; 3]);
-        state.ctas.insert(index, Cta { threads, arrivals, shared: e.shared, live, end: ended::End::default(), phase });
-        if self.cluster != [1; 3] {
-            state.windows.insert(e.shared.0, index);
-            state.remotes.remove(&index);
-        }
-        state.advance();
+        self.begin(&mut self.lock(), e);
     }
 
     fn allocated(&self, at: u64, size: u64) {

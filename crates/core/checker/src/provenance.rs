@@ -6,20 +6,22 @@
 //! pointers, and addresses with two sources, derive from no argument. Calls of functions that are not inlined are not
 //! analyzed.
 
-use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name};
+use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name, unwritten::Written};
 use margay_exec::{Memory, MemoryEvent};
-use margay_ir::{Func, FuncId, GlobalId, Inst, Ir, MemBase, MemSpace, Operand, Placed, VReg};
+use margay_ir::{Func, FuncId, GlobalId, Inst, Ir, MemBase, MemSpace, Operand, Placed, SourcePlace, VReg};
 use margay_isa::{Opcode, Space};
 
 /// What the value of a register derives from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Source {
+pub enum Source {
     /// No pointer.
     Number,
     /// The argument at an offset of the parameter block, plus any distance.
     Argument(u32),
     /// The address of a variable in shared memory, plus any distance.
     Variable(GlobalId),
+    /// The address of a variable in global memory, plus any distance.
+    Global(GlobalId),
     /// One of several of these, or a value computed from them.
     Unclear,
 }
@@ -43,6 +45,8 @@ pub struct Arguments {
     /// The analyzed kernel.
     kernel: Option<FuncId>,
     by_place: Map<u32, Source>,
+    /// What the addresses derive from at which the kernel writes; `None` if it cannot be told.
+    written: Option<Vec<Source>>,
     /// The first and last address of each argument's allocation; `None` if it is not a pointer.
     targets: Map<u32, Option<(u64, u64)>>,
 }
@@ -76,11 +80,16 @@ fn result(func: &Func, inst: &Inst, of: impl Fn(&Operand) -> Option<Source>) -> 
 }
 
 impl Arguments {
-    fn of(program: &Ir<Placed>, func: &Func) -> Map<u32, Source> {
+    fn of(program: &Ir<Placed>, kernel: FuncId) -> Arguments {
+        let func = program.func(kernel);
         let variable = |id: GlobalId| {
             let v = program.global(id);
-            // The size of dynamic shared memory is the launch's.
-            if v.space == Space::Shared && v.size > 0 { Source::Variable(id) } else { Source::Unclear }
+            match v.space {
+                // The size of dynamic shared memory is the launch's.
+                Space::Shared if v.size > 0 => Source::Variable(id),
+                Space::Global => Source::Global(id),
+                _ => Source::Unclear,
+            }
         };
         let mut known: Vec<Option<Source>> = vec![None; func.regs.len()];
         let mut changed = true;
@@ -112,7 +121,8 @@ impl Arguments {
                 }
             }
         }
-        let mut places = Map::default();
+        let mut by_place = Map::default();
+        let mut written = Some(Vec::new());
         for inst in &func.insts {
             let mut bases = func.operands(inst.srcs).iter().chain(func.operands(inst.dsts)).filter_map(|o| match o {
                 Operand::Mem(MemBase::Reg(r), _) => Some(known[r.0 as usize]),
@@ -120,16 +130,36 @@ impl Arguments {
                 Operand::Mem(..) => Some(None),
                 _ => None,
             });
-            if let (Some(Some(to @ (Source::Argument(_) | Source::Variable(_)))), None) = (bases.next(), bases.next()) {
-                places.insert(func.places[inst.at as usize].span.start, to);
+            let source = match (bases.next(), bases.next()) {
+                (Some(Some(to)), None) => to,
+                _ => Source::Unclear,
+            };
+            if matches!(source, Source::Argument(_) | Source::Variable(_)) {
+                by_place.insert(func.places[inst.at as usize].span.start, source);
+            }
+            match (Written::by(func, inst), &mut written) {
+                (Written::Nothing, _) => {}
+                (Written::Target, Some(all)) if all.contains(&source) => {}
+                (Written::Target, Some(all)) if source != Source::Unclear => all.push(source),
+                _ => written = None,
             }
         }
-        places
+        Arguments { kernel: Some(kernel), by_place, written, targets: Map::default() }
+    }
+
+    /// What the address of an access derives from.
+    pub fn source(&self, at: SourcePlace) -> Option<Source> {
+        self.by_place.get(&at.span.start).copied()
+    }
+
+    /// What the addresses derive from at which the kernel writes; `None` if it cannot be told.
+    pub fn written(&self) -> Option<&[Source]> {
+        self.written.as_deref()
     }
 }
 
 /// The allocation around an address, joined with adjacent ones: a reservation is mapped piece by piece.
-fn target(memory: &Memory, address: u64) -> Option<(u64, u64)> {
+pub fn target(memory: &Memory, address: u64) -> Option<(u64, u64)> {
     let found = memory.find(address)?;
     let (mut base, mut end) = (found.block.base(), found.end());
     while let Some(next) = memory.find(end).filter(|a| a.block.base() == end && a.block.len() > 0) {
@@ -142,6 +172,20 @@ fn target(memory: &Memory, address: u64) -> Option<(u64, u64)> {
 }
 
 impl Checker {
+    /// What is known of a kernel's addresses.
+    pub(crate) fn arguments<'s>(&self, state: &'s mut State, kernel: FuncId) -> &'s mut Arguments {
+        if state.arguments.kernel != Some(kernel) {
+            state.arguments = Arguments::of(&self.image.ir, kernel);
+        }
+        &mut state.arguments
+    }
+
+    /// The argument at an offset of the parameter block.
+    pub(crate) fn pointer(&self, offset: u32) -> Option<u64> {
+        let bytes = self.params.get(offset as usize..offset as usize + 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
+
     /// Finds lanes that leave what their address derives from. Returns the first and the last address within that, or all addresses if
     /// nothing is known of it.
     pub(crate) fn look_for_strays(&self, state: &mut State, e: &MemoryEvent<'_>) -> (u64, u64) {
@@ -150,23 +194,13 @@ impl Checker {
         if !e.actor.callers.is_empty() || !matches!(e.space, MemSpace::Global | MemSpace::Generic | MemSpace::Shared) {
             return ANY;
         }
-        let arguments = &mut state.arguments;
-        if arguments.kernel != Some(func) {
-            *arguments = Arguments {
-                kernel: Some(func),
-                by_place: Arguments::of(&self.image.ir, self.image.ir.func(func)),
-                targets: Map::default(),
-            };
-        }
-        let offset = match arguments.by_place.get(&at.span.start).copied() {
+        let arguments = self.arguments(state, func);
+        let offset = match arguments.source(at) {
             Some(Source::Argument(offset)) if !self.params.is_empty() => offset,
             Some(Source::Variable(id)) => return self.look_behind_variable(state, e, id),
             _ => return ANY,
         };
-        let pointer = || {
-            let bytes = self.params.get(offset as usize..offset as usize + 8)?;
-            target(e.memory, u64::from_le_bytes(bytes.try_into().ok()?))
-        };
+        let pointer = || target(e.memory, self.pointer(offset)?);
         let Some((base, end)) = *arguments.targets.entry(offset).or_insert_with(pointer) else { return ANY };
         let target = (base, end - 1);
         let size = u64::from(e.size);

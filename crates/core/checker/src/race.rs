@@ -84,6 +84,9 @@ fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
 impl Checker {
     pub(crate) fn look_for_races(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let site = site_of(state, e);
+        if self.is_ignored(state, e, site) {
+            return;
+        }
         let form = Form::of(e);
         let weak = e.order.semantics == Semantics::Weak;
         let alone = e.actor.lanes.is_power_of_two() || matches!(form, Form::Row(..));
@@ -227,7 +230,7 @@ impl Checker {
         }
         let index = self.index(e.cta);
         let sampled = index.is_multiple_of(self.sample);
-        let State { shadow, ctas, sites, threads, footprint, clashes, .. } = state;
+        let State { shadow, ctas, sites, threads, footprint, clashes, ignored, .. } = state;
         let Some(cta) = ctas.get_mut(index).filter(|_| !init && clashes.is_empty()) else { return 0 };
         let mut row: Option<Row> = None;
         let mut group = (0, 0);
@@ -269,7 +272,9 @@ impl Checker {
                 let Some(bytes) = line.bytes else { return i };
                 footprint.add(line.first, bytes, false);
             }
-            if !sampled {
+            let end = first.wrapping_add(place.stride.wrapping_mul(31)).wrapping_add((place.size - 1).into());
+            let ignores = |(low, high): (u64, u64)| low <= first && first <= end && end <= high;
+            if !sampled || ignored.get(site as usize).copied().flatten().flatten().is_some_and(ignores) {
                 continue;
             }
             let row = match &mut row {

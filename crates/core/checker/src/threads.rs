@@ -423,6 +423,18 @@ impl CtaThreads {
         self.barriers[place].1 = gathered;
     }
 
+    /// Threads whose arrivals were not reported one by one have arrived at a barrier.
+    fn arrive_all(&mut self, arrived: &[u32], id: u32, time: Time) {
+        // One warp stands for those that have all seen the same.
+        let count = if self.common.is_some() { 1 } else { arrived.len() };
+        let warps = arrived.iter().enumerate().filter(|(_, lanes)| **lanes != 0).take(count);
+        for (warp, lanes) in warps {
+            let who = Who { warp: warp as u32, lanes: *lanes };
+            self.acquire_pending(who);
+            self.arrive(who, id, time);
+        }
+    }
+
     /// Whose reads lanes know to be over.
     fn reads_of(&self, who: Who) -> Option<Arc<Clock>> {
         let warp = self.warp(who.warp);

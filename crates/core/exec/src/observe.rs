@@ -379,7 +379,8 @@ pub enum ObjectStep {
     },
 }
 
-/// The completion of a CTA barrier.
+/// The completion of a CTA barrier. If all threads participate, waited, and did nothing since they arrived, their arrivals need not
+/// have been reported.
 #[derive(Clone, Copy, Debug)]
 pub struct BarrierEvent<'a> {
     /// CTA index in the grid.
@@ -446,11 +447,21 @@ pub trait LockedObserver {
     /// and the last address of the memory in which accesses from this place need no further report of this kind.
     fn strays(&mut self, event: &MemoryEvent<'_>) -> (u64, u64);
 
+    /// The first and the last address of the memory in which weak loads from a place with this [memo](MemoryEvent::memo) need
+    /// not be reported, after one was reported in full; a range that ends before it begins if they must be.
+    fn ignored(&self, memo: u32) -> (u64, u64);
+
     /// As [`Observer::memory`].
     fn memory(&mut self, event: &MemoryEvent<'_>);
 
     /// As [`Observer::sync`].
     fn sync(&mut self, event: &SyncEvent<'_>);
+
+    /// As [`Observer::barrier`].
+    fn barrier(&mut self, event: &BarrierEvent<'_>);
+
+    /// As [`Observer::cta`].
+    fn cta(&mut self, event: &CtaEvent<'_>);
 }
 
 /// Receives accesses and synchronization events from the engine.
@@ -498,7 +509,8 @@ pub trait Observer: Sync {
         let _ = event;
     }
 
-    /// The completion of a CTA barrier.
+    /// The completion of a CTA barrier. If all threads participate, waited, and did nothing since they arrived, their arrivals need not
+    /// have been reported.
     fn barrier(&self, event: &BarrierEvent<'_>) {
         let _ = event;
     }

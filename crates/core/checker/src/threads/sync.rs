@@ -318,6 +318,9 @@ impl Threads {
 
     /// A CTA barrier completed: the waiting threads have seen what all participants did before they arrived.
     pub fn complete(&mut self, cta: &mut CtaThreads, id: u32, all: bool, (arrived, waited): (&[u32], &[u32])) {
+        if all && cta.barriers.iter().all(|(known, _)| *known != id) {
+            cta.arrive_all(arrived, id, self.now);
+        }
         let Some(place) = cta.barriers.iter().position(|(known, _)| *known == id) else { return };
         let (_, Gathered { mut clock, fences, seen: _, mut arrivals, reads }) = cta.barriers.swap_remove(place);
         let gone = |warp: usize| arrived.get(warp).map_or(0, |a| a & !waited.get(warp).copied().unwrap_or(0));

@@ -102,8 +102,8 @@ impl Emitter<'_> {
         // Without barriers, nobody can skip any.
         let progress = progress && !self.prepared.barriers.is_empty();
         let wanted = match moment {
-            // All threads of the CTA come to this barrier: there is nothing to find.
-            Moment::Arrive if self.together && self.region.lone_barrier => order,
+            // All threads of the CTA come to this barrier: its completion tells everything.
+            Moment::Arrive if self.together && self.region.lone_barrier => order && progress,
             Moment::Begin | Moment::End | Moment::Arrive | Moment::Complete => order || progress,
             Moment::Warp | Moment::Exchange => order,
         };
@@ -143,11 +143,35 @@ impl Emitter<'_> {
             }
             return;
         }
-        let (site, lanes) = (self.site(kind), self.lane_bits(mask));
+        let site = self.site(kind);
         let weak = Ordering::of(self.func.variant(inst), access).semantics == Semantics::Weak;
+        let away = matches!(space, MemSpace::Global | MemSpace::Generic) && weak && access == AccessKind::Load;
+        // If threads may skip barriers, it matters where they were last.
+        let joined = if away && !(progress && !self.prepared.barriers.is_empty() && !self.together) {
+            let outside = self.leaves(site, address, 31 * stride as i64);
+            outside.map(|outside| self.unlikely(&outside, mask))
+        } else {
+            None
+        };
+        self.report_access((site, weak && access == AccessKind::Load), address, stride, values, mask);
+        if let Some((on, mark)) = joined {
+            self.w.jump(&on);
+            self.w.join(&on, mark);
+        }
+    }
+
+    /// Reports an access that the observer must see; loads of rows are only noted.
+    fn report_access(
+        &mut self,
+        (site, is_load): (usize, bool),
+        address: &Address,
+        stride: u64,
+        values: &[Val],
+        mask: Option<&Val>,
+    ) {
+        let lanes = self.lane_bits(mask);
         if let Address::Affine { bases, width, .. } = address
-            && weak
-            && access == AccessKind::Load
+            && is_load
         {
             for (row, base) in rows(*width).zip(bases) {
                 let here = ((1u64 << row.width) - 1) << (row.width * row.index);
@@ -235,14 +259,12 @@ impl Emitter<'_> {
         self.w.join(&on, mark);
     }
 
-    /// Reports an access of which some lane leaves the range that the observer has named for this place.
-    fn observe_bounds(&mut self, access: AccessKind, address: &Address, bytes: u32, mask: Option<&Val>) {
-        let (firsts, reach) = match address {
-            Address::Affine { bases, width, stride } => (bases.clone(), i64::from(width - 1) * stride),
-            Address::Lanes(v) => (vec![v.clone()], 0),
+    /// Whether an access may leave the range cached for a site; `reach` is the distance from a row's first lane to its last.
+    fn leaves(&mut self, site: usize, address: &Address, reach: i64) -> Option<Val> {
+        let firsts = match address {
+            Address::Affine { bases, .. } => bases.clone(),
+            Address::Lanes(v) => vec![v.clone()],
         };
-        let span = reach.unsigned_abs() + u64::from(bytes);
-        let site = self.site(SiteKind::Bounded { bytes, access, span });
         let (low, limit) = self.cached(site);
         let mut outside: Option<Val> = None;
         for first in &firsts {
@@ -251,7 +273,18 @@ impl Emitter<'_> {
             let beyond = self.w.cmp("icmp uge", &offset, &limit);
             outside = Some(self.either(outside, beyond));
         }
-        let Some(outside) = outside else { return };
+        outside
+    }
+
+    /// Reports an access of which some lane leaves the range that the observer has named for this place.
+    fn observe_bounds(&mut self, access: AccessKind, address: &Address, bytes: u32, mask: Option<&Val>) {
+        let reach = match address {
+            Address::Affine { width, stride, .. } => i64::from(width - 1) * stride,
+            Address::Lanes(_) => 0,
+        };
+        let span = reach.unsigned_abs() + u64::from(bytes);
+        let site = self.site(SiteKind::Bounded { bytes, access, span });
+        let Some(outside) = self.leaves(site, address, reach) else { return };
         let (on, mark) = self.unlikely(&outside, mask);
         let (lanes, list) = (self.lane_bits(mask), self.listed(address));
         self.helper(Helper::Strays, &[&int(Elem::I32, site as i128), &lanes, &list], false);

@@ -10,7 +10,7 @@ use margay_exec::{
     RowLoad, RowLoads, RowPlace, SyncEvent, SyncKind, Undefined, barrier::Operands, mem,
 };
 use margay_ir::{FuncId, MemSpace, Operand, SourcePlace};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 
 /// What is known of a site before it is executed.
 #[derive(Clone, Copy)]
@@ -118,7 +118,7 @@ impl Observation<'_> {
     }
 }
 
-impl Host<'_> {
+impl<'a> Host<'a> {
     fn known(&self, site: usize) -> Option<Known> {
         let mut all = self.observation.known.borrow_mut();
         if all.len() <= site {
@@ -164,6 +164,15 @@ impl Host<'_> {
     fn local_of(&self, ctx: &WarpCtx, warp: u32) -> (u64, u64) {
         let size = ctx.local_stride * LANES as u64;
         (ctx.locals + u64::from(warp) * size, size)
+    }
+
+    /// The observer, which others cannot report to until it is released.
+    fn lock(&self, observer: &'a dyn Observer) -> RefMut<'_, Option<Box<dyn LockedObserver + 'a>>> {
+        let mut locked = self.observation.locked.borrow_mut();
+        if locked.is_none() {
+            *locked = observer.locked();
+        }
+        locked
     }
 
     /// Reports the loads that generated code has noted.
@@ -215,9 +224,18 @@ impl Host<'_> {
     /// Reports an access in full.
     fn report(&self, ctx: &WarpCtx, site: usize, who: (u32, u32), addresses: Addresses<'_>, values: Option<&[u8]>) {
         let Some(observer) = self.grid.observer else { return };
-        self.with_event(ctx, site, who, addresses, values, |event| match &mut *self.observation.locked.borrow_mut() {
-            Some(locked) => locked.memory(event),
-            None => observer.memory(event),
+        let memo = &self.observation.places[site].memo;
+        let is_new = memo.get() == 0;
+        self.with_event(ctx, site, who, addresses, values, |event| {
+            let Some(locked) = &mut *self.observation.locked.borrow_mut() else { return observer.memory(event) };
+            locked.memory(event);
+            if let SiteKind::Observed { bytes, access: AccessKind::Load, stride } = self.code.compiled.sites[site].kind
+                && is_new
+            {
+                let reach = 31 * (stride as i64).unsigned_abs();
+                let ((first, last), span) = (locked.ignored(memo.get()), reach + u64::from(bytes));
+                self.ranges.set(site, first, last.wrapping_sub(first).wrapping_add(2).saturating_sub(span));
+            }
         });
     }
 
@@ -312,19 +330,18 @@ impl Host<'_> {
             }
             Moment::Complete => {
                 let Barrier { id, .. } = self.observation.barriers[site];
-                self.release_observer(ctx);
                 let mut arrived = self.observation.arrived.borrow_mut();
-                // A region ends when all threads have arrived or ended.
-                let lanes = &arrived[..];
-                observer.barrier(&BarrierEvent { cta, id, all: true, arrived: lanes, waited: lanes, live: lanes });
+                // A region ends when all threads have arrived or ended. Arrivals are not reported where all threads come.
+                let lanes = if arrived.iter().all(|lanes| *lanes == 0) { &self.observation.born } else { &*arrived };
+                let event = BarrierEvent { cta, id, all: true, arrived: lanes, waited: lanes, live: lanes };
+                match &mut *self.lock(observer) {
+                    Some(locked) => locked.barrier(&event),
+                    None => observer.barrier(&event),
+                }
                 arrived.fill(0);
             }
             Moment::End => {
-                let mut locked = self.observation.locked.borrow_mut();
-                if locked.is_none() {
-                    *locked = observer.locked();
-                }
-                drop(locked);
+                drop(self.lock(observer));
                 for (warp, lanes) in self.observation.born.iter().enumerate() {
                     sync(warp as u32, *lanes, SyncKind::Exit);
                 }
@@ -332,14 +349,17 @@ impl Host<'_> {
         }
     }
 
-    fn begin(&self, ctx: &WarpCtx, observer: &dyn Observer) {
+    fn begin(&self, ctx: &WarpCtx, observer: &'a dyn Observer) {
         let cta = ctx.cta.get();
-        self.release_observer(ctx);
         self.observation.arrived.borrow_mut().fill(0);
         let (base, warps) = (self.local.block.base(), self.observation.born.len() as u64);
         let each = self.local.block.len() as u64 / warps.max(1);
         let locals: Vec<_> = (0..warps).filter(|_| each > 0).map(|w| (base + w * each, each)).collect();
         let shared = (self.shared.block.base(), self.shared.block.len() as u64);
-        observer.cta(&CtaEvent { cta, shared, locals: &locals });
+        let event = CtaEvent { cta, shared, locals: &locals };
+        match &mut *self.lock(observer) {
+            Some(locked) => locked.cta(&event),
+            None => observer.cta(&event),
+        }
     }
 }
