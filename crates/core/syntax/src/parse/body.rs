@@ -13,8 +13,10 @@ impl Parser<'_> {
         let first = self.tree.stmts.len() as u32;
         let mut blocks: Vec<Span> = Vec::new();
         let mut label = false;
+        let mut errors = (0, 0);
         let close = loop {
             let labeled = std::mem::take(&mut label);
+            errors = (errors.1, self.diagnostics.len());
             match self.t.kind {
                 T::Ident => {
                     let name = self.bump_dotted();
@@ -68,7 +70,10 @@ impl Parser<'_> {
                     self.bump();
                 }
                 _ => {
-                    self.expected("a statement");
+                    // It may also be the rest of a statement that an error has broken off.
+                    if errors.0 == errors.1 || first == self.tree.stmts.len() as u32 {
+                        self.expected("a statement");
+                    }
                     self.skip_statement();
                 }
             }
@@ -170,7 +175,12 @@ impl Parser<'_> {
         let base = self.scratch.len();
         let result = if opcode.span.len() == 4 && self.str(opcode.span) == "call" {
             self.call().map(|()| {
+                let errors = self.diagnostics.len();
                 self.semicolon(After::End);
+                if self.diagnostics.get(errors).is_some_and(|d| d.code == Code::Syntax) {
+                    // Its arguments may be what could not be read.
+                    self.scratch.push(Operand { kind: Kind::Error, span: self.here() });
+                }
             })
         } else if self.t.kind == T::Semi {
             self.bump();

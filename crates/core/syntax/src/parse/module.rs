@@ -22,27 +22,59 @@ impl Parser<'_> {
                     let dwarf = self.dwarf();
                     self.tree.items.push(Item::Directive(dwarf));
                 }
-                T::Semi => self.stray_semicolons("a semicolon without a statement before it"),
+                T::Semi => {
+                    self.stray_semicolons("a semicolon without a statement before it");
+                    self.skip_statements_left();
+                }
                 T::RBrace => {
                     let first = self.bump().span;
                     while self.at(T::RBrace) {
                         self.bump();
                     }
                     self.wrong(first.to(self.prev), "`}` without its `{`", "no matching opening bracket");
+                    self.skip_statements_left();
                 }
                 T::Bad => {
                     self.bump();
                 }
-                T::Ident => {
-                    let message = format!("{} is outside any function", self.found());
-                    self.wrong(self.t.span, message, "expected a directive");
-                    self.skip_item();
-                }
+                T::Ident | T::At | T::LBrace => self.statement_outside(),
                 _ => {
                     self.expected("a directive");
                     self.skip_item();
                 }
             }
+        }
+    }
+
+    /// A statement where only directives are allowed. The body before it has probably ended too early; then all that is left of it
+    /// stands here as well, which one error says.
+    #[cold]
+    fn statement_outside(&mut self) {
+        let message = if self.at(T::Ident) {
+            format!("{} is outside any function", self.found())
+        } else {
+            format!("expected a directive, found {}", self.found())
+        };
+        let mut d = Diagnostic::new(Code::Syntax, self.t.span, message).here("expected a directive");
+        if let Some(Item::Func(func)) = self.tree.items.last()
+            && let Some(func) = self.tree.funcs.get(*func as usize)
+            && func.body.is_some()
+        {
+            d = d.label(func.braces.1, format!("the body of `{}` ends here", self.str(func.name)));
+        }
+        self.report(d);
+        if self.at(T::LBrace) {
+            self.skip_item()
+        } else {
+            self.bump();
+        }
+        self.skip_body();
+    }
+
+    /// Skips what is left of a body that has ended, if statements follow; an error has said that it ended too early.
+    fn skip_statements_left(&mut self) {
+        if matches!(self.t.kind, T::Ident | T::At) {
+            self.skip_body();
         }
     }
 
@@ -230,7 +262,9 @@ impl Parser<'_> {
             }
             Word::Loc | Word::CallPrototype | Word::CallTargets | Word::BranchTargets | Word::Ptr => {
                 self.wrong(self.t.span, format!("`{}` is not allowed outside a body", self.word()), "not here");
-                return Err(Reported);
+                self.bump();
+                self.skip_body();
+                return Ok(());
             }
         };
         self.tree.items.push(item);

@@ -200,6 +200,33 @@ impl Parser<'_> {
         }
     }
 
+    /// Skips what is left of a body outside its braces: to a directive of the module at the start of a line, or past the brace that
+    /// was to end the body.
+    #[cold]
+    pub(super) fn skip_body(&mut self) {
+        let mut depth = 0u32;
+        loop {
+            use word::Word::*;
+            match self.t.kind {
+                T::Eof => return,
+                T::LBrace => depth += 1,
+                T::RBrace if depth == 0 => {
+                    self.bump();
+                    return;
+                }
+                T::RBrace => depth -= 1,
+                T::Dot if self.first_of_line() => match word::classify(self.word()) {
+                    Linkage | Entry | Func => return,
+                    Section | File | Alias if depth == 0 => return,
+                    Space if depth == 0 && matches!(self.word(), ".global" | ".const" | ".shared" | ".tex") => return,
+                    _ => {}
+                },
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
     /// Skips to the next statement of the module: after a semicolon or a block, or before a directive at the start of a line.
     #[cold]
     pub(super) fn skip_item(&mut self) {
