@@ -39,14 +39,14 @@ impl<'a> Walker<'a, '_> {
                         self.wrote(reg);
                         self.part(c, want, reg, decl, selector, false)
                     }
-                    Named::Special(..) => {
+                    Named::Special(special, component) => {
                         let message = format!("`{}` is read-only", self.tree.str(op.span));
                         let found = Diagnostic::new(Code::SpecialRegister, op.span, message)
                             .here("special registers cannot be written");
                         // ptxas forgets to look at the elements of a vector.
-                        if want.element {
+                        if want.element && (component.is_some() || special.info().width == 1) {
                             self.report.text_only(found);
-                            return Operand::Computed;
+                            return Operand::Special(special, component);
                         }
                         self.report.push(found);
                         Operand::Error

@@ -70,7 +70,10 @@ impl<'a> Walker<'a, '_> {
 
     #[cold]
     fn named_source(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand, named: Named) -> Operand {
+        let whole = !want.element && want.count.is_some_and(|n| n > 1) && !spreads(c, want);
         match named {
+            Named::Symbol(_) if whole => self.constant_for_vector(want, op),
+            Named::Unknown if whole && self.tree.str(op.span) == "WARP_SZ" => self.constant_for_vector(want, op),
             Named::Reg(reg, _) => Operand::Reg(reg),
             Named::Element(reg, decl, component) => {
                 self.reads(reg, op.span);

@@ -6,7 +6,7 @@
 use super::walk::Walker;
 use super::{Access, Candidate, Operand, Want};
 use crate::compat::{self, Constants, Types};
-use margay_isa::{Count, Kind as TypeKind, Opcode, Role, Type};
+use margay_isa::{Count, Kind as TypeKind, Opcode, Role, Special, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -24,6 +24,7 @@ impl<'a> Walker<'a, '_> {
         match (want.count, want.ty) {
             // The whole vector is packed into one value.
             (None, Some(ty)) if d.ty.bits() * u32::from(d.vector) == ty.bits() => {}
+            (None, Some(ty)) => self.packed_width(decl, ty, span),
             (Some(n), Some(ty)) if n == u32::from(d.vector) && reinterprets(d.ty, ty) => {}
             // What coordinates hold beyond their number is ignored.
             (Some(n), _) if matches!(want.opnd.count, Count::AtLeast(_)) && n < u32::from(d.vector) => {
@@ -32,6 +33,20 @@ impl<'a> Walker<'a, '_> {
             (Some(n), _) if n != u32::from(d.vector) => self.vector_fits(c, want, decl, span),
             _ => self.register_fits(c, want, want.regs, decl, span),
         }
+    }
+
+    /// A vector by its name where its elements share the bits of one value, and are too many or too few.
+    #[cold]
+    fn packed_width(&mut self, decl: u32, ty: Type, span: Span) {
+        let d = self.body.regs[decl as usize];
+        let (name, text) = (self.tree.str(span), self.tree.str(self.mnemonic()));
+        let bits = d.ty.bits() * u32::from(d.vector);
+        let message =
+            format!("`{name}` has {} elements of {} bits; `{text}` moves {} bits", d.vector, d.ty.bits(), ty.bits());
+        let found = Diagnostic::new(Code::OperandWidth, span, message)
+            .here(format!("{bits} bits"))
+            .label(d.name, "declared here");
+        self.report.push(found);
     }
 
     /// A vector in braces.
@@ -108,8 +123,16 @@ impl<'a> Walker<'a, '_> {
             };
             self.body.operands[start + i] = operand;
         }
-        if items.len() > 1 || self.body.operands[start..].first() == Some(&Operand::Sink) {
+        let alone = matches!(self.body.operands[start..].first(), Some(Operand::Sink | Operand::Special(..)));
+        if items.len() > 1 || alone {
             self.joined(c, &strict, op, &items[leading..], start + leading);
+        }
+        if dst || !reads_specials(c, want) {
+            for operand in &mut self.body.operands[start..] {
+                if matches!(operand, Operand::Special(..)) {
+                    *operand = Operand::Computed;
+                }
+            }
         }
         let used = if spare { want.count.unwrap_or(0).min(items.len() as u32) } else { items.len() as u32 };
         Operand::Vector(List::new(start as u32, used))
@@ -126,9 +149,10 @@ impl<'a> Walker<'a, '_> {
                 Operand::Int(_) => (join.int, constant) = (true, true),
                 Operand::Float { .. } => (join.float, constant) = (true, true),
                 Operand::Reg(reg) | Operand::Element(reg, _) => join.register(self.body.decl(reg).ty),
+                // Untyped in a vector, as ptxas has it.
                 Operand::Special(special, _) => {
                     special_at = Some(items[i].span);
-                    join.register(special.info().ty);
+                    join.register(untyped(special));
                 }
                 Operand::Computed => join.unknown = true,
                 _ => {}
@@ -201,10 +225,22 @@ impl<'a> Walker<'a, '_> {
                     let _ = self.no_integer(c, strict, value, item.span);
                 }
                 Operand::Float { single, .. } => self.float(strict, single, item.span),
+                Operand::Special(special, _) => self.special_in_vector(strict, special, item.span),
                 _ => {}
             }
         }
     }
+}
+
+/// The type of a special register in a vector: ptxas takes it as bits.
+fn untyped(special: Special) -> Type {
+    let ty = special.info().ty;
+    if ty == Type::Pred { ty } else { ty.untyped() }
+}
+
+/// Whether the operand, or an element of it, may be a special register.
+pub(super) fn reads_specials(c: &Candidate, want: &Want) -> bool {
+    want.opnd.special || want.opnd.is_coordinate() || matches!(c.variant.op, Opcode::St | Opcode::Cvt)
 }
 
 /// Whether an instruction of a type takes vectors of that element type: of its width, except vectors of floats for integers.

@@ -20,7 +20,13 @@ pub(crate) fn element(ty: Type, n: usize) -> Option<Type> {
 pub(crate) fn check(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     super::width::of_variable(w, c, inst);
     let sides = w.body.operands(inst.operands);
-    let vector = |o: &Operand| matches!(o, Operand::Vector(list) if list.len > 1);
+    // A vector by its name is moved as it is where the instruction says so, and else packed or unpacked as well.
+    let packs = c.variant.vec() == 1;
+    let vector = |o: &Operand| match o {
+        Operand::Vector(list) => list.len > 1,
+        Operand::Reg(reg) => packs && w.body.decl(*reg).vector > 1,
+        _ => false,
+    };
     if let [d, a] = sides
         && vector(d)
         && vector(a)

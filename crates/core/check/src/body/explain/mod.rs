@@ -15,7 +15,7 @@ use super::memo::{MOST_WORDS, Unavailable, words};
 use super::names::Binding;
 use super::operand::Named;
 use super::source::spreads;
-use super::vector::ignores_rest;
+use super::vector::{ignores_rest, reads_specials};
 use super::walk::Walker;
 use super::{Candidate, Operand, SymRef, Want};
 use crate::compat::{self, Constants};

@@ -243,7 +243,9 @@ impl<'a> Walker<'a, '_> {
         let (text, n) = (self.tree.str(self.mnemonic()), count(want.count.unwrap_or(1) as usize, "register"));
         let operand = format!("operand {} (`{}`)", self.current.operand + 1, want.opnd.name);
         let found = self.tree.str(span);
-        let message = format!("{operand} of `{text}` is a vector of {n}, found the constant {found}");
+        let found =
+            if self.module.symbol(found).is_some() { format!("`{found}`") } else { format!("the constant {found}") };
+        let message = format!("{operand} of `{text}` is a vector of {n}, found {found}");
         Diagnostic::new(Code::VectorSize, span, message).help("name the registers in braces")
     }
 

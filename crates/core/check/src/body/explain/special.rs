@@ -75,12 +75,16 @@ impl<'a> Walker<'a, '_> {
         let name = self.tree.str(span);
         let info = special.info();
         let text = self.tree.str(self.mnemonic());
-        // ptxas reads them in a vector that is stored, too.
-        let stored = want.element && (c.variant.op == Opcode::St || want.opnd.is_coordinate());
-        if !want.opnd.special && !stored && c.variant.op != Opcode::Cvt {
+        let allowed =
+            if want.element { reads_specials(c, want) } else { want.opnd.special || c.variant.op == Opcode::Cvt };
+        if !allowed {
             let d = Diagnostic::new(Code::SpecialRegister, span, format!("`{text}` does not read special registers"))
                 .help(format!("move it first: `mov{} t, {name};`", info.ty));
-            return self.report.push(d);
+            // ptxas reads them in nearly any vector.
+            if !want.element || matches!(c.variant.op, Opcode::Tcgen05 | Opcode::Wmma) {
+                return self.report.push(d);
+            }
+            self.report.text_only(d);
         }
         let whole = component.is_none() && info.width > 1;
         let n = want.count.unwrap_or(1);
@@ -93,7 +97,8 @@ impl<'a> Walker<'a, '_> {
             let d = Diagnostic::new(Code::VectorSize, span, text);
             return if spreads(c, want) { self.report.text_only(d) } else { self.report.push(d) };
         }
-        if let Some(ty) = want.ty.filter(|_| !(want.element && want.opnd.is_coordinate())) {
+        // The type of a vector is that of all its elements.
+        if let Some(ty) = want.ty.filter(|_| !want.element) {
             // Before 2.0 the vector registers had 16 bits, and `mov.u16` reads their lower half still.
             let half = ty.bits() == 16 && info.width > 1 && !ty.is_float();
             let kind = match info.ty {
@@ -118,6 +123,20 @@ impl<'a> Walker<'a, '_> {
                     .help(format!("write `mov{}`", info.ty)),
                 );
             }
+        }
+    }
+
+    /// A special register in a vector whose type does not fit.
+    #[cold]
+    pub(in crate::body) fn special_in_vector(&mut self, want: &Want, special: Special, span: Span) {
+        let Some(ty) = want.ty else { return };
+        let (name, text, info) = (self.tree.str(span), self.tree.str(self.mnemonic()), special.info());
+        if info.ty == Type::Pred {
+            let message = format!("`{name}` is `.pred`; `{text}` reads `{ty}`");
+            self.report.push(Diagnostic::new(Code::SpecialRegister, span, message));
+        } else if info.ty.bits() != ty.bits() {
+            let message = format!("`{name}` is {} bits wide; `{text}` takes elements of {}", info.ty.bits(), ty.bits());
+            self.report.push(Diagnostic::new(Code::OperandWidth, span, message));
         }
     }
 
