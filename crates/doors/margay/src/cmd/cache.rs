@@ -51,5 +51,5 @@ pub fn run(args: &CacheArgs) -> Result {
 /// `1.5 MiB`
 #[cfg(feature = "simd")]
 fn shown(bytes: u64) -> String {
-    super::run::size(bytes)
+    super::run::stats::size(bytes)
 }

@@ -2,7 +2,7 @@
 
 mod arguments;
 mod results;
-mod stats;
+pub mod stats;
 mod watch;
 
 use super::{Result, device, failure, kernel_name, load, options};
@@ -11,8 +11,6 @@ use crate::{
     exit::{Failure, Outcome, complain},
     report::{Style, emit},
 };
-pub use stats::size;
-
 use arguments::Argument;
 use margay::findings::{Files, Format, Item, Suppressions, Writer, heap_leak};
 use margay_checker::{Checker, Finding};
