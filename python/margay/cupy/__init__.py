@@ -1,4 +1,4 @@
-"""CuPy's calls of cuBLAS, cuFFT and cuRAND, computed by NumPy on the same memory.
+"""CuPy's calls of cuBLAS, cuFFT, cuRAND and cuSOLVER, computed by NumPy on the same memory.
 
 Those libraries contain only machine code of GPUs, which margay cannot run. A device pointer of margay is a host address, so NumPy can read
 and write the arrays where they are. A call waits for the work on its stream and is complete when it returns.
@@ -16,13 +16,18 @@ _done = set()
 def install() -> None:
     """Serves the libraries of those CuPy modules that are imported, if the CUDA driver of this process is margay's."""
     from margay import _replace
-    from margay.cupy import blas, fft, library, random
+    from margay.cupy import blas, fft, library, random, solver
 
     if not _replace.is_possible() or not library.is_margay():
         return
     library.announce()
-    parts = {"cupy_backends.cuda.libs.cublas": blas, "cupy.cuda.cufft": fft, "cupy_backends.cuda.libs.curand": random}
+    parts = {
+        "cupy_backends.cuda.libs.cublas": blas,
+        "cupy_backends.cuda.libs.curand": random,
+        "cupy_backends.cuda.libs.cusolver": solver,
+        "cupy.cuda.cufft": fft,
+    }
     for module, part in parts.items():
         if module in sys.modules and module not in _done:
             _done.add(module)
-            library.serve(sys.modules[module].__file__, part.functions())
+            library.serve(sys.modules[module].__file__, part.functions(), part.REST)

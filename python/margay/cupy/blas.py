@@ -6,6 +6,7 @@ import ctypes
 
 import numpy
 
+from margay.cupy import factor
 from margay.cupy.library import Refused, array, put, wait, written
 
 _NOT_INITIALIZED, _INVALID_VALUE, _NOT_SUPPORTED = 1, 7, 15
@@ -123,14 +124,14 @@ def _multiply(handle, transa, transb, sizes, alpha, a, b, beta, c, batch, scale)
         shape = (batch, rows, columns) if operation == 0 else (batch, columns, rows)
         return _applied(operation, _read(address, shape, (stride, 1, leading), dtype, sums))
 
-    factor = _scalar(alpha, scale)
+    weight = _scalar(alpha, scale)
     result = numpy.zeros((batch, m, n), sums)
-    if factor != 0 and k:
-        result = numpy.matmul(read(a, transa, m, k), read(b, transb, k, n)) * factor
+    if weight != 0 and k:
+        result = numpy.matmul(read(a, transa, m, k), read(b, transb, k, n)) * weight
     address, dtype, leading, stride = c
-    factor = _scalar(beta, scale)
-    if factor != 0:  # otherwise C need not hold numbers
-        result = result + factor * _read(address, (batch, m, n), (stride, 1, leading), dtype, sums)
+    weight = _scalar(beta, scale)
+    if weight != 0:  # otherwise C need not hold numbers
+        result = result + weight * _read(address, (batch, m, n), (stride, 1, leading), dtype, sums)
     _write(address, (batch, m, n), (stride, 1, leading), dtype, result)
 
 
@@ -151,7 +152,7 @@ def _gemm_strided(t):
 def _gemm_batched(t):
     def compute(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, batch):
         _begin(handle)
-        for at in zip(*(array(x, (batch,), (1,), numpy.uint64).tolist() for x in (a, b, c)), strict=True):
+        for at in zip(*(_addresses(x, batch) for x in (a, b, c)), strict=True):
             a1, b1, c1 = at
             _multiply(handle, transa, transb, (m, n, k), alpha, (a1, t, lda, 0), (b1, t, ldb, 0), beta, (c1, t, ldc, 0), 1, t)
 
@@ -201,8 +202,8 @@ def _gemv(t):
         rows, columns = matrix.shape
         out = _vector(y, rows, incy, t)
         result = _scalar(alpha, t) * (matrix @ _vector(x, columns, incx, t))
-        factor = _scalar(beta, t)
-        out[...] = result if factor == 0 else result + factor * out
+        weight = _scalar(beta, t)
+        out[...] = result if weight == 0 else result + weight * out
         written(array(y, (rows,), (abs(incy),), t))
 
     return compute
@@ -272,11 +273,11 @@ def _geam(t):
     def compute(handle, transa, transb, m, n, alpha, a, lda, beta, b, ldb, c, ldc):
         _begin(handle)
         result = numpy.zeros((m, n), t)
-        for factor, operation, address, leading in ((alpha, transa, a, lda), (beta, transb, b, ldb)):
-            factor = _scalar(factor, t)
-            if factor != 0:
+        for place, operation, address, leading in ((alpha, transa, a, lda), (beta, transb, b, ldb)):
+            scale = _scalar(place, t)
+            if scale != 0:
                 shape = (m, n) if operation == 0 else (n, m)
-                result += factor * _applied(operation, array(address, shape, (1, leading), t))
+                result += scale * _applied(operation, array(address, shape, (1, leading), t))
         _write(c, (m, n), (1, ldc), t, result)
 
     return compute
@@ -292,21 +293,16 @@ def _dgmm(t):
     return compute
 
 
-def _triangle(uplo, matrix):
-    """The lower (0) or the upper (1) triangle of a matrix."""
-    return numpy.tril(matrix) if uplo == 0 else numpy.triu(matrix)
-
-
 def _syrk(t):
     def compute(handle, uplo, trans, n, k, alpha, a, lda, beta, c, ldc):
         _begin(handle)
         shape = (n, k) if trans == 0 else (k, n)
         matrix = _applied(trans and 1, array(a, shape, (1, lda), t))
-        out, factor = array(c, (n, n), (1, ldc), t), _scalar(beta, t)
+        out, weight = array(c, (n, n), (1, ldc), t), _scalar(beta, t)
         result = _scalar(alpha, t) * (matrix @ matrix.T)
-        if factor != 0:
-            result = result + factor * out
-        numpy.copyto(out, result, where=_triangle(uplo, numpy.ones((n, n), bool)))
+        if weight != 0:
+            result = result + weight * out
+        numpy.copyto(out, result, where=factor.triangle(uplo, numpy.ones((n, n), bool)))
         written(out)
 
     return compute
@@ -316,7 +312,7 @@ def _trsm(t):
     def compute(handle, side, uplo, trans, diagonal, m, n, alpha, a, lda, b, ldb):
         _begin(handle)
         size = m if side == 0 else n
-        matrix = _triangle(uplo, array(a, (size, size), (1, lda), t))
+        matrix = factor.triangle(uplo, array(a, (size, size), (1, lda), t))
         if diagonal == 1:  # ones, whatever the memory holds
             numpy.fill_diagonal(matrix, 1)
         matrix, out = _applied(trans, matrix), array(b, (m, n), (1, ldb), t)
@@ -326,9 +322,51 @@ def _trsm(t):
     return compute
 
 
+def _addresses(place, batch):
+    return array(place, (batch,), (1,), numpy.uint64).tolist()
+
+
+def _getrf_batched(t):
+    def compute(handle, n, matrices, lda, pivots, infos, batch):
+        _begin(handle)
+        told = array(infos, (batch,), (1,), numpy.int32)
+        orders = array(pivots, (batch, n), (n, 1), numpy.int32) if pivots else [None] * batch
+        for i, address in enumerate(_addresses(matrices, batch)):
+            told[i] = factor.lu(array(address, (n, n), (1, lda), t), orders[i])
+
+    return compute
+
+
+def _getrs_batched(t):
+    def compute(handle, trans, n, count, matrices, lda, pivots, rights, ldb, info, batch):
+        _begin(handle)
+        orders = array(pivots, (batch, n), (n, 1), numpy.int32) if pivots else [None] * batch
+        for order, a, b in zip(orders, _addresses(matrices, batch), _addresses(rights, batch), strict=True):
+            right = array(b, (n, count), (1, ldb), t)
+            right[...] = factor.lu_solve(array(a, (n, n), (1, lda), t), order, right, trans)
+        put(info, ctypes.c_int, 0)
+
+    return compute
+
+
+def _getri_batched(t):
+    def compute(handle, n, matrices, lda, pivots, inverses, ldc, infos, batch):
+        _begin(handle)
+        orders = array(pivots, (batch, n), (n, 1), numpy.int32) if pivots else [None] * batch
+        for order, a, c in zip(orders, _addresses(matrices, batch), _addresses(inverses, batch), strict=True):
+            inverse = factor.lu_solve(array(a, (n, n), (1, lda), t), order, numpy.eye(n, dtype=t), 0)
+            _write(c, (n, n), (1, ldc), t, inverse)
+        array(infos, (batch,), (1,), numpy.int32)[...] = 0
+
+    return compute
+
+
 def _refuse(*arguments):
     raise Refused(_NOT_SUPPORTED)
 
+
+#: what answers the functions that are not served, whose handle NVIDIA's do not know
+REST = "", _refuse
 
 _STATE = {
     "Create_v2": ("p", _create),
@@ -344,8 +382,6 @@ _STATE = {
     "SgemmEx": ("piiiiippiipiippii", _sgemm_ex),
     "GemmStridedBatchedEx": ("piiiiippiilpiilppiiliii", _gemm_strided_ex),
 }
-# What CuPy calls beside these, whose handle NVIDIA's functions do not know.
-_REFUSED = ("getrfBatched", "getriBatched", "getrsBatched", "trsmBatched", "sbmv_v2", "tpttr", "trttp")
 
 
 def _of_type(letter: str, t: type) -> dict:
@@ -364,7 +400,9 @@ def _of_type(letter: str, t: type) -> dict:
         f"{letter}trsm_v2": ("piiiiiippipi", _trsm(t)),
         f"I{letter.lower()}amax_v2": ("pipip", _extreme(t, numpy.argmax)),
         f"I{letter.lower()}amin_v2": ("pipip", _extreme(t, numpy.argmin)),
-        **{f"{letter}{name}": ("", _refuse) for name in _REFUSED},
+        f"{letter}getrfBatched": ("pipippi", _getrf_batched(t)),
+        f"{letter}getrsBatched": ("piiipippipi", _getrs_batched(t)),
+        f"{letter}getriBatched": ("pipippipi", _getri_batched(t)),
     }
     if real is None:
         found[f"{letter}ger_v2"] = "piippipipi", _ger(t)

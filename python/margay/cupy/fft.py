@@ -141,6 +141,10 @@ def _refuse(*arguments):
     raise Refused(_NOT_SUPPORTED)
 
 
+#: what answers the functions that are not served: transforms on several devices
+REST = "", _refuse
+
+
 def functions() -> dict:
     """The functions by name: the kinds of their parameters, and what computes them."""
     return {
@@ -157,6 +161,4 @@ def functions() -> dict:
         **{f"cufftExec{kind}": ("ippi", _execute) for kind in ("C2C", "Z2Z")},
         **{f"cufftExec{kind}": ("ipp", _execute) for kind in ("R2C", "D2Z", "C2R", "Z2D")},
         "cufftXtExec": ("ippi", _execute),
-        # Transforms on several devices.
-        **{f"cufftXt{name}": ("", _refuse) for name in ("SetGPUs", "Memcpy", "ExecDescriptorC2C", "ExecDescriptorZ2Z")},
     }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import mmap
 import os
+import struct
 import sys
 from collections.abc import Callable
 
@@ -12,9 +14,18 @@ import numpy
 
 from margay import _replace
 
-_KINDS = {"i": ctypes.c_int, "l": ctypes.c_longlong, "p": ctypes.c_void_p, "z": ctypes.c_size_t, "f": ctypes.c_float, "d": ctypes.c_double}
-# CUBLAS_STATUS_INTERNAL_ERROR, CUFFT_INTERNAL_ERROR, CURAND_STATUS_INTERNAL_ERROR
-_FAILED = {"cublas": 14, "cufft": 5, "curand": 999}
+_KINDS = {
+    "i": ctypes.c_int,
+    "l": ctypes.c_longlong,
+    "p": ctypes.c_void_p,
+    "z": ctypes.c_size_t,
+    "b": ctypes.c_byte,
+    "f": ctypes.c_float,
+    "d": ctypes.c_double,
+}
+# CUBLAS_STATUS_INTERNAL_ERROR, CUFFT_INTERNAL_ERROR, CURAND_STATUS_INTERNAL_ERROR, CUSOLVER_STATUS_INTERNAL_ERROR
+_FAILED = {"cublas": 14, "cufft": 5, "curand": 999, "cusolver": 7}
+_PT_LOAD, _PT_DYNAMIC, _DT_STRTAB, _DT_STRSZ = 1, 2, 5, 10
 _CHECKS_WRITES = not {word.strip() for word in os.environ.get("MARGAY_CHECK", "").split(",")}.isdisjoint(("init", "all", "undefined"))
 
 
@@ -85,17 +96,39 @@ def _library(name: str) -> str:
 
 def announce() -> None:
     """Has margay's driver not say that calls of the libraries fail."""
-    for name in ("libcublas", "libcublasLt", "libcufft", "libcurand"):
+    for name in ("libcublas", "libcublasLt", "libcufft", "libcurand", "libcusolver"):
         _driver().margayReplaced(name.encode())
 
 
-def serve(path: str, functions: dict[str, tuple[str, Callable]]) -> None:
-    """Replaces functions, by name their parameters' kinds and what computes them, of the libraries that a file is linked with."""
+def serve(path: str, functions: dict[str, tuple[str, Callable]], rest: tuple[str, Callable]) -> None:
+    """Replaces all functions of a library that a file is linked with: by name their parameters' kinds and what computes them, or `rest`."""
     linked = ctypes.CDLL(path)
-    for name, (kinds, compute) in functions.items():
+    library = _library(next(iter(functions)))
+    for name in sorted(_exported(library)):
         function = getattr(linked, name, None)
         if function is not None:
-            _replace.replace(function, _callback(name, kinds, compute), 0 if "Destroy" in name else _FAILED[_library(name)])
+            kinds, compute = functions.get(name, rest)
+            _replace.replace(function, _callback(name, kinds, compute), 0 if "Destroy" in name else _FAILED[library])
+
+
+def _exported(library: str) -> list[str]:
+    """The names of a loaded library's functions."""
+    with open("/proc/self/maps") as maps:
+        path = next(line[line.find("/") :].rstrip() for line in maps if f"/lib{library}.so" in line)
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
+        names = _dynamic_names(image)
+    return [name.decode() for name in names if name.startswith(library.encode())]
+
+
+def _dynamic_names(image: mmap.mmap) -> list[bytes]:
+    """The strings of an ELF file's dynamic symbols (System V ABI, "Program Header" and "Dynamic Section")."""
+    (start,), (size, count) = struct.unpack_from("<Q", image, 32), struct.unpack_from("<HH", image, 54)
+    segments = [struct.unpack_from("<IIQQQQ", image, start + i * size) for i in range(count)]
+    (begin, length) = next((offset, length) for kind, _, offset, _, _, length in segments if kind == _PT_DYNAMIC)
+    tags = dict(struct.iter_unpack("<qQ", image[begin : begin + length]))
+    strings = tags[_DT_STRTAB]
+    place = next(offset + strings - at for kind, _, offset, at, _, length in segments if kind == _PT_LOAD and at <= strings < at + length)
+    return image[place : place + tags[_DT_STRSZ]].split(b"\0")
 
 
 def _callback(name, kinds, compute):

@@ -99,6 +99,14 @@ def _log_normal(dtype):
     return lambda numbers, count, mean, deviation: numpy.exp(_normal(dtype)(numbers, count, mean, deviation))
 
 
+def _refuse(*arguments):
+    raise Refused(_TYPE_ERROR)
+
+
+#: what answers the functions that are not served, whose generator NVIDIA's do not know
+REST = "", _refuse
+
+
 def functions() -> dict:
     """The functions by name: the kinds of their parameters, and what computes them."""
     single, double = numpy.float32, numpy.float64
