@@ -349,6 +349,9 @@ impl Parser<'_> {
                 let message =
                     format!("`{}` is only for module variables, not for variables in a body", self.str(self.prev));
                 self.report(Diagnostic::new(Code::Syntax, self.prev, message).here("not allowed in a body"));
+                if !self.at(T::Dot) {
+                    return Ok(());
+                }
                 Stmt::Var(self.variable(start, linkage)?)
             }
             Word::Unknown => {

@@ -67,6 +67,7 @@ impl Parser<'_> {
         let first = self.tree.vars.len() as u32;
         if !self.eat(T::RParen) {
             loop {
+                let start = self.t.span;
                 match self.parameter(place) {
                     Ok(var) => {
                         self.tree.vars.push(var);
@@ -82,7 +83,13 @@ impl Parser<'_> {
                             }
                         }
                     }
-                    Err(Reported) => self.skip_parameter(),
+                    Err(Reported) => {
+                        // A directive amid the parameters is the fault itself, not the end of the list.
+                        if self.t.span == start && self.ends_parameters() {
+                            self.bump();
+                        }
+                        self.skip_parameter();
+                    }
                 }
                 if !self.eat(T::Comma) {
                     self.eat(T::RParen);
