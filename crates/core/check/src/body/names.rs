@@ -264,8 +264,18 @@ impl<'a> Names<'a> {
     }
 
     fn family(&self, name: &str, split: usize) -> Option<(Family, u32)> {
-        let family = *self.families.get(Stem::of(&name[..split]))?;
-        number(&name[split..]).filter(|n| *n < family.count).map(|n| (family, n))
+        let stem = Stem::of(&name[..split]);
+        let family = *self.families.get(stem)?;
+        let number = number(&name[split..])?;
+        if number < family.count {
+            return Some((family, number));
+        }
+        // `%r<9>` of an inner block hides only the first nine of an outer `%r<20>`.
+        let outer = self.undo.iter().rev().find_map(|undo| match undo {
+            Undo::Family(known, Some(outer)) if *known == stem && number < outer.count => Some(*outer),
+            _ => None,
+        })?;
+        Some((outer, number))
     }
 
     /// The family with that prefix: how many it has, and where it is declared.
@@ -314,6 +324,8 @@ mod tests {
         n.open();
         n.declare_family("%r", 2, AT, Binding::Reg(3)).unwrap();
         assert_eq!(n.get("%r1"), Some((Binding::Reg(3), 1)));
+        assert_eq!(n.get("%r3"), Some((Binding::Reg(0), 3)), "not hidden, as ptxas has it");
+        assert_eq!(n.get("%r4"), None);
         n.close();
         assert_eq!(n.get("%r1"), Some((Binding::Reg(0), 1)));
     }
