@@ -116,7 +116,7 @@ impl<'a> Walker<'a, '_> {
                 continue;
             }
             let operand = match (dst, item.kind) {
-                (true, Kind::Name) if tree.str(item.span) == "_" => Operand::Sink,
+                (true, Kind::Name) if tree.str(item.span) == "_" => self.discarded_element(c, item.span),
                 (true, _) => self.dst(c, &loose, item),
                 (false, _) if i < leading => self.src(c, &lead(c, &strict), item),
                 (false, _) => self.src(c, &loose, item),
@@ -136,6 +136,16 @@ impl<'a> Walker<'a, '_> {
         }
         let used = if spare { want.count.unwrap_or(0).min(items.len() as u32) } else { items.len() as u32 };
         Operand::Vector(List::new(start as u32, used))
+    }
+
+    /// `_` for an element that is written. The accumulators of `wgmma` are read as well (section 9.7.15.5.2).
+    fn discarded_element(&mut self, c: &Candidate, span: Span) -> Operand {
+        if c.variant.op != Opcode::Wgmma {
+            return Operand::Sink;
+        }
+        let found = Diagnostic::new(Code::Discard, span, "`_` has no value").here("`wgmma` adds to this register");
+        self.report.push(found);
+        Operand::Error
     }
 
     /// The one type of the elements must fit.

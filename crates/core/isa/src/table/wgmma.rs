@@ -128,7 +128,7 @@ static SATFINITE: Class = Class::new("saturation", &[M::Satfinite]);
 static F8: &[Type] = &[E4m3, E5m2];
 
 const fn acc(ty: Type, count: &'static [(M, u8)]) -> Opnd {
-    dst(Ty::Is(ty)).count(Count::Table(count)).sink()
+    dst(Ty::Is(ty)).count(Count::Table(count))
 }
 const fn a_regs(ty: Ty) -> Opnd {
     src(ty).named("a").count(Count::Exactly(4))
