@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
 import mmap
 import platform
 
@@ -39,10 +40,16 @@ def _leave() -> None:
         _overwrite(code, _RETURN % status.to_bytes(4, "little"))
 
 
-def _overwrite(code: int, instructions: bytes) -> None:
-    """Overwrites the beginning of a function."""
+@functools.cache
+def _libc() -> ctypes.CDLL:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return libc
+
+
+def _overwrite(code: int, instructions: bytes) -> None:
+    """Overwrites the beginning of a function."""
+    libc = _libc()
     begin = code & -mmap.PAGESIZE
     size = -(-(code + len(instructions) - begin) // mmap.PAGESIZE) * mmap.PAGESIZE
     if libc.mprotect(begin, size, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) != 0:
