@@ -80,6 +80,7 @@ impl<'a> Reads<'a> {
         let lanes = (0..LANES).filter(|lane| active >> lane & 1 != 0);
         let single = (self.format.scalar, self.format.bits, self.format.channels) == (Scalar::Float, 32, 1);
         match self.format.channels {
+            1 if !self.linear && self.format.bits == 32 => self.words(&axes, lanes, out),
             _ if !self.linear => lanes.for_each(|lane| self.nearest(&axes, lane, out)),
             1 if single => lanes.for_each(|lane| self.mean(&axes, lane, |at| [self.float(at)], out)),
             1 => lanes.for_each(|lane| self.mean::<1>(&axes, lane, |at| self.floats(at), out)),
@@ -88,18 +89,37 @@ impl<'a> Reads<'a> {
         }
     }
 
-    /// A texel of one float; those of linear memory may be misaligned.
+    /// A texel of one word, as a float; those of linear memory may be misaligned.
     #[inline]
     fn float(&self, address: u64) -> f32 {
         match self.texels.block().cell::<AtomicU32>(address) {
             Some(cell) => f32::from_bits(u32::from_le(cell.load(Relaxed))),
-            None => self.floats::<1>(address)[0],
+            None => {
+                let [a, b, c, d, ..] = self.texels.load(address);
+                f32::from_bits(u32::from_le_bytes([a, b, c, d]))
+            }
         }
     }
 
     #[inline]
     fn floats<const C: usize>(&self, address: u64) -> [f32; C] {
         self.format.floats(&self.texels.load(address))
+    }
+
+    /// The nearest texels of one word.
+    fn words(&self, axes: &[Axis; 3], lanes: impl Iterator<Item = usize>, out: &mut [[u64; LANES]; 4]) {
+        let absent = self.format.decode(&[0; 16]).channels;
+        let [x, y, z] = axes;
+        let [first, rest @ ..] = out;
+        for lane in lanes {
+            let (x, y, z) = (x.low[lane], y.low[lane], z.low[lane]);
+            let outside = x == OUTSIDE || y == OUTSIDE || z == OUTSIDE;
+            let word = || self.float(self.texels.row(self.level, y, z) + 4 * u64::from(x)).to_bits();
+            first[lane] = if outside { 0 } else { word().into() };
+            for (to, channel) in rest.iter_mut().zip(&absent[1..]) {
+                to[lane] = if outside { 0 } else { (*channel).into() };
+            }
+        }
     }
 
     fn nearest(&self, axes: &[Axis; 3], lane: usize, out: &mut [[u64; LANES]; 4]) {
@@ -225,8 +245,13 @@ mod tests {
     /// Against reads of single lanes, whose rules are tested with them.
     #[test]
     fn all_lanes_read_what_each_one_would() {
-        let scalars =
-            [(Scalar::Float, 32, 1), (Scalar::Float, 32, 4), (Scalar::Unorm, 8, 4), (Scalar::Unsigned, 16, 2)];
+        let scalars = [
+            (Scalar::Float, 32, 1),
+            (Scalar::Float, 32, 4),
+            (Scalar::Unorm, 8, 4),
+            (Scalar::Unsigned, 16, 2),
+            (Scalar::Signed, 32, 1),
+        ];
         let bits = [-3.0f32, -0.5, 0.0, 0.25, 0.4999, 1.0, 1.5, 2.751, 3.0, 6.99, 1e20, -1e20, f32::INFINITY, f32::NAN]
             .map(f32::to_bits);
         let integers = [0u32, 1, 2, 3, 6, 7, 100, u32::MAX, 0x8000_0000];
