@@ -7,10 +7,9 @@ import ctypes
 import numpy
 
 from margay.cupy import factor
-from margay.cupy.library import Refused, array, put, wait, written
+from margay.cupy.library import Refused, array, put, version, wait, written
 
 _NOT_INITIALIZED, _INVALID_VALUE, _NOT_SUPPORTED = 1, 7, 15
-_VERSION = 130000
 _TYPES = {"S": numpy.float32, "D": numpy.float64, "C": numpy.complex64, "Z": numpy.complex128}
 _BFLOAT16 = "bfloat16"  # NumPy has no such type
 # `cudaDataType_t`
@@ -61,7 +60,8 @@ def _destroy(handle):
 
 
 def _get_version(handle, place):
-    put(place, ctypes.c_int, _VERSION)
+    major, minor, patch = version("cublas")
+    put(place, ctypes.c_int, major * 10000 + minor * 100 + patch)
 
 
 def _getter(name, kind):

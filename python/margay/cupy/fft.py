@@ -11,7 +11,6 @@ from margay.cupy.library import Refused, array, put, wait, written
 
 _INVALID_PLAN, _INVALID_TYPE, _EXEC_FAILED, _NOT_SUPPORTED = 1, 3, 6, 16
 _FORWARD = -1
-_VERSION = 12000
 # `cufftType`: the types of a transform's input and output.
 _TYPES = {
     0x29: (numpy.complex64, numpy.complex64), 0x2A: (numpy.float32, numpy.complex64), 0x2C: (numpy.complex64, numpy.float32),
@@ -150,7 +149,6 @@ def functions() -> dict:
     return {
         "cufftCreate": ("p", _create),
         "cufftDestroy": ("i", _destroy),
-        "cufftGetVersion": ("p", lambda place: put(place, ctypes.c_int, _VERSION)),
         "cufftSetStream": ("ip", _set_stream),
         "cufftSetAutoAllocation": ("ii", lambda plan, automatic: None),
         "cufftSetWorkArea": ("ip", lambda plan, area: None),

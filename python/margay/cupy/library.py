@@ -29,6 +29,9 @@ _PT_LOAD, _PT_DYNAMIC, _DT_STRTAB, _DT_STRSZ = 1, 2, 5, 10
 _CHECKS_WRITES = not {word.strip() for word in os.environ.get("MARGAY_CHECK", "").split(",")}.isdisjoint(("init", "all", "undefined"))
 
 
+_linked: dict[str, ctypes.CDLL] = {}
+
+
 class Refused(Exception):
     """A call that is answered by a status of the library."""
 
@@ -100,13 +103,22 @@ def announce() -> None:
         _driver().margayReplaced(name.encode())
 
 
+def version(library: str) -> tuple[int, int, int]:
+    """The version of a replaced library."""
+    parts = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    for i, part in enumerate(parts):
+        getattr(_linked[library], library + "GetProperty")(i, ctypes.byref(part))
+    return tuple(part.value for part in parts)
+
+
 def serve(path: str, functions: dict[str, tuple[str, Callable]], rest: tuple[str, Callable]) -> None:
     """Replaces all functions of a library that a file is linked with: by name their parameters' kinds and what computes them, or `rest`."""
-    linked = ctypes.CDLL(path)
     library = _library(next(iter(functions)))
+    linked = _linked[library] = ctypes.CDLL(path)
     for name in sorted(_exported(library)):
         function = getattr(linked, name, None)
-        if function is not None:
+        # What needs no handle and no device tells of the library that is installed.
+        if function is not None and not name.endswith(("GetProperty", "GetVersion")):
             kinds, compute = functions.get(name, rest)
             _replace.replace(function, _callback(name, kinds, compute), 0 if "Destroy" in name else _FAILED[library])
 

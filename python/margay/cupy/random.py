@@ -14,7 +14,6 @@ from margay.cupy.library import Refused, array, put, wait, written
 
 _NOT_INITIALIZED, _TYPE_ERROR, _LENGTH_NOT_MULTIPLE, _LAUNCH_FAILURE = 101, 103, 105, 201
 _PSEUDO = range(100, 200)
-_VERSION = 10400
 
 
 class _Generator:
@@ -113,7 +112,6 @@ def functions() -> dict:
     return {
         "curandCreateGenerator": ("pi", _create),
         "curandDestroyGenerator": ("p", _destroy),
-        "curandGetVersion": ("p", lambda place: put(place, ctypes.c_int, _VERSION)),
         "curandSetStream": ("pp", _set_stream),
         "curandSetPseudoRandomGeneratorSeed": ("pl", _set_seed),
         "curandSetGeneratorOffset": ("pl", _set_offset),

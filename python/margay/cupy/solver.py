@@ -12,7 +12,6 @@ from margay.cupy.library import Refused, array, put, wait, written
 
 _NOT_INITIALIZED, _NOT_SUPPORTED = 1, 9
 _TYPES = {"S": numpy.float32, "D": numpy.float64, "C": numpy.complex64, "Z": numpy.complex128}
-_VERSION = 12, 0, 0
 # `cudaDataType_t`
 _DATA = {0: numpy.float32, 1: numpy.float64, 4: numpy.complex64, 5: numpy.complex128}
 _WITH_VECTORS = 1  # `cusolverEigMode_t`
@@ -232,10 +231,6 @@ def _no_room(*places):
     return compute
 
 
-def _get_property(which, place):
-    put(place, ctypes.c_int, _VERSION[which])
-
-
 def _create_parameters(place):
     put(place, ctypes.c_void_p, next(_parameters))
 
@@ -302,4 +297,4 @@ def functions() -> dict:
     found = dict(_STATE)
     for letter, t in _TYPES.items():
         found |= _of_type(letter, t)
-    return {"cusolverGetProperty": ("ip", _get_property), **{f"cusolverDn{name}": function for name, function in found.items()}}
+    return {f"cusolverDn{name}": function for name, function in found.items()}
