@@ -84,6 +84,10 @@ impl<'a> Families<'a> {
     }
 }
 
+/// How many declarations of outer blocks are searched for a register that an inner family does not have: deeply nested blocks must not
+/// take quadratic time.
+const OUTER: usize = 4096;
+
 /// All names that are known at a point of a body.
 #[derive(Debug, Default)]
 pub(crate) struct Names<'a> {
@@ -271,7 +275,7 @@ impl<'a> Names<'a> {
             return Some((family, number));
         }
         // `%r<9>` of an inner block hides only the first nine of an outer `%r<20>`.
-        let outer = self.undo.iter().rev().find_map(|undo| match undo {
+        let outer = self.undo.iter().rev().take(OUTER).find_map(|undo| match undo {
             Undo::Family(known, Some(outer)) if *known == stem && number < outer.count => Some(*outer),
             _ => None,
         })?;
