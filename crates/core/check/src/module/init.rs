@@ -141,7 +141,14 @@ impl Filler<'_> {
                 // Properties of textures and samplers (section 5.3).
                 let tree = self.tree;
                 for field in &tree.operands[list.range()] {
-                    let Kind::Field(name, value) = field.kind else { continue };
+                    let Kind::Field(name, value) = field.kind else {
+                        let ty = self.shape.ty;
+                        self.wrong(
+                            field.span,
+                            format!("the initial value of a `{ty}` consists of fields: `name = value`"),
+                        );
+                        continue;
+                    };
                     property(tree, self.shape.ty, name, value).into_iter().for_each(|d| self.fail(d));
                     let text = |i: u32| tree.operands.get(i as usize).map_or("", |o| tree.str(o.span)).into();
                     self.out.push(Init::Property { name: text(name), value: text(value) });
