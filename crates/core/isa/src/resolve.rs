@@ -194,7 +194,10 @@ pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Variant) -> b
     let mut fallback = None;
     let repeated = |i: usize| matches!(words[i], Word::Mod(m) if m.repeatable()) && words[..i].contains(&words[i]);
     let once: Vec<Word> = (0..words.len()).filter(|i| !repeated(*i)).map(|i| words[i]).collect();
-    let idle = |w: &Word| matches!(w, Word::Mod(m) if m.idle());
+    let idle = |w: &Word| match w {
+        Word::Mod(m) => m.idle(),
+        Word::Type(t) => idle_type(op, words, *t),
+    };
     let any_idle = once.iter().any(idle);
     // Where an operation has a use for the word in one of its forms, ptxas does not overlook it in the others.
     let known = |w: &Word| row.forms.iter().any(|f| opens(f, words) && f.slots.iter().any(|s| fits(s, *w)));
@@ -224,6 +227,26 @@ pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Variant) -> b
         }
     }
     Err(explain(row, words))
+}
+
+/// Whether ptxas overlooks the type where no form has a use for it: those of opaque variables and predicates on operations on numbers
+/// that also come in half precision, and `.b2` on all others.
+fn idle_type(op: Opcode, words: &[Word], ty: Type) -> bool {
+    use Opcode::*;
+    let has = |m: Mod| words.contains(&Word::Mod(m));
+    let numbers = || match op {
+        Abs | Add | Atom | Cos | Cvt | Ex2 | Fma | Ldmatrix | Lg2 | Max | Min | Multimem | Neg | Rcp | Red | Rsqrt
+        | Set | Setp | Sin | Sqrt | Sub | Tanh => true,
+        Mul => !has(Mod::Lo) && !has(Mod::Hi) && !has(Mod::Wide),
+        Cp => has(Mod::Reduce) && !has(Mod::Tensor),
+        Wgmma => has(Mod::MmaAsync),
+        _ => false,
+    };
+    match ty {
+        Type::TexRef | Type::SamplerRef | Type::SurfRef | Type::Pred => numbers(),
+        Type::B2 => op != Mma && !numbers(),
+        _ => false,
+    }
 }
 
 /// Whether the words begin with those that belong to the form's opcode.
@@ -367,6 +390,10 @@ mod tests {
         assert!(accepted(Opcode::Ldmatrix, "sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32"));
         assert!(!accepted(Opcode::Ldmatrix, "sync.aligned.m8n16.x1.shared.b6x16_p32.b8x16"));
         assert!(!accepted(Opcode::Testp, "finite.infinite.f32"));
+        assert!(accepted(Opcode::Add, "u64.pred") && accepted(Opcode::Mul, "texref.f32"));
+        assert!(accepted(Opcode::Mul, "lo.b2.u32") && accepted(Opcode::Ret, "b2"));
+        assert!(!accepted(Opcode::Add, "b2.u64") && !accepted(Opcode::Ld, "global.texref.u32"));
+        assert!(!accepted(Opcode::Mul, "lo.pred.u32") && !accepted(Opcode::Add, "u64.b1"));
         assert!(!accepted(Opcode::Multimem, "ld_reduce.acc::f32.add.s32"));
         assert!(!accepted(Opcode::Tensormap, "replace.tile.swizzle_mode.rank.b1024.b32"));
     }
