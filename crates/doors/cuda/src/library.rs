@@ -45,7 +45,7 @@ impl Library {
         if let Some(known) = modules.get(&context.handle.number()) {
             return Ok((*known, driver.modules.get(*known)?));
         }
-        let mut module = Module::load(context, &self.texts, JitOptions::none())?;
+        let mut module = Module::load(context, &self.texts, &JitOptions::none())?;
         module.max_registers = self.max_registers;
         if let Some(other) = modules.values().find_map(|other| driver.modules.get(*other).ok()) {
             module.loaded.share_managed(&other.loaded).map_err(|error| Code::from(&error))?;
@@ -142,7 +142,7 @@ fn load(out: Out<Handle<Library>>, texts: Vec<String>, options: JitOptions) -> O
     let driver = driver()?;
     let context = place(driver)?;
     context.check()?;
-    let module = Module::load(&context, &texts, options)?;
+    let module = Module::load(&context, &texts, &options)?;
     let names = module.loaded.kernel_names().into_iter().map(String::from).collect();
     let max_registers = module.max_registers;
     let modules = Mutex::new(HashMap::from([(context.handle.number(), driver.modules.add(module))]));

@@ -1,5 +1,5 @@
-//! Linking (CUDA Driver API, "Module Management": `cuLink*`). Input and output are PTX; the texts are linked when the
-//! result is loaded.
+//! Linking (CUDA Driver API, "Module Management": `cuLink*`). Input and output are PTX; the texts are linked again when
+//! the result is loaded.
 
 use crate::{
     api::{api, report_error},
@@ -7,7 +7,7 @@ use crate::{
     driver::{current, driver},
     handle::Handle,
     image::{self, JitOptions},
-    module::file_bytes,
+    module::{Module, file_bytes},
     raw::{Host, In, Out, Text},
 };
 use std::sync::{Mutex, PoisonError};
@@ -21,10 +21,11 @@ mod input {
 }
 
 /// A link in progress.
-#[derive(Default)]
 pub struct Link {
     texts: Mutex<Vec<String>>,
     image: Mutex<Vec<u8>>,
+    /// Where the program wants the errors; it keeps these values until it destroys the link, as the API specifies.
+    options: JitOptions,
 }
 
 fn add(link: Handle<Link>, kind: u32, data: impl FnOnce() -> Result<Vec<u8>, Code>) -> Outcome {
@@ -43,9 +44,10 @@ fn add(link: Handle<Link>, kind: u32, data: impl FnOnce() -> Result<Vec<u8>, Cod
 }
 
 api! {
-    6050 fn cuLinkCreate_v2(_count: u32, _options: In<u32>, _values: Out<u64>, link: Out<Handle<Link>>) {
+    6050 fn cuLinkCreate_v2(count: u32, options: In<u32>, values: Out<u64>, link: Out<Handle<Link>>) {
         current()?;
-        link.set(driver()?.links.add(Link::default()))
+        let options = JitOptions::new(count, options, values);
+        link.set(driver()?.links.add(Link { texts: Mutex::default(), image: Mutex::default(), options }))
     }
     6050 fn cuLinkAddData_v2(
         link: Handle<Link>, kind: u32, data: Host, size: usize, _name: Text, count: u32, options: In<u32>,
@@ -66,6 +68,7 @@ api! {
         if texts.is_empty() {
             return Err(Code::INVALID_VALUE);
         }
+        Module::load(&current()?, &texts, &link.options)?;
         // Owned by the link until that is destroyed, as the API specifies.
         let mut made = link.image.lock().unwrap_or_else(PoisonError::into_inner);
         *made = image::pack(&texts);

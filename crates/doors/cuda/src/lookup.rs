@@ -95,7 +95,7 @@ api! {
     11030 fn cuGetProcAddress(name: Text, out: Out<usize>, version: i32, flags: u64) {
         look_up(name, out, version, flags, Out::null())
     }
-    12000 fn cuGetProcAddress_v2(name: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u32>) {
+    12000 + ptsz fn cuGetProcAddress_v2(name: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u32>) {
         look_up(name, out, version, flags, status)
     }
 }

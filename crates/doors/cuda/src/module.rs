@@ -30,7 +30,7 @@ pub struct Module {
 
 impl Module {
     /// Checks and loads texts; diagnostics go to the program's error log, or to standard error.
-    pub fn load(context: &Arc<Context>, texts: &[String], options: JitOptions) -> Result<Module, Code> {
+    pub fn load(context: &Arc<Context>, texts: &[String], options: &JitOptions) -> Result<Module, Code> {
         let names: Vec<String> = match texts {
             [_] => vec!["module.ptx".into()],
             many => (0..many.len()).map(|i| format!("module{i}.ptx")).collect(),
@@ -103,7 +103,7 @@ fn engine() -> Option<String> {
 }
 
 fn load(out: Out<Handle<Module>>, texts: &[String], options: JitOptions) -> Outcome {
-    let module = Module::load(&current()?, texts, options)?;
+    let module = Module::load(&current()?, texts, &options)?;
     out.set(driver()?.modules.add(module))
 }
 

@@ -68,6 +68,11 @@ impl<T: Copy> Out<T> {
 }
 
 impl<T: AnyBitPattern> Out<T> {
+    /// The address, for [`Host::unified`].
+    pub fn address(self) -> u64 {
+        self.0.expose_provenance() as u64
+    }
+
     /// Reads an element of an in/out array.
     pub fn nth(self, index: usize) -> Result<T, Code> {
         In(self.0.cast_const()).nth(index)

@@ -352,6 +352,17 @@ int main(void) {
     OK(cuLinkDestroy(link));
     OK(cuModuleGetFunction(&function, linked, "twice"));
     OK(cuModuleUnload(linked));
+    /* What nothing defines is an error of the link, and stands in its log. */
+    static const char open_ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n.extern .func absent();\n"
+                                   ".visible .entry k() { call absent; ret; }";
+    char link_log[500] = "";
+    int link_keys[] = {5, 6};
+    void *link_values[] = {link_log, (void *)sizeof link_log};
+    OK(cuLinkCreate_v2(2, link_keys, link_values, &link));
+    OK(cuLinkAddData_v2(link, 1, (void *)open_ptx, sizeof open_ptx, "open", 0, 0, 0));
+    CHECK(cuLinkComplete(link, &image, &size) != 0);
+    CHECK(strstr(link_log, "absent") != 0);
+    OK(cuLinkDestroy(link));
     /* With the module go its functions. */
     CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, args, 0) == 400);
     OK(cuLibraryLoadData(&library, ptx, 0, 0, 0, 0, 0, 0));

@@ -66,11 +66,10 @@ pub fn words(error: &Error) -> String {
 }
 
 /// JIT options (`CUjit_option`), of which only the logs are honored.
-#[derive(Clone, Copy)]
 pub struct JitOptions {
-    count: usize,
-    keys: In<u32>,
-    values: Out<u64>,
+    keys: Vec<u32>,
+    /// Address of the values.
+    values: u64,
 }
 
 /// `CUjit_option`
@@ -86,20 +85,27 @@ mod jit {
 impl JitOptions {
     /// No options.
     pub fn none() -> JitOptions {
-        JitOptions { count: 0, keys: In::null(), values: Out::null() }
+        JitOptions { keys: Vec::new(), values: 0 }
     }
 
     /// Options as the API passes them: keys, and values that are numbers or addresses.
     pub fn new(count: u32, keys: In<u32>, values: Out<u64>) -> JitOptions {
-        JitOptions { count: count as usize, keys, values }
+        JitOptions { keys: (0..count as usize).map_while(|i| keys.nth(i).ok()).collect(), values: values.address() }
     }
 
     fn place(&self, key: u32) -> Option<usize> {
-        (0..self.count).find(|i| self.keys.nth(*i) == Ok(key))
+        self.keys.iter().position(|k| *k == key)
+    }
+
+    /// The place of a value.
+    fn at(&self, place: usize) -> Host {
+        Host::unified(self.values).offset(place * size_of::<u64>())
     }
 
     fn value(&self, key: u32) -> Option<u64> {
-        self.place(key).and_then(|i| self.values.nth(i).ok())
+        let mut value = [0; size_of::<u64>()];
+        self.place(key).and_then(|i| self.at(i).read(&mut value).ok())?;
+        Some(u64::from_ne_bytes(value))
     }
 
     /// The limit of registers per thread; 0 is none.
@@ -112,7 +118,7 @@ impl JitOptions {
         self.log(jit::ERROR_LOG, jit::ERROR_LOG_SIZE, errors)?;
         self.log(jit::INFO_LOG, jit::INFO_LOG_SIZE, "")?;
         match self.place(jit::WALL_TIME) {
-            Some(i) => self.values.set_nth(i, 0),
+            Some(i) => self.at(i).write(&0u64.to_ne_bytes()),
             None => Ok(()),
         }
     }
@@ -124,7 +130,7 @@ impl JitOptions {
 
     fn log(&self, buffer: u32, size: u32, text: &str) -> Result<(), Code> {
         let (Some(at), Some(place)) = (self.value(buffer), self.place(size)) else { return Ok(()) };
-        let room = self.values.nth(place)? as usize;
+        let room = self.value(size).unwrap_or(0) as usize;
         if at == 0 || room == 0 {
             return Ok(());
         }
@@ -135,6 +141,6 @@ impl JitOptions {
         let mut bytes = text.as_bytes()[..end].to_vec();
         bytes.push(0);
         Host::unified(at).write(&bytes)?;
-        self.values.set_nth(place, end as u64)
+        self.at(place).write(&(end as u64).to_ne_bytes())
     }
 }
