@@ -3,7 +3,7 @@
 //! Code that follows pointers accesses another object with each lane. Here the object at an address is found by one read of a table without
 //! a lock, and objects lie closer together than blocks of their own could.
 
-use super::Block;
+use super::{Block, RED_ZONE};
 use crate::LANES;
 use std::{
     collections::VecDeque,
@@ -15,6 +15,8 @@ use std::{
 
 /// Size in bytes of the largest objects.
 pub const LARGEST: usize = 64 << 10;
+/// Least number of bytes without an object behind a slot.
+const LEAST_GAP: usize = 64;
 /// Bytes of freed slots before one is used again, so that stale pointers to them fault.
 const MOST_FREE: usize = 1 << 20;
 /// In the entry of an object's first granule: code may have cached its range.
@@ -83,12 +85,12 @@ impl Arena {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A zeroed slot of `room` bytes, a power of two up to [`LARGEST`]; `None` if the arena is full. There is a granule without an object
-    /// behind each slot.
+    /// A zeroed slot of `room` bytes, a power of two up to [`LARGEST`]; `None` if the arena is full. Some granules behind each slot have no
+    /// object, so that accesses past the end fault.
     pub fn slot(self: &Arc<Arena>, room: usize) -> Option<Block> {
         let mut slots = self.slots();
         let slots = &mut *slots;
-        let size = room.next_multiple_of(Self::GRANULE) + Self::GRANULE;
+        let size = room.next_multiple_of(Self::GRANULE) + room.clamp(LEAST_GAP, RED_ZONE);
         let fresh = self.memory.len() - slots.used;
         if slots.free_bytes > MOST_FREE || fresh < size {
             let list = slots.free.get_mut(room.ilog2() as usize)?;
@@ -201,7 +203,7 @@ mod tests {
     fn slots_are_used_again_when_there_is_no_other_room() {
         let arena = arena();
         let slots: Vec<Block> = std::iter::from_fn(|| arena.slot(1 << 10)).collect();
-        assert_eq!(slots.len(), (1 << 16) / (1024 + Arena::GRANULE));
+        assert_eq!(slots.len(), (1 << 16) / (1024 + RED_ZONE));
         let bases: Vec<u64> = slots.iter().map(Block::base).collect();
         drop(slots);
         let again: Vec<Block> = std::iter::from_fn(|| arena.slot(1 << 10)).collect();

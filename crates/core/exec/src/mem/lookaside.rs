@@ -3,7 +3,7 @@
 //! Most code accesses a few allocations again and again. Code that follows pointers to objects of the device heap, or to the rows of a
 //! matrix that are allocated one by one, accesses another one with nearly every lane, and would take [`Memory`]'s lock each time.
 
-use super::{Allocation, Memory, RED_ZONE};
+use super::{Allocation, Arena, Memory, RED_ZONE};
 use std::sync::Arc;
 
 /// Allocations accessed last.
@@ -43,8 +43,9 @@ pub struct Lookaside {
 
 /// Logarithm of the size of the parts by which an allocation is in the lines: it has some parts to itself, and shares its first and last
 /// ones with its neighbors.
-fn part(bytes: usize) -> u32 {
-    (bytes / 2).max(RED_ZONE).ilog2()
+fn part(allocation: &Allocation) -> u32 {
+    let least = if allocation.block.arena().is_some() { Arena::GRANULE } else { RED_ZONE };
+    (allocation.block.len() / 2).max(least).ilog2()
 }
 
 fn holds(slot: &Option<Arc<Allocation>>, address: u64) -> bool {
@@ -99,7 +100,7 @@ impl Lookaside {
             self.recent[self.next] = Some(found);
             return self.recent[self.next].as_ref();
         }
-        let part = part(found.block.len());
+        let part = part(&found);
         let line = self.line(address, part);
         self.parts |= 1 << part;
         self.large |= found.block.len() > SMALL;

@@ -1,6 +1,6 @@
 //! Reads by all lanes of a warp at once, in the cases that most programs have: a flat image without levels, no comparison, no border.
 //!
-//! What a read gives, [`super::sample`] defines; here, coordinates become indices and weights by loops over lanes, and the rest is done
+//! What a read gives, [`super::sample()`] defines; here, coordinates become indices and weights by loops over lanes, and the rest is done
 //! without what is the same for all lanes.
 
 use super::{

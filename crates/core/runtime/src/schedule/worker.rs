@@ -21,8 +21,9 @@ const MANY_SLICES: u32 = 64;
 /// Limit of a random slice.
 const RANDOM_SLICE: u64 = 1000;
 /// Slices after which a unit is suspected to wait for another one, times the worker's live units if it does more than poll: long units are
-/// more frequent than such that wait unnoticed.
+/// more frequent than such that wait unnoticed. Where better code waits for the units that have not started, so many times as many.
 const PATIENCE: u32 = 16;
+const PATIENCE_FOR_CODE: u32 = 64;
 /// Live units of a worker beyond which it waits for units that run on other workers, and for how long, before it starts yet
 /// another one.
 const FEW_LIVE: usize = 3;
@@ -147,15 +148,12 @@ impl<'a> Worker<'a> {
             return false;
         }
         let eager = self.shared.grid.launch.shape.cooperative || self.random.is_some();
-        // Units that have not started are for the better code, unless those under way may need them.
-        let outdated = self.tool.version != self.shared.code.version();
-        if !eager && outdated && self.live.iter().any(|unit| !unit.waits) {
-            return false;
-        }
         let patient = self.waiting_since.is_some_and(|since| {
             self.live.len() >= FEW_LIVE && self.shared.running.load(Relaxed) > 0 && since.elapsed() <= LENIENCE
         });
-        let enough = if front.waits { PATIENCE } else { PATIENCE.saturating_mul(self.live.len() as u32) };
+        let outdated = self.tool.version != self.shared.code.version();
+        let times = if outdated { PATIENCE_FOR_CODE } else { 1 };
+        let enough = if front.waits { PATIENCE } else { (PATIENCE * times).saturating_mul(self.live.len() as u32) };
         eager || front.slices >= enough && !patient
     }
 
