@@ -120,7 +120,7 @@ asan:
 	ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 $(call SANITIZED,address,)
 
 tsan:
-	TSAN_OPTIONS=halt_on_error=0:second_deadlock_stack=1 MARGAY_TEST_ENGINES=reference $(call SANITIZED,thread,-Zbuild-std)
+	TSAN_OPTIONS=halt_on_error=0:second_deadlock_stack=1 MARGAY_TEST_ENGINE=reference $(call SANITIZED,thread,-Zbuild-std)
 
 bench: release
 	$(CARGO) bench $(MARGAY) --bench frontend

@@ -204,7 +204,7 @@ fn operations_limits_and_names_are_as_documented() {
 fn a_c_program_runs() {
     let (folder, client) = build("client");
     // A sanitizer may be unable to follow one of them.
-    let chosen = env::var("MARGAY_TEST_ENGINES").ok();
+    let chosen = env::var("MARGAY_TEST_ENGINE").ok();
     let tried = |name: &&str| *name != "simd-full" && chosen.as_ref().is_none_or(|c| c.split(' ').any(|c| c == *name));
     for engine in margay::engines().iter().map(|e| e.name()).filter(tried) {
         let mut run = Command::new(&client);

@@ -2,7 +2,7 @@
 
 use crate::body::{Base, Candidate, Inst, Operand, SymRef, Walker};
 use crate::{FuncKind, Verdict};
-use margay_isa::{Mod, Space};
+use margay_isa::{Mod, Opcode, Space};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -14,7 +14,7 @@ pub(crate) fn check(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     else {
         return;
     };
-    let store = c.variant.op.row().name == "st";
+    let store = c.variant.op == Opcode::St;
     let position = usize::from(!store);
     let operands = w.body.operands(inst.operands);
     let Some(&Operand::Address(base, offset)) = operands.get(position) else { return };

@@ -182,7 +182,7 @@ impl<'a> Walker<'a, '_> {
             ),
         )
         .label(at, "declared here");
-        let d = if c.variant.op.row().name == "mov" {
+        let d = if c.variant.op == Opcode::Mov {
             d.help("an address is an integer: `mov.u64`")
         } else if what == "variable" && self.symbol_space(symbol) == Space::Param {
             d.help(format!("load its value first: `ld.param... t, [{name}];`"))

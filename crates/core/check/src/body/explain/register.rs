@@ -281,7 +281,7 @@ impl<'a> Walker<'a, '_> {
                 op.span,
                 format!("{operand} of `{text}` is a scalar, not a vector of {found}"),
             )
-            .help(if c.variant.op.row().name == "ld" || c.variant.op.row().name == "st" {
+            .help(if matches!(c.variant.op, Opcode::Ld | Opcode::St) {
                 format!("use `.v{found}` to move {found} values")
             } else {
                 "name one register".to_owned()

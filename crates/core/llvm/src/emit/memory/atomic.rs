@@ -5,6 +5,8 @@
 //! unused are reduced first. All others are acquire-release, regardless of the requested semantics: a locked instruction of
 //! x86-64 is no weaker, and LLVM must not move weak accesses across it (manual, section 8.8).
 
+mod operation;
+
 use crate::ctx::at;
 use crate::emit::{
     function::{Emitter, Result},
@@ -22,6 +24,7 @@ use margay_exec::{
 };
 use margay_ir::{Inst, MemSpace, Operand, pass::liveness};
 use margay_isa::{Opcode, Variant};
+use operation::{Operation, native, operation};
 
 /// Where single-precision additions flush subnormals.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,8 +52,7 @@ impl Flush {
 #[derive(Clone, Copy)]
 struct Code {
     rmw: Rmw,
-    /// The operation of `atomicrmw`, or `cas`.
-    name: &'static str,
+    op: Operation,
     /// Type that it operates on.
     elem: Elem,
     /// Integer type of the same width.
@@ -67,7 +69,7 @@ impl Emitter<'_> {
     pub fn atomic(&mut self, inst: &Inst, mask: Option<&Val>) -> Result<()> {
         let variant = self.func.variant(inst).clone();
         let ty = variant.t();
-        let (Some(rmw), Some((name, elem))) = (Rmw::of(&variant), native(&variant)) else { return self.effect(inst) };
+        let (Some(rmw), Some((op, elem))) = (Rmw::of(&variant), native(&variant)) else { return self.effect(inst) };
         let flush = Flush::of(rmw, inst.space);
         if flush == Flush::OutsideShared && self.options.cluster.is_some() {
             // With clusters there are several shared windows.
@@ -82,9 +84,9 @@ impl Emitter<'_> {
         // Sums change memory if the operand is not neutral; of other operations, the old values tell.
         let neutral = rmw.op.neutral(ty).filter(|_| matches!(rmw.op, AtomicOp::Add | AtomicOp::Xor));
         let result = dst.is_some() || self.prepared.spins && neutral.is_none();
-        let code = Code { rmw, name, elem, integer, locked, flush, result };
+        let code = Code { rmw, op, elem, integer, locked, flush, result };
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
-        let count = if name == "cas" { 2 } else { 1 };
+        let count = if op == Operation::Cas { 2 } else { 1 };
         let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
         if let Some(neutral) = neutral.filter(|_| self.prepared.spins && !code.result) {
             let changes = self.w.cmp("icmp ne", &operands[0], &constant(operands[0].ty, neutral.into()));
@@ -145,9 +147,9 @@ impl Emitter<'_> {
     pub(super) fn unused_sum(&self, inst: &Inst) -> Option<Elem> {
         let variant = self.func.variant(inst);
         let atomic = matches!(variant.op, Opcode::Atom | Opcode::Red);
-        let (name, elem) = native(variant).filter(|_| atomic)?;
+        let (op, elem) = native(variant).filter(|_| atomic)?;
         let used = matches!(self.func.operands(inst.dsts).first(), Some(Operand::Reg(r)) if self.read_somewhere(r.0));
-        (name == "add" && matches!(elem, Elem::I32 | Elem::I64) && !used).then_some(elem)
+        (op == Operation::Add && matches!(elem, Elem::I32 | Elem::I64) && !used).then_some(elem)
     }
 
     /// Whether any instruction reads a register.
@@ -170,7 +172,7 @@ impl Emitter<'_> {
             AtomicOp::Min => "umin",
             AtomicOp::Max if signed => "smax",
             AtomicOp::Max => "umax",
-            _ => operation(rmw)?.0,
+            _ => operation(rmw)?.0.word(),
         };
         if !v.ty.vector {
             match rmw.op {
@@ -196,7 +198,7 @@ impl Emitter<'_> {
     fn once(&mut self, code: Code, pointer: &Val, v: &Val) {
         let (i, align) = (Ty::scalar(code.integer), code.integer.bits() / 8);
         if code.locked {
-            self.w.line(format_args!("atomicrmw {} ptr {pointer}, {i} {v} acq_rel, align {align}", code.name));
+            self.w.line(format_args!("atomicrmw {} ptr {pointer}, {i} {v} acq_rel, align {align}", code.op.word()));
             return;
         }
         let old = self.w.load(i, pointer, align);
@@ -208,7 +210,8 @@ impl Emitter<'_> {
     /// much again; returns whether that was possible.
     fn in_line(&mut self, code: Code, address: &Address, operands: &[Val], mask: Option<&Val>) -> bool {
         let [v] = operands else { return false };
-        let simple = matches!(code.name, "add" | "and" | "or" | "xor" | "fadd");
+        let simple =
+            matches!(code.op, Operation::Add | Operation::And | Operation::Or | Operation::Xor | Operation::FAdd);
         if code.locked || code.result || !simple || self.options.lean || self.lanes(mask).is_some() {
             return false;
         }
@@ -239,7 +242,7 @@ impl Emitter<'_> {
             let v = if v.ty.vector { self.w.extract(v, &lane) } else { v.clone() };
             let v = self.w.cast("bitcast", &v, code.elem);
             let old = self.w.value(scalar, format_args!("load {scalar}, ptr {p}, align {align}, {PROGRAM}"));
-            let new = self.w.op(code.name, &old, &v);
+            let new = self.w.op(code.op.word(), &old, &v);
             let new = if code.elem == Elem::F32 { self.canonical(&new) } else { new };
             self.w.line(format_args!("store {} {new}, ptr {p}, align {align}, {PROGRAM}", new.ty));
         }
@@ -250,7 +253,7 @@ impl Emitter<'_> {
     fn each(&mut self, code: Code, address: &Address, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
         let addresses = self.spread(address);
         let lanes = self.lanes(mask);
-        let all = lanes.is_none() && !self.options.lean && !code.result && code.name != "cas";
+        let all = lanes.is_none() && !self.options.lean && !code.result && code.op != Operation::Cas;
         let one = all && operands.iter().all(|v| !v.ty.vector);
         let operands: Vec<Val> = operands.iter().map(|v| if one { v.clone() } else { self.w.splat(v) }).collect();
         let ty = Ty::lanes(code.integer);
@@ -282,14 +285,14 @@ impl Emitter<'_> {
 impl Code {
     /// Whether `atomicrmw` does not suffice: NaNs must be canonical, and subnormals may have to be flushed.
     fn sums(self) -> bool {
-        self.locked && self.name == "fadd" && self.elem == Elem::F32
+        self.locked && self.op == Operation::FAdd && self.elem == Elem::F32
     }
 
     fn function(self, all: bool, one: bool) -> String {
         let word = |on: bool, word: &'static str| if on { word } else { "" };
         format!(
             "margay.{}{}{}{}{}{}.{}",
-            self.name,
+            self.op.word(),
             word(all, ".all"),
             word(one, ".one"),
             word(self.locked, ".locked"),
@@ -307,32 +310,32 @@ impl Code {
             return format!("  %old# = call float @{}(ptr %p#, float %v#{window})\n", sum_name(self.flush));
         }
         if self.locked {
-            return match self.name {
-                "cas" => format!(
+            return match self.op {
+                Operation::Cas => format!(
                     "  %pair# = cmpxchg ptr %p#, {i} %v#, {i} %n# acq_rel acquire\n  %old# = extractvalue {{ {i}, i1 }} %pair#, 0\n"
                 ),
-                name => format!("  %old# = atomicrmw {name} ptr %p#, {t} %v# acq_rel, align {align}\n"),
+                op => format!("  %old# = atomicrmw {} ptr %p#, {t} %v# acq_rel, align {align}\n", op.word()),
             };
         }
         let pick = |compare: &str| {
             format!("  %c# = icmp {compare} {i} %old#, %v#\n  %new# = select i1 %c#, {i} %old#, {i} %v#\n")
         };
-        let new = match self.name {
-            "cas" => format!("  %c# = icmp eq {i} %old#, %v#\n  %new# = select i1 %c#, {i} %n#, {i} %old#\n"),
-            "xchg" => format!("  %new# = add {i} %v#, 0\n"),
-            "min" => pick("slt"),
-            "max" => pick("sgt"),
-            "umin" => pick("ult"),
-            "umax" => pick("ugt"),
-            "uinc_wrap" => format!(
+        let new = match self.op {
+            Operation::Cas => format!("  %c# = icmp eq {i} %old#, %v#\n  %new# = select i1 %c#, {i} %n#, {i} %old#\n"),
+            Operation::Xchg => format!("  %new# = add {i} %v#, 0\n"),
+            Operation::Min => pick("slt"),
+            Operation::Max => pick("sgt"),
+            Operation::UMin => pick("ult"),
+            Operation::UMax => pick("ugt"),
+            Operation::Inc => format!(
                 "  %up# = add {i} %old#, 1\n  %c# = icmp uge {i} %old#, %v#\n  %new# = select i1 %c#, {i} 0, {i} %up#\n"
             ),
-            "udec_wrap" => format!(
+            Operation::Dec => format!(
                 "  %down# = sub {i} %old#, 1\n  %z# = icmp eq {i} %old#, 0\n  %b# = icmp ugt {i} %old#, %v#\n  \
                  %c# = or i1 %z#, %b#\n  %new# = select i1 %c#, {i} %v#, {i} %down#\n"
             ),
             // The NaN is canonicalized.
-            "fadd" if self.elem == Elem::F32 => {
+            Operation::FAdd if self.elem == Elem::F32 => {
                 format!(
                     "  %sum# = fadd float %old#, %v#\n  %bits# = bitcast float %sum# to i32\n  \
                      %size# = and i32 %bits#, 2147483647\n  %nan# = icmp ugt i32 %size#, 2139095040\n  \
@@ -340,7 +343,9 @@ impl Code {
                     fp::NAN32
                 )
             }
-            name => format!("  %new# = {name} {t} %old#, %v#\n"),
+            Operation::Add | Operation::FAdd | Operation::And | Operation::Or | Operation::Xor => {
+                format!("  %new# = {} {t} %old#, %v#\n", self.op.word())
+            }
         };
         format!("  %old# = load {t}, ptr %p#, align {align}\n{new}  store {t} %new#, ptr %p#, align {align}\n")
     }
@@ -356,7 +361,7 @@ impl Code {
         let mut text = format!(
             "  %ip# = getelementptr {t}, ptr %in, i32 {lane}\n  %v# = load volatile {t}, ptr %ip#, align {align}\n"
         );
-        if self.name == "cas" {
+        if self.op == Operation::Cas {
             text.push_str(&format!(
                 "  %np# = getelementptr {i}, ptr %ins, i32 {lane}\n  %n# = load volatile {i}, ptr %np#, align {align}\n"
             ));
@@ -367,7 +372,7 @@ impl Code {
     /// The helper for the lanes of a mask.
     fn walk(self) -> String {
         let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
-        let cas = self.name == "cas";
+        let cas = self.op == Operation::Cas;
         let mut before =
             format!("  %in = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %values, ptr %in, align 64\n");
         if cas {
@@ -487,38 +492,4 @@ fn sum(flush: Flush) -> String {
 /// Whether an atomic operation has native code outside clusters.
 pub(super) fn is_native(variant: &Variant) -> bool {
     native(variant).is_some()
-}
-
-/// The operation and type of a variant with native code.
-fn native(variant: &Variant) -> Option<(&'static str, Elem)> {
-    operation(Rmw::of(variant).filter(|_| variant.vec() == 1)?)
-}
-
-/// The `atomicrmw` operation and its type; `None` where the reference engine executes it.
-fn operation(rmw: Rmw) -> Option<(&'static str, Elem)> {
-    let integer = Elem::int(rmw.ty.bits());
-    let signed = match rmw.number() {
-        Number::Single => return Some(("fadd", Elem::F32)),
-        Number::Double => return Some(("fadd", Elem::F64)),
-        Number::Half { .. } => return None,
-        Number::Integer { signed } => signed,
-    };
-    if !matches!(rmw.ty.bits(), 16 | 32 | 64) {
-        return None;
-    }
-    let name = match rmw.op {
-        AtomicOp::Add => "add",
-        AtomicOp::Min if signed => "min",
-        AtomicOp::Min => "umin",
-        AtomicOp::Max if signed => "max",
-        AtomicOp::Max => "umax",
-        AtomicOp::And => "and",
-        AtomicOp::Or => "or",
-        AtomicOp::Xor => "xor",
-        AtomicOp::Exch => "xchg",
-        AtomicOp::Cas => "cas",
-        AtomicOp::Inc => "uinc_wrap",
-        AtomicOp::Dec => "udec_wrap",
-    };
-    Some((name, integer))
 }
