@@ -14,7 +14,7 @@ use crate::{
     work::Work,
 };
 use margay_runtime::{Mark, milliseconds};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// `CU_EVENT_BLOCKING_SYNC`: the driver waits that way anyway.
 const BLOCKING: u32 = 1;
@@ -39,32 +39,67 @@ struct State {
     /// What is done when it has happened.
     clock: Clock,
     captured: Option<CapturedAt>,
+    /// Launches of graphs that will record it, and the end of the last of them.
+    launches: u32,
+    end: Option<Mark>,
 }
 
 impl Event {
-    /// Records that the event occurs now.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records that the event occurs now, in a graph.
     pub fn happen(&self) {
-        self.record(Mark::now(), order::recorded_here());
+        let clock = order::recorded_here();
+        let mut state = self.state();
+        let launches = state.launches.saturating_sub(1);
+        let end = state.end.take().filter(|_| launches > 0);
+        *state = State { mark: Some(Mark::now()), clock, captured: None, launches, end };
     }
 
     /// Records it at a mark.
     pub fn record(&self, mark: Mark, clock: Clock) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State { mark: Some(mark), clock, captured: None };
+        *self.state() = State { mark: Some(mark), clock, ..State::default() };
+    }
+
+    /// A graph that will record it is about to be launched: whoever waits for it from now on waits for that.
+    pub fn announce(&self) {
+        self.state().launches += 1;
+    }
+
+    /// The graph announced was launched, and ends at a mark.
+    pub fn launched(&self, end: &Mark) {
+        let mut state = self.state();
+        if state.launches > 0 {
+            state.end = Some(end.clone());
+        }
+    }
+
+    /// The end of the last graph that was launched to record it and has not yet.
+    pub fn end(&self) -> Option<Mark> {
+        self.state().end.clone()
+    }
+
+    /// Where it was recorded last, or will have been by a graph that was launched.
+    pub fn mark(&self) -> Option<Mark> {
+        let state = self.state();
+        state.end.clone().or_else(|| state.mark.clone())
     }
 
     /// Where it was recorded last, if it was.
-    pub fn mark(&self) -> Option<Mark> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).mark.clone()
+    pub fn recorded(&self) -> Option<Mark> {
+        self.state().mark.clone()
     }
 
     /// What is done when its last record has happened.
     pub fn clock(&self) -> Clock {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clock.clone()
+        self.state().clock.clone()
     }
 
     /// The place in a captured stream at which it was recorded last.
     pub fn captured(&self) -> Option<CapturedAt> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).captured.clone()
+        self.state().captured.clone()
     }
 
     /// Whether its last record, by any process, has happened.
@@ -73,7 +108,7 @@ impl Event {
     }
 
     fn capture(&self, at: CapturedAt) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).captured = Some(at);
+        self.state().captured = Some(at);
     }
 }
 

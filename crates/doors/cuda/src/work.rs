@@ -128,7 +128,8 @@ impl Work {
             }
             Work::Branch(branch) => branch.run(context),
             Work::Wait(event) => {
-                if let Some(mark) = event.mark() {
+                // Graphs launched earlier that record it are done: this graph's launch waits for them.
+                if let Some(mark) = event.recorded() {
                     mark.wait();
                 }
                 order::waited_here(&event.clock());

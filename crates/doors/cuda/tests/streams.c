@@ -21,6 +21,7 @@ int cuStreamAddCallback(H, void (*)(H, int, void *), void *, unsigned), cuLaunch
 int cuStreamWaitValue32_v2(H, Ptr, unsigned, unsigned), cuStreamWriteValue32_v2(H, Ptr, unsigned, unsigned);
 int cuEventCreate(H *, unsigned), cuEventRecord(H, H), cuEventQuery(H), cuEventSynchronize(H), cuEventElapsedTime(float *, H, H);
 int cuStreamBeginCapture_v2(H, int), cuStreamEndCapture(H, H *), cuGraphInstantiateWithFlags(H *, H, Ptr), cuGraphLaunch(H, H);
+int cuEventRecordWithFlags(H, H, unsigned), cuGraphCreate(H *, unsigned), cuGraphAddEventWaitNode(H *, H, const H *, size_t, H);
 int margayCountKernels(void), margayKernels(char *, size_t, size_t *);
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_INITIALIZED = 3, NOT_READY = 600, LAUNCH_FAILED = 719, NOT_PERMITTED = 800, NON_BLOCKING = 1 };
@@ -244,6 +245,36 @@ static void graphs(void) {
     CHECK(*n == 1212);
 }
 
+/* An event that a graph records is ahead from the launch on, for the program, other streams and other graphs. */
+static void events_of_graphs(void) {
+    H stream, other, third, event, graph, exec, waiting, node;
+    volatile unsigned *door = word(), *n = word();
+    OK(cuStreamCreate(&stream, NON_BLOCKING));
+    OK(cuStreamCreate(&other, NON_BLOCKING));
+    OK(cuStreamCreate(&third, NON_BLOCKING));
+    OK(cuEventCreate(&event, 0));
+    OK(cuStreamBeginCapture_v2(stream, 0));
+    launch(wait_for, stream, door, 0);
+    launch(digit, stream, n, 1);
+    OK(cuEventRecordWithFlags(event, stream, 1)); /* CU_EVENT_RECORD_EXTERNAL: a node of the graph */
+    OK(cuStreamEndCapture(stream, &graph));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddEventWaitNode(&node, graph, NULL, 0, event));
+    OK(cuGraphInstantiateWithFlags(&waiting, graph, 0));
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamWaitEvent(other, event, 0));
+    launch(digit, other, n, 2);
+    OK(cuGraphLaunch(waiting, third));
+    CHECK(cuEventQuery(event) == NOT_READY && cuStreamQuery(other) == NOT_READY && cuStreamQuery(third) == NOT_READY);
+    put(door, 1);
+    OK(cuEventSynchronize(event));
+    OK(cuStreamSynchronize(other));
+    OK(cuStreamSynchronize(third));
+    CHECK(*n == 112 && cuEventQuery(event) == SUCCESS);
+}
+
 /* A fault comes with the next call that waits, and stays. */
 static void faults(void) {
     H stream;
@@ -343,6 +374,7 @@ int main(int count, char **arguments) {
     memory();
     words();
     graphs();
+    events_of_graphs();
     host_functions();
     counts();
     forks();

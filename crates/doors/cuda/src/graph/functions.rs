@@ -242,6 +242,9 @@ api! {
         if captured {
             return stream.submit(Work::Graph(exec));
         }
+        let (recorded, awaited) = exec.events();
+        awaited.iter().filter_map(|event| event.end()).for_each(|end| stream_ref.wait_for(end));
+        recorded.iter().for_each(|event| event.announce());
         // A launch that finds memory of an earlier one still there is an error of the call.
         let piece = order::submitted(&stream_ref, || "a graph".into());
         let allocates = exec.allocates();
@@ -250,6 +253,10 @@ api! {
             return stream_ref.work(run);
         }
         stream_ref.work_later(run);
+        if !recorded.is_empty() {
+            let end = stream_ref.mark();
+            recorded.iter().for_each(|event| event.launched(&end));
+        }
         Ok(())
     }
     10000 fn cuGraphExecDestroy(of: Handle<Exec>) { driver()?.execs.remove(of).map(drop) }

@@ -25,6 +25,7 @@ use crate::{
     code::{Code, Outcome},
     context::Context,
     driver::{self, Driver, driver},
+    event::Event,
     handle::Handle,
     work::Work,
 };
@@ -296,6 +297,24 @@ impl Exec {
     fn allocates(&self) -> bool {
         let steps = self.steps().clone();
         steps.iter().any(|s| matches!(s.work, Work::Alloc(_)) || s.within().iter().any(|exec| exec.allocates()))
+    }
+
+    /// The events that its steps record, and those that they wait for.
+    fn events(&self) -> (Vec<Arc<Event>>, Vec<Arc<Event>>) {
+        let (mut recorded, mut awaited) = (Vec::new(), Vec::new());
+        for step in self.steps().iter().filter(|step| step.enabled) {
+            match &step.work {
+                Work::Record(event) => recorded.push(event.clone()),
+                Work::Wait(event) => awaited.push(event.clone()),
+                Work::Graph(inner) => {
+                    let (more_recorded, more_awaited) = inner.events();
+                    recorded.extend(more_recorded);
+                    awaited.extend(more_awaited);
+                }
+                _ => {}
+            }
+        }
+        (recorded, awaited)
     }
 
     /// Runs all enabled steps.
