@@ -3,7 +3,7 @@
 * `--margay`, or `margay = true` in pytest's configuration: CUDA libraries use margay. For this, pytest restarts itself before
   it collects tests, so that CuPy and Numba work too; workers of pytest-xdist inherit it.
 * `--margay-device=h100`: the GPU that programs see.
-* `--margay-check=races,memory`: tests fail for findings of the checker; `all` selects all checks.
+* `--margay-check=races,memory`: tests fail for findings of the sanitizer; `all` selects all checks.
 * The marker `gpu_only`: the test needs a real GPU and is skipped under margay.
 * The fixture `margay_device`: a device for `margay.Module`, selected by `--margay-device`; it also works without `--margay`.
 
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--margay", action="store_true", default=False, help="run CUDA programs on margay, without a GPU")
     group.addoption("--margay-device", metavar="GPU", help="the GPU that programs see: h100, t4, …")
     group.addoption(
-        "--margay-check", metavar="WHAT", help="fail tests for findings of the checker: memory, races, init, sync, api, or all"
+        "--margay-check", metavar="WHAT", help="fail tests for findings of the sanitizer: memory, races, init, sync, api, or all"
     )
     parser.addini("margay", "run CUDA programs on margay, without a GPU", type="bool", default=False)
 

@@ -81,7 +81,7 @@ def check(address: int, size: int) -> None:
 
 
 def written(values: numpy.ndarray) -> None:
-    """Tells margay's checker of uninitialized memory that an array has been written."""
+    """Tells margay's sanitizer of uninitialized memory that an array has been written."""
     if _CHECKS_WRITES and values.size:
         last = sum((n - 1) * step for n, step in zip(values.shape, values.strides, strict=True))
         _driver().margayNoteWrite(ctypes.c_uint64(values.ctypes.data), ctypes.c_uint64(last + values.itemsize))

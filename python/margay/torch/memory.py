@@ -145,7 +145,7 @@ def copy_out(result, device):
 
 
 def note_written(address, count) -> None:
-    """Tells margay's checker that `count` bytes of device memory are written by other means than CUDA, if it looks for memory that is not."""
+    """Tells margay's sanitizer that `count` bytes of device memory are written by other means than CUDA, if it looks for memory that is not."""
     if _CHECKS_WRITES and count:
         from margay.torch import driver
 

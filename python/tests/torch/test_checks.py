@@ -1,4 +1,4 @@
-"""Findings of margay's checker in programs with torch, each in a process of its own."""
+"""Findings of margay's sanitizer in programs with torch, each in a process of its own."""
 
 import os
 import subprocess

@@ -128,7 +128,7 @@ pub enum FaultKind {
     Descriptor(String),
     /// An invalid handle of a texture, sampler or surface, or one that nothing is bound to.
     BadHandle(String),
-    /// A use that the manual leaves undefined: found by a checker, or noted ([`crate::Grid::note_undefined`]).
+    /// A use that the manual leaves undefined: found by a sanitizer, or noted ([`crate::Grid::note_undefined`]).
     Hazard(String),
     /// A call of a function without a body.
     Undefined(String),

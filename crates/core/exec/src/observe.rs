@@ -1,4 +1,4 @@
-//! Observation of an execution by checkers and tracers.
+//! Observation of an execution by sanitizers and tracers.
 //!
 //! A launch with an observer runs on one host thread, so calls come in execution order: an access is reported
 //! immediately before it takes effect.

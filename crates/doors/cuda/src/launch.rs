@@ -170,7 +170,7 @@ fn watched(
     params: &[u8],
     (family, by): (&mut watch::Relatives, Option<By>),
 ) -> Result<LaunchStats, Error> {
-    let Some(checker) = watch::checker(kernel, config.shape, params) else {
+    let Some(sanitizer) = watch::sanitizer(kernel, config.shape, params) else {
         let stats = kernel.launch(&config, params)?;
         family.launched(by, kernel, None, context.device_memory());
         account::launched(kernel, &stats);
@@ -178,21 +178,21 @@ fn watched(
     };
     let clock = watch::Clock::new(kernel);
     let progress = |done, total| clock.tell(done, total);
-    let config = LaunchConfig { seed: watch::seed(), observer: Some(&checker), progress: Some(&progress), ..config };
+    let config = LaunchConfig { seed: watch::seed(), observer: Some(&sanitizer), progress: Some(&progress), ..config };
     let ended = kernel.launch(&config, params);
-    let touched = checker.footprint();
+    let touched = sanitizer.footprint();
     order::launched(&touched);
-    if watch::report_findings(kernel, &checker) {
+    if watch::report_findings(kernel, &sanitizer) {
         context.give_up(Code::LAUNCH_FAILED);
     }
     let mut stats = ended?;
     let queued = stats.queued.0.len() + stats.queued.1.len() > 0;
     if by.is_some() || queued {
-        family.launched(by, kernel, Some((checker, touched)), context.device_memory());
+        family.launched(by, kernel, Some((sanitizer, touched)), context.device_memory());
     }
     account::launched(kernel, &stats);
     if watch::wanted().is_some_and(|what| what.sync) {
-        stats.undefined = None; // the checker has reported it
+        stats.undefined = None; // the sanitizer has reported it
     }
     Ok(stats)
 }

@@ -11,7 +11,7 @@
 
 use crate::{code::Outcome, context::Context, stacks, stream::StreamRef};
 use margay::render::short_name;
-use margay_checker::{Conflict, Finding, FindingKind, Footprint};
+use margay_sanitizer::{Conflict, Finding, FindingKind, Footprint};
 use std::{
     backtrace::Backtrace,
     cell::RefCell,

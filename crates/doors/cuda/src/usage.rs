@@ -4,7 +4,7 @@ use crate::{
     context::{Context, Owner},
     stacks,
 };
-use margay_checker::{Finding, FindingKind, Footprint};
+use margay_sanitizer::{Finding, FindingKind, Footprint};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Whether somebody looks.

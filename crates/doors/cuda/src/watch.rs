@@ -7,10 +7,10 @@ use margay::{
     findings::{Files, Format, Item, Settings, Suppressions, Writer, heap_leak, human},
     render::short_name,
 };
-use margay_checker::{Checker, Family, Finding, FindingKind, Footprint, What};
 use margay_exec::{Image, LaunchShape, Memory};
 use margay_ir::FrameRole;
 use margay_runtime::{By, Kernel};
+use margay_sanitizer::{Family, Finding, FindingKind, Footprint, Sanitizer, What};
 use std::{
     collections::HashMap,
     io::Write,
@@ -109,8 +109,8 @@ pub fn seed() -> u64 {
     settings().map_or(0, |s| s.seed)
 }
 
-/// Creates the checker of a launch, if it is to be checked.
-pub fn checker(kernel: &Kernel, shape: LaunchShape, params: &[u8]) -> Option<Checker> {
+/// Creates the sanitizer of a launch, if it is to be checked.
+pub fn sanitizer(kernel: &Kernel, shape: LaunchShape, params: &[u8]) -> Option<Sanitizer> {
     let mut watch = watch()?;
     let settings = &watch.settings;
     if !needs_events(settings.what, kernel) || !settings.watches(kernel.name()) {
@@ -124,7 +124,7 @@ pub fn checker(kernel: &Kernel, shape: LaunchShape, params: &[u8]) -> Option<Che
     }
     watch.watched += 1;
     Some(
-        Checker::new(what, kernel.image().clone(), short_name, kernel.shape_of(shape))
+        Sanitizer::new(what, kernel.image().clone(), short_name, kernel.shape_of(shape))
             .with_params(params)
             .with_footprint()
             .sampled(sample),
@@ -188,9 +188,9 @@ impl Watch {
 }
 
 /// Reports the findings of a launch; returns whether to fail the context for them.
-pub fn report_findings(kernel: &Kernel, checker: &Checker) -> bool {
+pub fn report_findings(kernel: &Kernel, sanitizer: &Sanitizer) -> bool {
     let Some(mut watch) = watch() else { return false };
-    let told = checker.findings().iter().filter(|f| watch.tell(Some(kernel.image()), kernel.name(), f)).count();
+    let told = sanitizer.findings().iter().filter(|f| watch.tell(Some(kernel.image()), kernel.name(), f)).count();
     told > 0 && watch.settings.stop
 }
 
@@ -199,20 +199,20 @@ pub fn report_findings(kernel: &Kernel, checker: &Checker) -> bool {
 pub struct Relatives(Family);
 
 impl Relatives {
-    /// A grid has ended: its checker, and what it has touched.
+    /// A grid has ended: its sanitizer, and what it has touched.
     pub fn launched(
         &mut self,
         by: Option<By>,
         kernel: &Kernel,
-        checked: Option<(Checker, Footprint)>,
+        checked: Option<(Sanitizer, Footprint)>,
         memory: &Memory,
     ) {
         if wanted().is_none_or(|what| !what.races) {
             return;
         }
-        let (checker, touched) = checked.map_or((None, Footprint::default()), |(c, t)| (Some(c), t));
+        let (sanitizer, touched) = checked.map_or((None, Footprint::default()), |(c, t)| (Some(c), t));
         let by = by.map(|by| (by.grid, by.origin));
-        let found = self.0.add_grid(by, &short_name(kernel.name()), (checker, touched), memory);
+        let found = self.0.add_grid(by, &short_name(kernel.name()), (sanitizer, touched), memory);
         if let Some(mut watch) = watch() {
             found.iter().for_each(|f| _ = watch.tell(Some(kernel.image()), kernel.name(), f));
         }

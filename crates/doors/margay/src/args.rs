@@ -6,7 +6,7 @@ pub use run::{RunArgs, StatsFormat};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use margay::findings::Format;
-use margay_checker::What;
+use margay_sanitizer::What;
 use std::{ops::Range, path::PathBuf};
 
 /// Check, explain and run NVIDIA PTX without a GPU.

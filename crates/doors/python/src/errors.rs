@@ -83,8 +83,8 @@ pub fn value(message: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(message.to_string())
 }
 
-/// A finding of a checker, as JSON.
-pub fn finding(image: &margay_exec::Image, found: &margay_checker::Finding, files: &mut findings::Files) -> Value {
+/// A finding of a sanitizer, as JSON.
+pub fn finding(image: &margay_exec::Image, found: &margay_sanitizer::Finding, files: &mut findings::Files) -> Value {
     let place = |(func, at)| {
         let ptx = findings::ptx(image, (func, at));
         let cuda: Vec<Value> = findings::cuda(image, (func, at), &mut findings::Files::default())

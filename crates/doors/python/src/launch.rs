@@ -1,9 +1,9 @@
 //! A launch: Python's lock is free while it runs, Ctrl-C ends it, and what kernels print appears where Python prints.
 
 use crate::{device::Device, errors, loans::Range};
-use margay_checker::{Checker, What};
 use margay_exec::Observer;
 use margay_runtime::{Cancel, Error, Kernel, LaunchConfig, LaunchShape, LaunchStats};
+use margay_sanitizer::{Sanitizer, What};
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyBytes};
 use serde_json::Value;
 use std::{
@@ -46,16 +46,16 @@ pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -
     if what.is_some_and(|what| what.init) {
         context.device().memory().track_writes();
     }
-    let checker = what.map(|what| {
+    let sanitizer = what.map(|what| {
         let shape = kernel.shape_of(a.shape);
-        Checker::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(&block)
+        Sanitizer::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(&block)
     });
     let cancel = Cancel::default();
     let config = LaunchConfig {
         seed: a.seed,
         threads: a.threads,
         cancel: Some(cancel.clone()),
-        observer: checker.as_ref().map(|c| c as &dyn Observer),
+        observer: sanitizer.as_ref().map(|c| c as &dyn Observer),
         ..LaunchConfig::of(a.shape)
     };
     // Waiting for another launch's loans must not hold Python's lock: that launch may need it to end.
@@ -66,9 +66,9 @@ pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -
     flush(py, device)?;
     let stats = ended?.map_err(|e| errors::raise(&e))?;
     let mut files = margay::findings::Files::default();
-    let found = checker.map(|c| c.findings()).unwrap_or_default();
+    let found = sanitizer.map(|c| c.findings()).unwrap_or_default();
     let found: Value = found.iter().map(|f| errors::finding(kernel.image(), f, &mut files)).collect();
-    // A checker of synchronization has told of it.
+    // A sanitizer of synchronization has told of it.
     let undefined = stats.undefined.filter(|_| !what.is_some_and(|what| what.sync));
     let undefined = undefined.map(|report| margay::render::undefined(&report, false).trim_end().to_owned());
     Ok((stats.compile.as_secs_f64(), stats.time.as_secs_f64(), found.to_string(), undefined))

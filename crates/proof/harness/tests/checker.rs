@@ -10,11 +10,11 @@
 use libtest_mimic::{Arguments, Failed, Trial};
 use margay::findings::{Files, Item, cuda, human};
 use margay::{Context, Device, DeviceOptions, Error, LaunchConfig, LaunchShape, LoadOptions, SourceText};
-use margay_checker::{Checker, Finding, What};
 use margay_exec::Stop;
 use margay_ir::{FuncId, SourcePlace};
 use margay_isa::Type;
 use margay_runtime::Module;
+use margay_sanitizer::{Finding, Sanitizer, What};
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -116,12 +116,12 @@ fn launch(
         cooperative: label.has("coop"),
         ..LaunchShape::new(grid, threads)
     };
-    let checker = Checker::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(&block);
-    let config = LaunchConfig { seed, observer: Some(&checker), ..LaunchConfig::of(shape) };
+    let sanitizer = Sanitizer::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(&block);
+    let config = LaunchConfig { seed, observer: Some(&sanitizer), ..LaunchConfig::of(shape) };
     match kernel.launch(&config, &block) {
-        Ok(_) => Ok((checker.findings(), None)),
+        Ok(_) => Ok((sanitizer.findings(), None)),
         Err(Error::Stopped(report)) if label.marks.iter().any(|(kind, _)| kind == "fault") => match report.stop {
-            Stop::Fault(fault) => Ok((checker.findings(), fault.at)),
+            Stop::Fault(fault) => Ok((sanitizer.findings(), fault.at)),
             other => Err(format!("seed {seed}: {other:?}")),
         },
         Err(e) => Err(format!("seed {seed}: {e}")),

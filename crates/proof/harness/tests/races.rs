@@ -1,25 +1,25 @@
-//! Which races the checker finds in random kernels with accesses to shared or global memory, against all pairs of accesses.
+//! Which races the sanitizer finds in random kernels with accesses to shared or global memory, against all pairs of accesses.
 //!
 //! * It reports no pair of statements that does not race.
 //! * Where accesses race at a word, it reports one of the pairs that race there.
-//! * What it reports does not depend on the engine, and not on whether accesses are put off (`Checker::at_once`).
+//! * What it reports does not depend on the engine, and not on whether accesses are put off (`Sanitizer::at_once`).
 //!
 //! `MARGAY_RACES=10000` runs more kernels, starting at seed `MARGAY_RACES_FROM`.
 
 use margay::{Device, DeviceOptions, LaunchConfig, LaunchShape, LoadOptions, SourceText};
-use margay_checker::{Checker, Finding, What};
 use margay_harness::{
     number,
     races::{BYTES, CTAS, Program, THREADS},
 };
 use margay_runtime::Module;
+use margay_sanitizer::{Finding, Sanitizer, What};
 use std::{collections::BTreeSet, fmt::Write};
 
 /// The pairs of statements that findings name.
 fn pairs(module: &Module, findings: &[Finding]) -> BTreeSet<(usize, usize)> {
     let kernel = module.kernel("k").expect("the kernel");
     let image = kernel.image();
-    let statement = |party: &margay_checker::Party| {
+    let statement = |party: &margay_sanitizer::Party| {
         let (func, at) = party.at;
         let origins = image.ir.func(func).source.tree.origins(at.span.start);
         origins.last().expect("a line").line as usize - 1
@@ -53,11 +53,11 @@ fn launch(
     let block = arguments.finish().map_err(|e| e.to_string())?;
     let shape = LaunchShape::new([program.ctas, 1, 1], [program.threads, 1, 1]);
     let what = What { races: true, ..What::NONE };
-    let checker = Checker::new(what, kernel.image().clone(), str::to_owned, shape);
-    let checker = if at_once { checker.at_once() } else { checker };
-    let config = LaunchConfig { seed, observer: Some(&checker), ..LaunchConfig::of(shape) };
+    let sanitizer = Sanitizer::new(what, kernel.image().clone(), str::to_owned, shape);
+    let sanitizer = if at_once { sanitizer.at_once() } else { sanitizer };
+    let config = LaunchConfig { seed, observer: Some(&sanitizer), ..LaunchConfig::of(shape) };
     kernel.launch(&config, &block).map_err(|e| e.to_string())?;
-    let found = checker.findings();
+    let found = sanitizer.findings();
     let mut all = String::new();
     for f in &found {
         let verbs: Vec<_> = f.parties.iter().map(|p| &p.verb).collect();
@@ -66,7 +66,7 @@ fn launch(
     Ok((pairs(&module, &found), all))
 }
 
-/// What is wrong with the checker's verdict on a program.
+/// What is wrong with the sanitizer's verdict on a program.
 fn examine(program: &Program, text: &str, seed: u64) -> Result<bool, String> {
     let races = program.races();
     let mut reports = Vec::new();

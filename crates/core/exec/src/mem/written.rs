@@ -1,4 +1,4 @@
-//! Tracks which bytes of device memory were ever written, for the checker ([`super::Memory::track_writes`]).
+//! Tracks which bytes of device memory were ever written, for the sanitizer ([`super::Memory::track_writes`]).
 
 use std::{
     collections::BTreeMap,

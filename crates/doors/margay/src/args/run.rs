@@ -3,7 +3,7 @@
 use super::{VerdictArgs, dim3, seeds};
 use clap::{Args, ValueEnum};
 use margay::findings::Format;
-use margay_checker::What;
+use margay_sanitizer::What;
 use std::{ops::Range, path::PathBuf};
 
 /// `margay run`

@@ -1,10 +1,10 @@
-//! What a checker found, for people: both threads with the CUDA line, the PTX line and the calls; values; what is missing.
+//! What a sanitizer found, for people: both threads with the CUDA line, the PTX line and the calls; values; what is missing.
 
 use super::Item;
 use crate::render::{Files, short_name};
-use margay_checker::Party;
 use margay_exec::Image;
 use margay_ir::{FuncId, SourcePlace};
+use margay_sanitizer::Party;
 use std::fmt::Write;
 
 /// A place in CUDA or PTX, as findings name it.

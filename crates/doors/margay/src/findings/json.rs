@@ -1,8 +1,8 @@
 //! Findings as JSON: one object for each.
 
 use super::{Files, Item, Line, cuda, ptx};
-use margay_checker::Party;
 use margay_exec::Image;
+use margay_sanitizer::Party;
 use serde_json::{Value, json};
 
 fn line(l: Line) -> Value {

@@ -1,4 +1,4 @@
-//! What checkers find, told in every format: for people, as JSON lines, as one SARIF log, as annotations of GitHub's workflows, as
+//! What sanitizers find, told in every format: for people, as JSON lines, as one SARIF log, as annotations of GitHub's workflows, as
 //! XML with the element names of compute-sanitizer.
 
 mod github;
@@ -14,8 +14,8 @@ pub use human::{Line, cuda, human, ptx};
 pub use settings::{Settings, launches};
 pub use suppress::Suppressions;
 
-use margay_checker::{Finding, FindingKind};
 use margay_exec::{Freer, Image, Memory, mem::Kind};
+use margay_sanitizer::{Finding, FindingKind};
 use serde_json::Value;
 use std::io::Write;
 

@@ -1,8 +1,8 @@
 //! Findings as one SARIF 2.1.0 log (OASIS standard): the thread that was noticed first is the location, the others are related.
 
 use super::{Files, Item, Line, cuda, ptx};
-use margay_checker::{FindingKind, Party};
 use margay_exec::Image;
+use margay_sanitizer::{FindingKind, Party};
 use serde_json::{Value, json};
 
 /// Rules, in the order of their index: what each is about.

@@ -1,7 +1,7 @@
 //! What a program that runs under `margay exec --check` is told, by variables of the environment.
 
 use super::{Format, Suppressions, suppress::fits};
-use margay_checker::What;
+use margay_sanitizer::What;
 use std::path::PathBuf;
 
 /// What is checked, in which launches, and how findings are told.

@@ -126,7 +126,7 @@ pub fn fits(pattern: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use margay_checker::{Finding, FindingKind};
+    use margay_sanitizer::{Finding, FindingKind};
 
     fn finding(kind: FindingKind, title: &str) -> Finding {
         Finding { kind, title: title.into(), parties: Vec::new(), notes: Vec::new(), help: None, times: 1 }

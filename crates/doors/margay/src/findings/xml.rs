@@ -1,8 +1,8 @@
 //! Findings as XML, with the element names that compute-sanitizer uses: `kind`, `level`, `what`, `where`.
 
 use super::{Files, Item, cuda, ptx};
-use margay_checker::{FindingKind, Party};
 use margay_exec::Image;
+use margay_sanitizer::{FindingKind, Party};
 use std::fmt::Write;
 
 /// Before the first record.

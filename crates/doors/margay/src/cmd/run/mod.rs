@@ -13,9 +13,9 @@ use crate::{
 };
 use arguments::Argument;
 use margay::findings::{Files, Format, Item, Suppressions, Writer, heap_leak};
-use margay_checker::{Checker, Finding};
 use margay_exec::{Counts, Observer};
 use margay_runtime::{Context, Kernel, LaunchConfig, LaunchShape, LaunchStats, LoadOptions};
+use margay_sanitizer::{Finding, Sanitizer};
 use serde_json::json;
 use std::{sync::Arc, time::Instant};
 use watch::{Trace, Watch};
@@ -123,8 +123,8 @@ fn launch(
         counts,
         ..LaunchConfig::of(shape(args))
     };
-    let checker = checker(args, kernel, block);
-    let config = LaunchConfig { observer: checker.as_ref().map(|c| c as &dyn Observer), ..config };
+    let sanitizer = sanitizer(args, kernel, block);
+    let config = LaunchConfig { observer: sanitizer.as_ref().map(|c| c as &dyn Observer), ..config };
     let started = Instant::now();
     let result = kernel.launch(&config, block);
     watch.clear();
@@ -132,12 +132,12 @@ fn launch(
         let details = json!({ "grid": args.grid, "block": args.block, "engine": kernel.engine() });
         trace.span(kernel.name(), started, details);
     }
-    let found = checker.map(|c| c.findings()).unwrap_or_default();
+    let found = sanitizer.map(|c| c.findings()).unwrap_or_default();
     let told = show(args, kernel, &found)?;
     match result {
         Ok(_) if told > 0 => Err(Failure { message: String::new(), outcome: Outcome::Findings }),
         Ok(stats) => {
-            // What a checker looks for, it has told of.
+            // What a sanitizer looks for, it has told of.
             let known = args.check.is_some_and(|what| what.sync) || number > 1;
             if let Some(undefined) = stats.undefined.as_ref().filter(|_| !known) {
                 complain(margay::render::undefined(undefined, style.err).trim_end());
@@ -155,10 +155,10 @@ fn shape(args: &RunArgs) -> LaunchShape {
 }
 
 /// Watches a launch, if something is to be looked for that shows in one.
-fn checker(args: &RunArgs, kernel: &Kernel, block: &[u8]) -> Option<Checker> {
+fn sanitizer(args: &RunArgs, kernel: &Kernel, block: &[u8]) -> Option<Sanitizer> {
     let what = args.check.filter(|what| what.is_of_launches())?;
     let shape = kernel.shape_of(shape(args));
-    Some(Checker::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(block))
+    Some(Sanitizer::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(block))
 }
 
 /// Writes what was found and is not suppressed: to standard error for people, to standard output for programs. How many that are.
@@ -191,15 +191,15 @@ fn explore(
     let mut failed = None;
     for seed in seeds {
         let (_arguments, block) = arguments::make(context, kernel, &args.args)?;
-        let checker = checker(args, kernel, &block);
+        let sanitizer = sanitizer(args, kernel, &block);
         let config = LaunchConfig {
             seed,
             cancel: Some(watch::interrupt()),
-            observer: checker.as_ref().map(|c| c as &dyn Observer),
+            observer: sanitizer.as_ref().map(|c| c as &dyn Observer),
             ..LaunchConfig::of(shape(args))
         };
         let result = kernel.launch(&config, &block);
-        for mut finding in checker.map(|c| c.findings()).unwrap_or_default() {
+        for mut finding in sanitizer.map(|c| c.findings()).unwrap_or_default() {
             match all.iter_mut().find(|f| f.is_like(&finding, kernel.image())) {
                 Some(known) => known.times += finding.times,
                 None => {

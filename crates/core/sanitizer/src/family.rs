@@ -8,7 +8,7 @@
 //!   fire-and-forget stream, are not ordered. A grid has ended when all that it has queued has ended.
 
 use crate::{
-    Checker, Finding, FindingKind, Party, State,
+    Finding, FindingKind, Party, Sanitizer, State,
     clock::{Clock, Side},
     footprint::Footprint,
     hash::Map,
@@ -46,7 +46,7 @@ struct Piece {
     /// The number of the grid that has queued it, and its thread.
     by: Option<(usize, Origin)>,
     /// If it is a grid: what it has done.
-    checker: Option<Checker>,
+    sanitizer: Option<Sanitizer>,
     name: String,
     /// It stands for a wait of its stream for an event: a fill of no bytes.
     waits: bool,
@@ -74,11 +74,11 @@ impl Family {
         &mut self,
         by: Option<(usize, Origin)>,
         name: &str,
-        (checker, touched): (Option<Checker>, Footprint),
+        (sanitizer, touched): (Option<Sanitizer>, Footprint),
         memory: &Memory,
     ) -> Vec<Finding> {
         let name = name.to_owned();
-        self.add(Piece { by, checker, name, waits: false, touched, values: Map::default() }, memory)
+        self.add(Piece { by, sanitizer, name, waits: false, touched, values: Map::default() }, memory)
     }
 
     /// Adds a copy or fill.
@@ -95,7 +95,7 @@ impl Family {
         touched.add(written.0, written.1, true);
         let name = if read.is_some() { "a copy" } else { "a fill" };
         let waits = read.is_none() && written.1 == 0;
-        let piece = Piece { by: Some(by), checker: None, name: name.into(), waits, touched, values: Map::default() };
+        let piece = Piece { by: Some(by), sanitizer: None, name: name.into(), waits, touched, values: Map::default() };
         self.add(piece, memory)
     }
 
@@ -178,14 +178,14 @@ impl Family {
         if ranges.is_empty() {
             return;
         }
-        let states = [a, b].map(|piece| piece.checker.as_ref().map(Checker::lock));
+        let states = [a, b].map(|piece| piece.sanitizer.as_ref().map(Sanitizer::lock));
         let [mine, theirs] = states.each_ref().map(|state| state.as_deref());
         let before = queued.and_then(|piece| {
             let (Freer::Thread(tid, cta), number) = self.pieces[piece].by.map(|(_, o)| (o.thread, o.number))? else {
                 return None;
             };
-            let checker = a.checker.as_ref()?;
-            mine?.queued.get(&checker.number_of(tid, cta))?.get(number as usize)
+            let sanitizer = a.sanitizer.as_ref()?;
+            mine?.queued.get(&sanitizer.number_of(tid, cta))?.get(number as usize)
         });
         if queued.is_some() && before.is_none() {
             return;
@@ -206,7 +206,7 @@ impl Family {
             let equal = a.values.get(&line).is_some_and(|then| then[at..at + 4] == now[at..at + 4]);
             for x in a.accesses(mine, word) {
                 let known =
-                    |r: Record| before.is_some_and(|queued| is_known(&queued.clock, r, mine, a.checker.as_ref()));
+                    |r: Record| before.is_some_and(|queued| is_known(&queued.clock, r, mine, a.sanitizer.as_ref()));
                 if x.record.is_some_and(known) {
                     continue;
                 }
@@ -241,14 +241,14 @@ fn site<'s>(state: Option<&'s State>, access: &Access) -> Option<&'s Site> {
 }
 
 /// Whether an access precedes what the clock belongs to.
-fn is_known(clock: &Clock, record: Record, state: Option<&State>, checker: Option<&Checker>) -> bool {
-    let (Some(state), Some(checker)) = (state, checker) else { return false };
+fn is_known(clock: &Clock, record: Record, state: Option<&State>, sanitizer: Option<&Sanitizer>) -> bool {
+    let (Some(state), Some(sanitizer)) = (state, sanitizer) else { return false };
     let side = match (record.is_agent(), state.sites.get(record.site()).access.writes()) {
         (false, _) => Side::Program,
         (true, true) => Side::Agent,
         (true, false) => Side::AgentReads,
     };
-    record.crews(checker.warps).all(|Crew { cta, warp, lanes: mask }| {
+    record.crews(sanitizer.warps).all(|Crew { cta, warp, lanes: mask }| {
         lanes(mask).all(|lane| clock.get((cta, warp, lane), side) >= record.time)
     })
 }
@@ -262,8 +262,8 @@ fn conflict((a, x): (&Piece, &Access), (b, y): (&Piece, &Access), sites: (Option
     {
         return false;
     }
-    match (sites, &a.checker, &b.checker) {
-        ((Some(x), Some(y)), Some(checker), Some(_)) => !checker.are_morally_strong_in_grid((x, y)),
+    match (sites, &a.sanitizer, &b.sanitizer) {
+        ((Some(x), Some(y)), Some(sanitizer), Some(_)) => !sanitizer.are_morally_strong_in_grid((x, y)),
         _ => true,
     }
 }
@@ -288,8 +288,8 @@ impl Piece {
 
     /// Who makes an access, for people.
     fn party(&self, access: &Access, site: Option<&Site>) -> Option<Party> {
-        let (record, site, checker) = (access.record?, site?, self.checker.as_ref()?);
-        let crew = record.crews(checker.warps).next()?;
+        let (record, site, sanitizer) = (access.record?, site?, self.sanitizer.as_ref()?);
+        let crew = record.crews(sanitizer.warps).next()?;
         let verb = match site.access {
             AccessKind::Load => "reads",
             AccessKind::Store => "writes",
@@ -298,8 +298,8 @@ impl Piece {
         };
         Some(Party {
             verb: verb.into(),
-            thread: checker.thread(crew.warp, crew.lanes.trailing_zeros()),
-            cta: checker.cta_of(crew.cta),
+            thread: sanitizer.thread(crew.warp, crew.lanes.trailing_zeros()),
+            cta: sanitizer.cta_of(crew.cta),
             at: site.at,
             callers: site.callers.clone(),
         })
@@ -314,15 +314,15 @@ fn race(
 ) -> Finding {
     let kind = |writes: bool| if writes { "write" } else { "read" };
     let element = second.or(first).map_or(4, |s| s.element);
-    let names = a.checker.as_ref().or(b.checker.as_ref()).map(|c| c.names);
+    let names = a.sanitizer.as_ref().or(b.sanitizer.as_ref()).map(|c| c.names);
     let what = names.map_or_else(String::new, |names| name::global(memory, names, word, element));
     let mut notes = Vec::new();
     let of = |piece: &Piece, access: &Access, site: Option<&Site>| {
         let party = piece.party(access, site);
-        match (party, site, &piece.checker) {
-            (Some(p), Some(site), Some(checker)) => {
+        match (party, site, &piece.sanitizer) {
+            (Some(p), Some(site), Some(sanitizer)) => {
                 let three = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
-                let (thread, cta, line) = (three(p.thread), three(p.cta), checker.line(site.at));
+                let (thread, cta, line) = (three(p.thread), three(p.cta), sanitizer.line(site.at));
                 format!("thread {thread} of CTA {cta} of `{}` {} at {line}", piece.name, p.verb)
             }
             _ => format!("{} {}s", piece.name, kind(access.writes)),
@@ -332,10 +332,11 @@ fn race(
     if second.is_none() {
         notes.push(of(b, y, second));
     }
-    if let (Some(at), Some(checker)) = (queued, &a.checker) {
-        notes.push(format!("`{}` has queued it before, at {}", a.name, checker.line(at)));
+    if let (Some(at), Some(sanitizer)) = (queued, &a.sanitizer) {
+        notes.push(format!("`{}` has queued it before, at {}", a.name, sanitizer.line(at)));
     }
-    let quoted = |piece: &Piece| if piece.checker.is_some() { format!("`{}`", piece.name) } else { piece.name.clone() };
+    let quoted =
+        |piece: &Piece| if piece.sanitizer.is_some() { format!("`{}`", piece.name) } else { piece.name.clone() };
     let (title, help) = match queued.is_some() {
         true => (
             format!(
@@ -363,7 +364,7 @@ fn race(
     Finding { kind: FindingKind::Race, title, parties, notes, help: Some(help.into()), times: 1 }
 }
 
-impl Checker {
+impl Sanitizer {
     /// The linear index of a thread in its grid.
     fn number_of(&self, tid: [u32; 3], cta: [u32; 3]) -> u64 {
         let t = tid[0] + self.block[0] * (tid[1] + self.block[1] * tid[2]);

@@ -9,7 +9,7 @@
 //! it gives ([`hinges`]). What a thread passes on by a barrier or a shuffle counts as well.
 
 use crate::{
-    Checker, State,
+    Sanitizer, State,
     clock::{Clock, Side, Time},
     lanes,
     row::{Hit, Lack, side},
@@ -31,7 +31,7 @@ fn is_needed(image: &Image, (func, read): Place, (other, access): Place) -> bool
     func != other || sources.is_empty() || at(access.span.start).any(|target| hinges(code, &sources, target))
 }
 
-impl Checker {
+impl Sanitizer {
     /// Compares an access by lanes that know of others by chance with what those have done.
     pub(crate) fn look_for_incidental_order(&self, state: &mut State, e: &MemoryEvent<'_>, site: u32) {
         let index = self.index(e.actor.cta);

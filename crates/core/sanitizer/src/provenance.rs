@@ -6,7 +6,7 @@
 //! pointers, and addresses with two sources, derive from no argument. Calls of functions that are not inlined are not
 //! analyzed.
 
-use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name, unwritten::Written};
+use crate::{Finding, FindingKind, Sanitizer, State, hash::Map, lanes, name, unwritten::Written};
 use margay_exec::{Memory, MemoryEvent};
 use margay_ir::{Func, FuncId, GlobalId, Inst, Ir, MemBase, MemSpace, Operand, Placed, SourcePlace, VReg};
 use margay_isa::{Opcode, Space};
@@ -171,7 +171,7 @@ pub fn target(memory: &Memory, address: u64) -> Option<(u64, u64)> {
     Some((base, end))
 }
 
-impl Checker {
+impl Sanitizer {
     /// What is known of a kernel's addresses.
     pub(crate) fn arguments<'s>(&self, state: &'s mut State, kernel: FuncId) -> &'s mut Arguments {
         if state.arguments.kernel != Some(kernel) {

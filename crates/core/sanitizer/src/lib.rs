@@ -2,7 +2,7 @@
 //! CTA reaches. `docs/checker.md` says what is checked, and what is not.
 //!
 //! ```text
-//!  engine ── events ──> Checker ─┬─ threads: who has seen what (clocks)      ─┐
+//!  engine ── events ──> Sanitizer ─┬─ threads: who has seen what (clocks)      ─┐
 //!                                ├─ shadow:  who accessed each word            ├─ race ─┐
 //!                                ├─ shadow:  which bytes were written          ─ init  ├─> findings, one for each pair of places
 //!                                └─ barrier: who arrived from where            ─────────┘
@@ -66,7 +66,7 @@ use threads::{CtaThreads, Threads, Who};
 pub type Names = fn(&str) -> String;
 
 /// Observes one launch and collects findings.
-pub struct Checker {
+pub struct Sanitizer {
     what: What,
     image: Arc<Image>,
     names: Names,
@@ -224,13 +224,13 @@ fn who(actor: &Actor<'_>) -> Who {
     Who { warp: actor.warp, lanes: actor.lanes }
 }
 
-impl Checker {
-    /// Creates a checker for a launch of that shape (clusters of one CTA if there are none).
-    pub fn new(what: What, image: Arc<Image>, names: Names, shape: LaunchShape) -> Checker {
+impl Sanitizer {
+    /// Creates a sanitizer for a launch of that shape (clusters of one CTA if there are none).
+    pub fn new(what: What, image: Arc<Image>, names: Names, shape: LaunchShape) -> Sanitizer {
         let state = Mutex::new(State { threads: Threads::new(), image: Some(image.clone()), ..State::default() });
         let LaunchShape { grid, block, .. } = shape;
         let warps = shape.threads().div_ceil(LANES as u32);
-        Checker {
+        Sanitizer {
             what,
             image,
             names,
@@ -247,23 +247,23 @@ impl Checker {
     }
 
     /// Sets the parameter block, from which the targets of pointer arguments are known.
-    pub fn with_params(self, params: &[u8]) -> Checker {
-        Checker { params: params.to_vec(), ..self }
+    pub fn with_params(self, params: &[u8]) -> Sanitizer {
+        Sanitizer { params: params.to_vec(), ..self }
     }
 
-    /// Notes what the launch touches in device memory: [`Checker::footprint`].
-    pub fn with_footprint(self) -> Checker {
-        Checker { footprints: true, ..self }
+    /// Notes what the launch touches in device memory: [`Sanitizer::footprint`].
+    pub fn with_footprint(self) -> Sanitizer {
+        Sanitizer { footprints: true, ..self }
     }
 
     /// Compares all accesses when they happen, which takes longer and finds the same: for tests.
-    pub fn at_once(self) -> Checker {
-        Checker { puts_off: false, ..self }
+    pub fn at_once(self) -> Sanitizer {
+        Sanitizer { puts_off: false, ..self }
     }
 
     /// Restricts the checks to one in so many CTAs.
-    pub fn sampled(self, one_in: u32) -> Checker {
-        Checker { sample: one_in.max(1), ..self }
+    pub fn sampled(self, one_in: u32) -> Sanitizer {
+        Sanitizer { sample: one_in.max(1), ..self }
     }
 
     /// The findings in the order of their first occurrence, one per pair of places.
@@ -278,7 +278,7 @@ impl Checker {
         all
     }
 
-    /// What the launch has accessed in device memory, if races or unused memory are looked for and [`Checker::with_footprint`] asks for it.
+    /// What the launch has accessed in device memory, if races or unused memory are looked for and [`Sanitizer::with_footprint`] asks for it.
     pub fn footprint(&self) -> Footprint {
         std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).footprint)
     }
@@ -359,47 +359,47 @@ impl State {
     }
 }
 
-/// A checker that one thread has locked.
+/// A sanitizer that one thread has locked.
 struct Locked<'c> {
-    checker: &'c Checker,
+    sanitizer: &'c Sanitizer,
     state: MutexGuard<'c, State>,
 }
 
 impl LockedObserver for Locked<'_> {
     fn row(&mut self, e: &RowEvent<'_>) -> bool {
-        self.checker.see_row(&mut self.state, e)
+        self.sanitizer.see_row(&mut self.state, e)
     }
 
     fn loads(&mut self, e: &RowLoads<'_>) -> usize {
-        self.checker.see_loads(&mut self.state, e)
+        self.sanitizer.see_loads(&mut self.state, e)
     }
 
     fn memory(&mut self, e: &MemoryEvent<'_>) {
-        self.checker.see(&mut self.state, e, false);
+        self.sanitizer.see(&mut self.state, e, false);
     }
 
     fn strays(&mut self, e: &MemoryEvent<'_>) -> (u64, u64) {
-        self.checker.look_for_strays(&mut self.state, e)
+        self.sanitizer.look_for_strays(&mut self.state, e)
     }
 
     fn ignored(&self, memo: u32) -> (u64, u64) {
-        self.checker.ignored_range(&self.state, memo)
+        self.sanitizer.ignored_range(&self.state, memo)
     }
 
     fn sync(&mut self, e: &SyncEvent<'_>) {
-        self.checker.synchronize(&mut self.state, e);
+        self.sanitizer.synchronize(&mut self.state, e);
     }
 
     fn barrier(&mut self, e: &BarrierEvent<'_>) {
-        self.checker.complete(&mut self.state, e);
+        self.sanitizer.complete(&mut self.state, e);
     }
 
     fn cta(&mut self, e: &CtaEvent<'_>) {
-        self.checker.begin(&mut self.state, e);
+        self.sanitizer.begin(&mut self.state, e);
     }
 }
 
-impl Checker {
+impl Sanitizer {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -546,7 +546,7 @@ impl Checker {
     }
 }
 
-impl Observer for Checker {
+impl Observer for Sanitizer {
     fn accepts_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
         let func = image.ir.func(kernel);
         // Whether an access leaves the frame, only the reference engine knows.
@@ -561,7 +561,7 @@ impl Observer for Checker {
     }
 
     fn locked(&self) -> Option<Box<dyn LockedObserver + '_>> {
-        Some(Box::new(Locked { checker: self, state: self.lock() }))
+        Some(Box::new(Locked { sanitizer: self, state: self.lock() }))
     }
 
     fn memory(&self, e: &MemoryEvent<'_>) {

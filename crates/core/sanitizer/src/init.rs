@@ -8,7 +8,7 @@
 //! Loads of shared and local memory, and of global memory that was written in part, yield undefined values, which the
 //! engine follows: they are reported if they are used.
 
-use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name, site::Place};
+use crate::{Finding, FindingKind, Sanitizer, State, hash::Map, lanes, name, site::Place};
 use margay_exec::{AccessKind, Actor, Image, LANES, MemoryEvent, Undefined, UndefinedEvent};
 use margay_ir::pass::adjacent;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn home(e: &MemoryEvent<'_>, address: u64) -> Home {
     if address.wrapping_sub(e.local.0) < e.local.1 { Home::Local } else { Home::Global }
 }
 
-impl Checker {
+impl Sanitizer {
     pub(crate) fn look_for_uninitialized(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let size = u64::from(e.size);
         state.whole = e.undefined == Undefined::default() && self.is_whole_row(state, e);

@@ -8,7 +8,7 @@
 //!   such places. After a barrier that nothing follows there are none, so all threads must reach it: it is of no use to those
 //!   that remain when others exit early, and so it stands in a condition.
 
-use crate::{Checker, Finding, FindingKind, State, lanes, site::Place};
+use crate::{Finding, FindingKind, Sanitizer, State, lanes, site::Place};
 use margay_exec::{Actor, BarrierEvent, Frame, LANES};
 use margay_ir::{Func, FuncId, Inst, SourcePlace, Terminator};
 use margay_isa::Effect;
@@ -209,7 +209,7 @@ impl Graph {
     }
 }
 
-impl Checker {
+impl Sanitizer {
     /// Reports threads of a warp that wait at different barriers.
     pub(crate) fn report_apart(&self, state: &mut State, actor: &Actor<'_>, other: &Arrival) {
         let kind = FindingKind::Synchronization;

@@ -5,7 +5,7 @@
 //! An access of another kind lets the notes be looked at first, one after the other, as if nothing had been put off.
 
 use crate::{
-    Checker, State,
+    Sanitizer, State,
     clock::Time,
     form::{Form, RowForm},
     lanes,
@@ -214,7 +214,7 @@ impl Phase {
     }
 }
 
-impl Checker {
+impl Sanitizer {
     /// Notes an access to shared memory if it can be put off; else looks at what was noted, if the access concerns it.
     pub(crate) fn put_off(&self, state: &mut State, e: &MemoryEvent<'_>, form: Form, site: u32) -> bool {
         let now = state.threads.now;

@@ -4,7 +4,7 @@
 //! Which value remains is undefined. In shared memory that is reported when somebody reads the value: programs let threads that have
 //! nothing to store write to a slot that nobody reads, such as CUB's run-length encoding.
 
-use crate::{Checker, Finding, FindingKind, Party, State, lanes, name, site::Place};
+use crate::{Finding, FindingKind, Party, Sanitizer, State, lanes, name, site::Place};
 use margay_exec::{AccessKind, LANES, MemoryEvent};
 
 /// Unordered stores of different values, by one location of the program, to a place in shared memory: a finding as soon as somebody
@@ -29,7 +29,7 @@ impl State {
     }
 }
 
-impl Checker {
+impl Sanitizer {
     /// Finds lanes of one store that write different values to one address.
     pub(crate) fn compare_lanes(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let Some(values) = e.values else { return };

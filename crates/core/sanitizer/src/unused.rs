@@ -5,7 +5,7 @@
 //! matter that the store may come first.
 
 use crate::{
-    Checker, State,
+    Sanitizer, State,
     clock::Side,
     lanes,
     row::{Hit, Lack},
@@ -137,7 +137,7 @@ impl<'a> Code<'a> {
     }
 }
 
-impl Checker {
+impl Sanitizer {
     /// The lanes of a warp that do not use what a plain load yields.
     fn unused(&self, state: &mut State, site: u32, warp: u32) -> u32 {
         let load = state.sites.get(site);

@@ -6,7 +6,7 @@
 //! the loads that came before.
 
 use crate::{
-    Checker, State,
+    Sanitizer, State,
     provenance::{Arguments, Source, target},
     site::Place,
 };
@@ -49,13 +49,13 @@ impl Written {
 
 impl Arguments {
     /// Memory that is read through an argument, if the kernel does not write it.
-    fn unwritten(&mut self, checker: &Checker, memory: &Memory, place: Place) -> Ignored {
+    fn unwritten(&mut self, sanitizer: &Sanitizer, memory: &Memory, place: Place) -> Ignored {
         let Some(Source::Argument(offset)) = self.source(place.1) else { return None };
-        let read = checker.pointer(offset).and_then(|at| target(memory, at))?;
+        let read = sanitizer.pointer(offset).and_then(|at| target(memory, at))?;
         let apart = |source: &Source| {
             let pointer = match source {
-                Source::Argument(offset) => checker.pointer(*offset),
-                Source::Global(id) => checker.image.addresses.get(id.0 as usize).copied(),
+                Source::Argument(offset) => sanitizer.pointer(*offset),
+                Source::Global(id) => sanitizer.image.addresses.get(id.0 as usize).copied(),
                 Source::Variable(_) => return true,
                 Source::Number | Source::Unclear => None,
             };
@@ -67,7 +67,7 @@ impl Arguments {
     }
 }
 
-impl Checker {
+impl Sanitizer {
     /// Whether all lanes load from memory that the kernel does not write.
     pub(crate) fn is_ignored(&self, state: &mut State, e: &MemoryEvent<'_>, site: u32) -> bool {
         let plain = e.order.semantics == Semantics::Weak && !e.order.asynchronous;

@@ -3,7 +3,7 @@
 //! after the access.
 
 use crate::{
-    Checker, Finding, FindingKind, Party, State,
+    Finding, FindingKind, Party, Sanitizer, State,
     clock::{Clock, Side, Time},
     lanes, name, who,
 };
@@ -32,7 +32,7 @@ pub struct End {
     phase: u64,
 }
 
-impl Checker {
+impl Sanitizer {
     /// Notes accesses to other CTAs of the cluster, and reports those to CTAs that have ended already.
     pub(crate) fn look_for_ended(&self, state: &mut State, e: &MemoryEvent<'_>, site: u32) {
         let own = self.index(e.actor.cta);

@@ -5,10 +5,10 @@
 //! * A wait at a barrier object that names the phase by its parity returns at once if the phase before the previous one is the last that
 //!   has completed: the two have the same parity. So a thread that waits for a phase must know that the previous one is complete.
 
-use crate::{Checker, Finding, FindingKind, State, who};
+use crate::{Finding, FindingKind, Sanitizer, State, who};
 use margay_exec::{SyncEvent, SyncKind};
 
-impl Checker {
+impl Sanitizer {
     /// Reports threads that arrive at a barrier, or wait at a barrier object, in a phase that depends on who is faster.
     pub(crate) fn look_for_mixed_phases(&self, state: &mut State, e: &SyncEvent<'_>) {
         let State { ctas, threads, .. } = &*state;

@@ -14,7 +14,7 @@ pub struct What {
     pub init: bool,
     /// Barriers and warp operations that not all required threads reach.
     pub sync: bool,
-    /// Memory not freed when the program ends. Detected by the owner of the memory, not by the checker of a launch.
+    /// Memory not freed when the program ends. Detected by the owner of the memory, not by the sanitizer of a launch.
     pub leaks: bool,
     /// API calls that fail. Detected by the driver.
     pub api: bool,

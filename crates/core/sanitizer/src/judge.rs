@@ -1,7 +1,7 @@
 //! Decides which unordered accesses are races, and describes those.
 
 use crate::{
-    Checker, Finding, FindingKind, Party, State,
+    Finding, FindingKind, Party, Sanitizer, State,
     clash::Clash,
     name,
     row::{Hit, Lack},
@@ -104,7 +104,7 @@ impl Pair<'_> {
     }
 }
 
-impl Checker {
+impl Sanitizer {
     fn distance(&self, other: Crew, (cta, warp): ([u32; 3], u32), lane: u32) -> Distance {
         let id = self.cta_of(other.cta);
         match () {
@@ -176,7 +176,7 @@ impl Checker {
         if loads && self.is_unused(state, e, hit, site) {
             return;
         }
-        let waits = stores && cause == Cause::Order && Checker::may_be_unread(state, &pair);
+        let waits = stores && cause == Cause::Order && Sanitizer::may_be_unread(state, &pair);
         let finding = self.race(state, &pair, cause, waits);
         if waits {
             let (address, element) = pair.element();

@@ -7,7 +7,7 @@
 //! code relies on warps executing in lockstep.
 
 use crate::{
-    Checker, State, What,
+    Sanitizer, State, What,
     clock::Time,
     form::{Form, RowForm},
     lanes,
@@ -81,7 +81,7 @@ fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
     lanes(mask).skip_while(|lane| *lane < first).take_while(same).fold(0, |group, lane| group | 1 << lane)
 }
 
-impl Checker {
+impl Sanitizer {
     pub(crate) fn look_for_races(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let site = site_of(state, e);
         if self.is_ignored(state, e, site) {
@@ -91,7 +91,7 @@ impl Checker {
         let weak = e.order.semantics == Semantics::Weak;
         let alone = e.actor.lanes.is_power_of_two() || matches!(form, Form::Row(..));
         if !state.clashes.is_empty() {
-            Checker::look_for_clashes(state, e);
+            Sanitizer::look_for_clashes(state, e);
         }
         if e.access == AccessKind::Store && weak && !alone {
             self.compare_lanes(state, e);

@@ -1,7 +1,7 @@
 //! Flags that tell of an access, without the fences that would make them order it: what is missing then is not the flag.
 
 use crate::{
-    Checker, State,
+    Sanitizer, State,
     judge::Distance,
     name,
     row::Hit,
@@ -10,7 +10,7 @@ use crate::{
 };
 use margay_exec::MemoryEvent;
 
-impl Checker {
+impl Sanitizer {
     /// What is missing between two unordered accesses if the thread of the later one has read, by a strong operation, what that of the earlier
     /// one had written after its access.
     pub(crate) fn incomplete_flag(
