@@ -1,19 +1,22 @@
 //! Dense `mma` and `wmma.mma` of fixed shapes: the same results as [`super::product`], without branches in the loops.
 //!
-//! A register of a fragment of `mma` is a block of eight rows of A (columns of B) and `4 e` neighbors along k, where `e` elements
-//! share a register: its words in the order of the lanes are that block row by row (see [`super::fragment`]). A fragment of `wmma` is the
-//! matrix itself, cut into lanes.
+//! A register of a fragment is a block of eight rows of A (columns of B) and `4 e` neighbors along k, where `e` elements
+//! share a register: its words in the order of the lanes are that block row by row (see [`super::fragment`]). A product of `wmma`
+//! is several products of tiles, each with the fragments of an `mma`.
 
 use super::{
     blocked::{self, Loops},
     dense::to_s32,
-    element::{self, Element},
-    product::{operands, sparse},
+    element, fragment,
+    product::{Operands, operands, sparse},
     shape,
 };
 use crate::{LANES, Row, sem::PureFn};
-use margay_isa::{Mod, Opcode, Type, Var, Variant};
+use margay_isa::{Mod, Opcode, Type, Variant};
 use std::marker::PhantomData;
+
+/// Columns of a tile of B, C and D.
+const N: usize = fragment::TILE_COLUMNS;
 
 /// The function of a product; `None` if its shape or types have no fast path here.
 pub fn find(v: &Variant) -> Option<PureFn> {
@@ -22,37 +25,31 @@ pub fn find(v: &Variant) -> Option<PureFn> {
     if !plain || [o.a, o.b].iter().any(|e| e.bits < 8) {
         return None;
     }
-    let wmma = v.op == Opcode::Wmma;
-    let size = shape(v)?;
+    let (m, n, k) = shape(v)?;
     let (float, integer, double) = match o.d {
         Type::F16 | Type::F32 => (true, false, false),
         Type::S32 => (false, true, false),
         Type::F64 => (false, false, true),
         _ => return None,
     };
-    Some(match (wmma, size) {
+    Some(match (m.min(fragment::TILE_ROWS), k) {
         // Four products of eight lanes each.
-        (false, (8, 8, 4)) if float => return None,
+        _ if float && (v.op, m, k) == (Opcode::Mma, 8, 4) => return None,
         _ if double && !blocked::fuses() => return None,
         _ if double && [Mod::Rz, Mod::Rm, Mod::Rp].iter().any(|m| v.has(*m)) => return None,
-        (false, (8, 8, 4)) if double => double_product::<8, 4, 1, 1, 1>,
-        (false, (16, 8, 4)) if double => double_product::<16, 4, 2, 1, 2>,
-        (false, (16, 8, 8)) if double => double_product::<16, 8, 4, 2, 2>,
-        (false, (16, 8, 16)) if double => double_product::<16, 16, 8, 4, 2>,
-        (false, (16, 8, 4)) if float => product::<Floats, Mma, 16, 8, 4>,
-        (false, (16, 8, 8)) if float => product::<Floats, Mma, 16, 8, 8>,
-        (false, (16, 8, 16)) if float => product::<Floats, Mma, 16, 8, 16>,
-        (false, (16, 8, 32)) if float => product::<Floats, Mma, 16, 8, 32>,
-        (true, (16, 16, 8)) if float => product::<Floats, Wmma, 16, 16, 8>,
-        (true, (16, 16, 16)) if float => product::<Floats, Wmma, 16, 16, 16>,
-        (true, (32, 8, 16)) if float => product::<Floats, Wmma, 32, 8, 16>,
-        (true, (8, 32, 16)) if float => product::<Floats, Wmma, 8, 32, 16>,
-        (false, (8, 8, 16)) if integer => product::<Integers, Mma, 8, 8, 16>,
-        (false, (16, 8, 16)) if integer => product::<Integers, Mma, 16, 8, 16>,
-        (false, (16, 8, 32)) if integer => product::<Integers, Mma, 16, 8, 32>,
-        (true, (16, 16, 16)) if integer => product::<Integers, Wmma, 16, 16, 16>,
-        (true, (32, 8, 16)) if integer => product::<Integers, Wmma, 32, 8, 16>,
-        (true, (8, 32, 16)) if integer => product::<Integers, Wmma, 8, 32, 16>,
+        _ if n % N != 0 => return None,
+        (8, 4) if double => double_product::<8, 4, 1, 1, 1>,
+        (16, 4) if double => double_product::<16, 4, 2, 1, 2>,
+        (16, 8) if double => double_product::<16, 8, 4, 2, 2>,
+        (16, 16) if double => double_product::<16, 16, 8, 4, 2>,
+        (16, 4) if float => product::<Floats, 16, 4>,
+        (16, 8) if float => product::<Floats, 16, 8>,
+        (8, 16) if float => product::<Floats, 8, 16>,
+        (16, 16) if float => product::<Floats, 16, 16>,
+        (16, 32) if float => product::<Floats, 16, 32>,
+        (8, 16) if integer => product::<Integers, 8, 16>,
+        (16, 16) if integer => product::<Integers, 16, 16>,
+        (16, 32) if integer => product::<Integers, 16, 32>,
         _ => return None,
     })
 }
@@ -154,30 +151,6 @@ impl Format<i32> for Unsigned {
     }
 }
 
-/// Conversion between fragments and matrices. Loops run over the 32 words of a register where possible, so that they
-/// are vectorized.
-trait Layout {
-    /// The registers of a fragment of A or B with `elements` elements.
-    #[inline(always)]
-    fn registers(e: Element, elements: usize) -> usize {
-        elements / (LANES * e.per_register())
-    }
-    /// Fills A; the element at depth `k` of a row is stored at index `order(k)`, see [`Layout::order`].
-    fn a<T: Copy + Default, F: Format<T>, const M: usize, const K: usize>(f: F, from: &[&[Row]], to: &mut [[T; K]; M]);
-    /// The index of each depth in the rows of A, with `per` elements per register.
-    fn order<const K: usize>(per: usize) -> &'static [usize; K];
-    /// Fills B.
-    fn b<T: Copy + Default, F: Format<T>, const N: usize, const K: usize>(f: F, from: &[&[Row]], to: &mut [[T; N]; K]);
-    /// Fills C, with the columns in the order of [`Layout::b`].
-    fn c<T: Copy + Default, F: Format<T>, const N: usize, const M: usize>(f: F, from: &[&[Row]], to: &mut [[T; N]; M]);
-    /// Writes D, with `PER` elements per register.
-    fn d<T: Copy + Default, const PER: usize, const N: usize, const M: usize>(
-        from: &[[T; N]; M],
-        to: &mut [Row],
-        word: impl Fn([T; PER]) -> u32,
-    );
-}
-
 /// An order for `per` elements of each of four threads: the first elements of all four threads come before the second
 /// ones.
 const fn interleaved<const K: usize>(per: usize) -> [usize; K] {
@@ -207,173 +180,121 @@ fn words<T: Copy, const PER: usize>(values: &[[T; LANES]; PER], to: &mut Row, wo
     }
 }
 
-/// The layout of `mma`. In rows of A, and in columns of B, C and D, the even ones of adjacent elements come first: they
-/// occupy registers (or halves) of their own, spread over four threads.
-struct Mma;
-
-impl Layout for Mma {
-    #[inline(always)]
-    fn a<T: Copy + Default, F: Format<T>, const M: usize, const K: usize>(f: F, from: &[&[Row]], to: &mut [[T; K]; M]) {
-        let (tall, wide) = (M / 8, 4 * F::PER);
-        for (r, register) in from.iter().enumerate().take(K / wide * tall) {
-            for i in 0..F::PER {
-                let values = values(f, register, i);
-                for (group, four) in values.as_chunks::<4>().0.iter().enumerate() {
-                    to[group + 8 * (r % tall)][r / tall * wide + 4 * i..][..4].copy_from_slice(four);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn order<const K: usize>(per: usize) -> &'static [usize; K] {
-        match per {
-            1 => const { &interleaved::<K>(1) },
-            2 => const { &interleaved::<K>(2) },
-            _ => const { &interleaved::<K>(4) },
-        }
-    }
-
-    #[inline(always)]
-    fn b<T: Copy + Default, F: Format<T>, const N: usize, const K: usize>(f: F, from: &[&[Row]], to: &mut [[T; N]; K]) {
-        for (r, register) in from.iter().enumerate().take(K / (4 * F::PER)) {
-            let Some(register) = register.first() else { return };
-            for t in 0..4 {
-                let words: [u32; 8] = std::array::from_fn(|c| register.0[4 * (c % 4 * 2 + c / 4) + t]);
-                for i in 0..F::PER {
-                    let row = &mut to[(4 * r + t) * F::PER + i];
-                    row.iter_mut().zip(words).for_each(|(x, word)| *x = f.value(word, i));
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn c<T: Copy + Default, F: Format<T>, const N: usize, const M: usize>(f: F, from: &[&[Row]], to: &mut [[T; N]; M]) {
-        for (block, registers) in to.as_chunks_mut::<8>().0.iter_mut().zip(from.chunks_exact(2 / F::PER)) {
-            for i in 0..2 {
-                let values = values(f, registers[i / F::PER], i % F::PER);
-                for (row, four) in block.iter_mut().zip(values.as_chunks::<4>().0) {
-                    row[4 * i..4 * i + 4].copy_from_slice(four);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn d<T: Copy + Default, const PER: usize, const N: usize, const M: usize>(
-        from: &[[T; N]; M],
-        to: &mut [Row],
-        word: impl Fn([T; PER]) -> u32,
-    ) {
-        for (block, registers) in from.as_chunks::<8>().0.iter().zip(to.chunks_exact_mut(2 / PER)) {
-            for (part, register) in registers.iter_mut().enumerate() {
-                let mut values = [[T::default(); LANES]; PER];
-                for (i, values) in values.iter_mut().enumerate() {
-                    let first = 4 * (part * PER + i);
-                    for (row, four) in block.iter().zip(values.as_chunks_mut::<4>().0) {
-                        four.copy_from_slice(&row[first..first + 4]);
-                    }
-                }
-                words(&values, register, &word);
+/// Fills A. In its rows, as in the columns of B, C and D, the even ones of adjacent elements come first: they occupy registers (or
+/// halves) of their own, spread over four threads. The element at depth `k` is stored at index [`order`].
+#[inline(always)]
+fn load_a<T: Copy + Default, F: Format<T>, const M: usize, const K: usize>(
+    f: F,
+    from: &[&[Row]],
+    to: &mut [[T; K]; M],
+) {
+    let (tall, wide) = (M / 8, 4 * F::PER);
+    for (r, register) in from.iter().enumerate().take(K / wide * tall) {
+        for i in 0..F::PER {
+            let values = values(f, register, i);
+            for (group, four) in values.as_chunks::<4>().0.iter().enumerate() {
+                to[group + 8 * (r % tall)][r / tall * wide + 4 * i..][..4].copy_from_slice(four);
             }
         }
     }
 }
 
-/// The layout of `wmma`: the matrix, row by row, lane by lane; fragments with spare room hold it twice.
-struct Wmma;
+/// The index of each depth in the rows of A, with `per` elements per register.
+fn order<const K: usize>(per: usize) -> &'static [usize; K] {
+    match per {
+        1 => const { &interleaved::<K>(1) },
+        2 => const { &interleaved::<K>(2) },
+        _ => const { &interleaved::<K>(4) },
+    }
+}
 
-impl Wmma {
-    #[inline(always)]
-    fn load<T: Copy + Default, F: Format<T>>(f: F, from: &[&[Row]], to: &mut [T]) {
-        let held = from.len() * F::PER;
-        // Of two copies the second one counts.
-        let first = LANES.saturating_sub(to.len() / held.max(1));
-        for (r, register) in from.iter().enumerate() {
+/// Fills B.
+#[inline(always)]
+fn load_b<T: Copy + Default, F: Format<T>, const K: usize>(f: F, from: &[&[Row]], to: &mut [[T; N]; K]) {
+    for (r, register) in from.iter().enumerate().take(K / (4 * F::PER)) {
+        let Some(register) = register.first() else { return };
+        for t in 0..4 {
+            let words: [u32; N] = std::array::from_fn(|c| register.0[4 * (c % 4 * 2 + c / 4) + t]);
             for i in 0..F::PER {
-                let places = to.iter_mut().skip(r * F::PER + i).step_by(held);
-                places.zip(&values(f, register, i)[first..]).for_each(|(to, v)| *to = *v);
+                let row = &mut to[(4 * r + t) * F::PER + i];
+                row.iter_mut().zip(words).for_each(|(x, word)| *x = f.value(word, i));
             }
         }
     }
 }
 
-impl Layout for Wmma {
-    #[inline(always)]
-    fn registers(e: Element, elements: usize) -> usize {
-        if e.ty == Type::F16 { 8 } else { elements / (LANES * e.per_register()) }
+/// Fills C, with the columns in the order of [`load_b`].
+#[inline(always)]
+fn load_c<T: Copy + Default, F: Format<T>, const M: usize>(f: F, from: &[&[Row]], to: &mut [[T; N]; M]) {
+    for (block, registers) in to.as_chunks_mut::<8>().0.iter_mut().zip(from.chunks_exact(2 / F::PER)) {
+        for i in 0..2 {
+            let values = values(f, registers[i / F::PER], i % F::PER);
+            for (row, four) in block.iter_mut().zip(values.as_chunks::<4>().0) {
+                row[4 * i..4 * i + 4].copy_from_slice(four);
+            }
+        }
     }
+}
 
-    #[inline(always)]
-    fn a<T: Copy + Default, F: Format<T>, const M: usize, const K: usize>(f: F, from: &[&[Row]], to: &mut [[T; K]; M]) {
-        Wmma::load(f, from, to.as_flattened_mut());
-    }
-
-    #[inline(always)]
-    fn order<const K: usize>(_per: usize) -> &'static [usize; K] {
-        const { &interleaved::<K>(1) }
-    }
-
-    #[inline(always)]
-    fn b<T: Copy + Default, F: Format<T>, const N: usize, const K: usize>(f: F, from: &[&[Row]], to: &mut [[T; N]; K]) {
-        Wmma::load(f, from, to.as_flattened_mut());
-    }
-
-    #[inline(always)]
-    fn c<T: Copy + Default, F: Format<T>, const N: usize, const M: usize>(f: F, from: &[&[Row]], to: &mut [[T; N]; M]) {
-        Wmma::load(f, from, to.as_flattened_mut());
-    }
-
-    #[inline(always)]
-    fn d<T: Copy + Default, const PER: usize, const N: usize, const M: usize>(
-        from: &[[T; N]; M],
-        to: &mut [Row],
-        word: impl Fn([T; PER]) -> u32,
-    ) {
-        let (from, held) = (from.as_flattened(), to.len() * PER);
-        for (r, register) in to.iter_mut().enumerate() {
-            let values =
-                std::array::from_fn(|i| std::array::from_fn(|lane| from[(lane * held + r * PER + i) % from.len()]));
+/// Writes D, with `PER` elements per register.
+#[inline(always)]
+fn store_d<T: Copy + Default, const PER: usize, const M: usize>(
+    from: &[[T; N]; M],
+    to: &mut [Row],
+    word: impl Fn([T; PER]) -> u32,
+) {
+    for (block, registers) in from.as_chunks::<8>().0.iter().zip(to.chunks_exact_mut(2 / PER)) {
+        for (part, register) in registers.iter_mut().enumerate() {
+            let mut values = [[T::default(); LANES]; PER];
+            for (i, values) in values.iter_mut().enumerate() {
+                let first = 4 * (part * PER + i);
+                for (row, four) in block.iter().zip(values.as_chunks_mut::<4>().0) {
+                    four.copy_from_slice(&row[first..first + 4]);
+                }
+            }
             words(&values, register, &word);
         }
     }
 }
 
-/// Elements of A and B, types of C and D.
-fn types(v: &Variant) -> Option<(Element, Element, Type, Type)> {
-    // `wmma.mma` of halves names only the types of D and C.
-    let factor = |var| Element::unpacked(v.ty(var).unwrap_or(Type::F16));
-    Some((factor(Var::U), factor(Var::V), v.ty(Var::W)?, v.ty(Var::T)?))
-}
-
-/// Registers of A, B and C.
-fn split<'r, 's>(counts: [usize; 3], src: &'r [&'s [Row]]) -> Option<[&'r [&'s [Row]]; 3]> {
-    let (a, rest) = src.split_at_checked(counts[0])?;
-    let (b, rest) = rest.split_at_checked(counts[1])?;
-    Some([a, b, rest.get(..counts[2])?])
-}
-
-/// Computes a product of fixed shape by the loops of its number type, [`Floats`] or [`Integers`], and the layout of its
-/// fragments.
-fn product<T, L, const M: usize, const N: usize, const K: usize>(
-    v: &Variant,
-    _active: u32,
-    src: &[&[Row]],
-    dst: &mut [Row],
-) where
-    for<'a> Product<'a, T, L, M, N, K>: Loops,
+/// Computes a product of fixed shape by the loops of its number type, [`Floats`] or [`Integers`], tile by tile.
+fn product<T, const M: usize, const K: usize>(v: &Variant, _active: u32, src: &[&[Row]], dst: &mut [Row])
+where
+    for<'a> Product<'a, T, M, K>: Loops,
 {
-    blocked::vectorize(Product::<T, L, M, N, K>(v, src, dst, PhantomData));
+    let (Some((m, n, _)), Some(o)) = (shape(v), operands(v)) else { return };
+    let [_, na, nb, nc] = o.registers;
+    let Some((a, rest)) = src.split_at_checked(na) else { return };
+    let Some((b, rest)) = rest.split_at_checked(nb) else { return };
+    let (tall, across) = (m / M, n / N);
+    let registers = |elements: usize, per: usize| elements / (LANES * per);
+    let (pa, pb) = (registers(M * K, o.a.per_register()), registers(N * K, o.b.per_register()));
+    let (pc, pd) = (nc / (tall * across), dst.len() / (tall * across));
+    for (tile, dst) in dst.chunks_exact_mut(pd).enumerate() {
+        let (Some(a), Some(b), Some(c)) =
+            (piece(a, tile / across, pa), piece(b, tile % across, pb), piece(rest, tile, pc))
+        else {
+            return;
+        };
+        blocked::vectorize(Product::<T, M, K> { v, o: &o, a, b, c, dst, number: PhantomData });
+    }
 }
 
-/// A product by number type and fragment layout.
-struct Product<'a, T, L, const M: usize, const N: usize, const K: usize>(
-    &'a Variant,
-    &'a [&'a [Row]],
-    &'a mut [Row],
-    PhantomData<(T, L)>,
-);
+/// The registers of a tile, which has `per` of them.
+fn piece<'r, 's>(all: &'r [&'s [Row]], tile: usize, per: usize) -> Option<&'r [&'s [Row]]> {
+    all.get(tile * per..(tile + 1) * per)
+}
+
+/// A product of tiles by number type.
+struct Product<'a, T, const M: usize, const K: usize> {
+    v: &'a Variant,
+    o: &'a Operands,
+    a: &'a [&'a [Row]],
+    b: &'a [&'a [Row]],
+    c: &'a [&'a [Row]],
+    dst: &'a mut [Row],
+    number: PhantomData<T>,
+}
 
 /// Floats, summed in double precision.
 struct Floats;
@@ -381,12 +302,7 @@ struct Floats;
 /// Integers, summed modulo 2^32.
 struct Integers;
 
-/// Elements of C or D in a register.
-fn per(ty: Type) -> usize {
-    if ty == Type::F16 { 2 } else { 1 }
-}
-
-/// Loads a fragment of floats by a function of [`Layout`].
+/// Loads a fragment of floats.
 macro_rules! load_floats {
     ($load:path, $e:expr, $registers:expr, $to:expr) => {
         match $e.ty {
@@ -403,25 +319,22 @@ macro_rules! load_floats {
     };
 }
 
-impl<L: Layout, const M: usize, const N: usize, const K: usize> Loops for Product<'_, Floats, L, M, N, K> {
+impl<const M: usize, const K: usize> Loops for Product<'_, Floats, M, K> {
     type Output = ();
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Product(v, src, dst, _) = self;
-        let Some((a_type, b_type, c_type, d_type)) = types(v) else { return };
-        let counts = [L::registers(a_type, M * K), L::registers(b_type, K * N), M * N / LANES / per(c_type)];
-        let Some([a, b, c]) = split(counts, src) else { return };
+        let Product { v, o, a, b, c, dst, .. } = self;
         let mut left = [[0.0; K]; M];
         let mut right = [[0.0; N]; K];
-        load_floats!(L::a, a_type, a, &mut left);
-        load_floats!(L::b, b_type, b, &mut right);
+        load_floats!(load_a, o.a, a, &mut left);
+        load_floats!(load_b, o.b, b, &mut right);
         let mut sum = [[0.0; N]; M];
-        match c_type {
-            Type::F16 => L::c(Half, c, &mut sum),
-            _ => L::c(Single(u32::MAX), c, &mut sum),
+        match o.c {
+            Type::F16 => load_c(Half, c, &mut sum),
+            _ => load_c(Single(u32::MAX), c, &mut sum),
         }
-        let order = L::order::<K>(a_type.per_register());
+        let order = order::<K>(o.a.per_register());
         blocked::accumulate::<FUSED, f64>(
             sum.as_flattened_mut(),
             left.as_flattened(),
@@ -430,38 +343,35 @@ impl<L: Layout, const M: usize, const N: usize, const K: usize> Loops for Produc
             |k| order[k],
         );
         if v.has(Mod::Satfinite) {
-            let limit = if d_type == Type::F16 { 65504.0 } else { f64::from(f32::MAX) };
+            let limit = if o.d == Type::F16 { 65504.0 } else { f64::from(f32::MAX) };
             sum.as_flattened_mut().iter_mut().for_each(|x| *x = if x.is_nan() { 0.0 } else { x.clamp(-limit, limit) });
         }
-        match d_type {
-            Type::F16 => L::d(&sum, dst, |[low, high]: [f64; 2]| {
+        match o.d {
+            Type::F16 => store_d(&sum, dst, |[low, high]: [f64; 2]| {
                 u32::from(element::to_f16(low)) | u32::from(element::to_f16(high)) << 16
             }),
-            _ => L::d(&sum, dst, |[x]: [f64; 1]| element::to_f32(x)),
+            _ => store_d(&sum, dst, |[x]: [f64; 1]| element::to_f32(x)),
         }
     }
 }
 
-impl<L: Layout, const M: usize, const N: usize, const K: usize> Loops for Product<'_, Integers, L, M, N, K> {
+impl<const M: usize, const K: usize> Loops for Product<'_, Integers, M, K> {
     type Output = ();
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Product(v, src, dst, _) = self;
-        let Some((a_type, b_type, ..)) = types(v) else { return };
-        let counts = [L::registers(a_type, M * K), L::registers(b_type, K * N), M * N / LANES];
-        let Some([a, b, c]) = split(counts, src) else { return };
+        let Product { v, o, a, b, c, dst, .. } = self;
         let mut left = [[0; K]; M];
         let mut right = [[0; N]; K];
-        match a_type.ty.is_signed() {
-            true => L::a(Signed, a, &mut left),
-            false => L::a(Unsigned, a, &mut left),
+        match o.a.ty.is_signed() {
+            true => load_a(Signed, a, &mut left),
+            false => load_a(Unsigned, a, &mut left),
         }
-        match b_type.ty.is_signed() {
-            true => L::b(Signed, b, &mut right),
-            false => L::b(Unsigned, b, &mut right),
+        match o.b.ty.is_signed() {
+            true => load_b(Signed, b, &mut right),
+            false => load_b(Unsigned, b, &mut right),
         }
-        let order = L::order::<K>(4);
+        let order = order::<K>(4);
         // 32 products of bytes are far from overflowing 32 bits; with C they may overflow.
         let mut sum = [[0; N]; M];
         blocked::accumulate::<FUSED, i32>(
@@ -472,12 +382,12 @@ impl<L: Layout, const M: usize, const N: usize, const K: usize> Loops for Produc
             |k| order[k],
         );
         let mut addend = [[0; N]; M];
-        L::c(Whole, c, &mut addend);
+        load_c(Whole, c, &mut addend);
         let saturate = v.has(Mod::Satfinite);
         for (s, c) in sum.as_flattened_mut().iter_mut().zip(addend.as_flattened()) {
             *s = to_s32(i64::from(*s) + i64::from(*c), saturate) as i32;
         }
-        L::d(&sum, dst, |[x]: [i32; 1]| x as u32);
+        store_d(&sum, dst, |[x]: [i32; 1]| x as u32);
     }
 }
 
@@ -505,7 +415,9 @@ impl<const M: usize, const K: usize, const A: usize, const B: usize, const C: us
     fn run<const FUSED: bool>(self) {
         const NAN: u64 = 0x7fff_ffff_ffff_ffff;
         let Doubles(src, dst) = self;
-        let Some([a, b, c]) = split([A, B, 2 * C], src) else { return };
+        let Some((a, rest)) = src.split_at_checked(A) else { return };
+        let Some((b, rest)) = rest.split_at_checked(B) else { return };
+        let Some(c) = rest.get(..2 * C) else { return };
         if src.iter().any(|r| r.len() != 2) {
             return;
         }

@@ -5,6 +5,8 @@
 //! eight rows (for A with 16 rows) and then by `4 e` along k. The exception is `.m8n8k4` on `.f16`, in which a warp
 //! computes four products by eight lanes each ([`Quad`]).
 
+use crate::LANES;
+
 /// Row and column.
 pub type Coord = (usize, usize);
 
@@ -26,14 +28,50 @@ pub fn c(lane: usize, i: usize) -> Coord {
     (lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2)
 }
 
-/// Row and column of element `i` of a `wmma` fragment of `columns` columns whose lanes hold `per_lane` elements each.
-///
-/// The manual leaves this layout open; here the elements are stored row by row, lane by lane, and repeat where a
-/// fragment has more room than the matrix has elements.
-pub fn wmma(rows: usize, columns: usize, per_lane: usize, lane: usize, i: usize) -> Coord {
-    let at = (lane * per_lane + i) % (rows * columns);
-    (at / columns, at % columns)
+/// Which matrix of a product a fragment belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Factor {
+    /// A, of `m` rows.
+    A,
+    /// B, of `n` columns.
+    B,
+    /// C or D.
+    C,
 }
+
+/// Row and column of element `i` of a fragment of `wmma`, for a product of `m` by `n` elements and depth `k`, with `e` elements per
+/// register.
+///
+/// The manual leaves this layout open. Here the matrix is cut into tiles of at most 16 rows of A and eight columns of B, whose
+/// fragments, those of `mma`, follow each other; they repeat where a fragment has more room than the matrix has elements. Programs that
+/// rely on the layout found on GPUs of compute capability 8.0 and newer expect the same.
+pub fn wmma(factor: Factor, (m, n, k): (usize, usize, usize), e: usize, lane: usize, i: usize) -> Coord {
+    let rows = m.min(TILE_ROWS);
+    let tile = |held: usize, tiles: usize| (i / held % tiles, i % held);
+    match factor {
+        Factor::A => {
+            let (tile, i) = tile(rows * k / LANES, m / rows);
+            let (row, depth) = a(rows, e, lane, i);
+            (row + tile * rows, depth)
+        }
+        Factor::B => {
+            let (tile, i) = tile(TILE_COLUMNS * k / LANES, n / TILE_COLUMNS);
+            let (depth, column) = b(e, lane, i);
+            (depth, column + tile * TILE_COLUMNS)
+        }
+        Factor::C => {
+            let across = n / TILE_COLUMNS;
+            let (tile, i) = tile(rows * TILE_COLUMNS / LANES, m / rows * across);
+            let (row, column) = c(lane, i);
+            (row + tile / across * rows, column + tile % across * TILE_COLUMNS)
+        }
+    }
+}
+
+/// Rows of a tile of A, C and D.
+pub const TILE_ROWS: usize = 16;
+/// Columns of a tile of B, C and D.
+pub const TILE_COLUMNS: usize = 8;
 
 /// One of the four products of `.m8n8k4` on `.f16`.
 pub struct Quad;

@@ -4,7 +4,7 @@
 //! ```text
 //! registers → [fragment.rs: which lane holds which element] → dense matrices → [product.rs] → registers
 //! registers → [fixed.rs: the common shapes without decisions] → registers; both on the loops of blocked.rs
-//! memory    → [transfer.rs: ldmatrix, stmatrix, wmma.load, wmma.store, movmatrix] ↔ registers
+//! memory    → [transfer.rs: ldmatrix, stmatrix, movmatrix; wmma.rs: wmma.load, wmma.store] ↔ registers
 //! ```
 //!
 //! Sources and destinations are as for [`crate::sem::PureFn`]: one slice of rows per register, in the order of the
@@ -25,12 +25,16 @@ mod product;
 pub mod tcgen05;
 mod transfer;
 pub mod warpgroup;
+pub mod wmma;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use blocked::{Loops, vectorize};
-pub use transfer::{Memory, alignment, ldmatrix, stmatrix, unpack, wmma_load, wmma_store};
+pub use element::Element;
+pub use product::{Operands, operands};
+pub use transfer::{Memory, alignment, ldmatrix, stmatrix, unpack};
+pub use wmma::{wmma_load, wmma_store};
 
 use crate::{Row, sem::PureFn};
 use margay_isa::{Mod, Opcode, Variant, Word};

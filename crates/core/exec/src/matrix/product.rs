@@ -3,7 +3,7 @@
 use super::{
     dense::{Matrix, to_s32},
     element::{self, Element},
-    fragment::{self, Coord, Quad},
+    fragment::{self, Coord, Factor, Quad},
     shape,
 };
 use crate::{
@@ -57,18 +57,14 @@ pub fn run(v: &Variant, src: &[&[Row]], dst: &mut [Row]) {
 struct Places {
     wmma: bool,
     size: (usize, usize, usize),
-    /// Elements per lane of A, B and C.
-    held: [usize; 3],
-    /// Elements per register of A and B.
-    per: (usize, usize),
+    /// Elements per register of A, B and C.
+    per: [usize; 3],
 }
 
 impl Places {
     fn new(v: &Variant, o: &Operands, size: (usize, usize, usize)) -> Places {
-        let per = (o.a.per_register(), o.b.per_register());
-        let c_per = if o.c == Type::F16 { 2 } else { 1 };
-        let [_, na, nb, nc] = o.registers;
-        Places { wmma: v.op == Opcode::Wmma, size, held: [na * per.0, nb * per.1, nc * c_per], per }
+        let halves = if o.c == Type::F16 { 2 } else { 1 };
+        Places { wmma: v.op == Opcode::Wmma, size, per: [o.a.per_register(), o.b.per_register(), halves] }
     }
 
     /// A, expanded if it is sparse, and B.
@@ -82,8 +78,12 @@ impl Places {
     ) -> (Matrix<T>, Matrix<T>) {
         let (m, n, k) = self.size;
         let depth = if sparse(v) { k / 2 } else { k };
+        // What follows in fragments of `wmma` repeats these registers.
+        let registers = |elements: usize, per: usize| elements / (LANES * per);
+        let a = &a[..a.len().min(registers(m * k, self.per[0]))];
+        let b = &b[..b.len().min(registers(k * n, self.per[1]))];
         let mut left = Matrix::new(m, depth);
-        left.gather(o.a, a, self.a(depth), |bits| value(o.a, bits));
+        left.gather(o.a, a, self.a(), |bits| value(o.a, bits));
         if sparse(v) {
             left = spread(o.a, k, &left, extra);
         }
@@ -92,21 +92,21 @@ impl Places {
         (left, right)
     }
 
-    fn a(&self, columns: usize) -> impl Fn(usize, usize) -> Coord {
-        let Places { wmma, size: (m, ..), held, per } = *self;
+    fn a(self) -> impl Fn(usize, usize) -> Coord {
+        let Places { wmma, size, per: [e, ..] } = self;
         move |lane, i| {
-            if wmma { fragment::wmma(m, columns, held[0], lane, i) } else { fragment::a(m, per.0, lane, i) }
+            if wmma { fragment::wmma(Factor::A, size, e, lane, i) } else { fragment::a(size.0, e, lane, i) }
         }
     }
 
-    fn b(&self) -> impl Fn(usize, usize) -> Coord {
-        let Places { wmma, size: (_, n, k), held, per } = *self;
-        move |lane, i| if wmma { fragment::wmma(k, n, held[1], lane, i) } else { fragment::b(per.1, lane, i) }
+    fn b(self) -> impl Fn(usize, usize) -> Coord {
+        let Places { wmma, size, per: [_, e, _] } = self;
+        move |lane, i| if wmma { fragment::wmma(Factor::B, size, e, lane, i) } else { fragment::b(e, lane, i) }
     }
 
-    fn c(&self, held: usize) -> impl Fn(usize, usize) -> Coord {
-        let Places { wmma, size: (m, n, _), .. } = *self;
-        move |lane, i| if wmma { fragment::wmma(m, n, held, lane, i) } else { fragment::c(lane, i) }
+    fn c(self) -> impl Fn(usize, usize) -> Coord {
+        let Places { wmma, size, per: [.., e] } = self;
+        move |lane, i| if wmma { fragment::wmma(Factor::C, size, e, lane, i) } else { fragment::c(lane, i) }
     }
 }
 
@@ -161,19 +161,18 @@ fn float(
     }
     let c_element = Element::of(o.c, v);
     let mut sum = Matrix::new(m, n);
-    sum.gather(c_element, c, places.c(places.held[2]), |bits| c_element.float(bits));
+    sum.gather(c_element, c, places.c(), |bits| c_element.float(bits));
     sum.add_product(&left, &right);
     if v.has(Mod::Satfinite) {
         let limit = if o.d == Type::F16 { 65504.0 } else { f64::from(f32::MAX) };
         sum.map(|x| if x.is_nan() { 0.0 } else { x.clamp(-limit, limit) });
     }
-    scatter(o.d, dst, |held| places.c(held), &sum);
+    scatter(o.d, dst, places.c(), &sum);
 }
 
 /// Writes D: halves in pairs, or single floats.
-fn scatter<P: Fn(usize, usize) -> Coord>(d: Type, dst: &mut [Row], place: impl Fn(usize) -> P, sum: &Matrix<f64>) {
+fn scatter(d: Type, dst: &mut [Row], place: impl Fn(usize, usize) -> Coord, sum: &Matrix<f64>) {
     if d == Type::F16 {
-        let place = place(2 * dst.len());
         for (r, row) in dst.iter_mut().enumerate() {
             for lane in 0..LANES {
                 let half = |i| u32::from(element::to_f16(sum.at(place(lane, 2 * r + i))));
@@ -182,7 +181,6 @@ fn scatter<P: Fn(usize, usize) -> Coord>(d: Type, dst: &mut [Row], place: impl F
         }
         return;
     }
-    let place = place(dst.len());
     for (r, row) in dst.iter_mut().enumerate() {
         for lane in 0..LANES {
             row.0[lane] = element::to_f32(sum.at(place(lane, r)));
@@ -246,7 +244,7 @@ fn quads(v: &Variant, o: &Operands, (a, b, c): Registers<'_, '_>, dst: &mut [Row
         }
     }
     let single = o.d == Type::F32;
-    scatter(o.d, dst, |_| move |lane, i| quad(lane, Quad::c(single, lane, i), 8), &sum);
+    scatter(o.d, dst, |lane, i| quad(lane, Quad::c(single, lane, i), 8), &sum);
 }
 
 fn integer(
@@ -262,7 +260,7 @@ fn integer(
     let (left, right) = places.factors(v, o, (a, b), extra, Element::integer);
     let c_element = Element::of(Type::S32, v);
     let mut sum = Matrix::new(m, n);
-    sum.gather(c_element, c, places.c(places.held[2]), |bits| c_element.integer(bits));
+    sum.gather(c_element, c, places.c(), |bits| c_element.integer(bits));
     let single_bits = o.a.ty == Type::B1;
     let and = v.has(Mod::And);
     match single_bits && !and {
@@ -270,7 +268,7 @@ fn integer(
         true => sum.add_product(&left, &right, |x, y| x ^ y),
     }
     let saturate = v.has(Mod::Satfinite);
-    let place = places.c(dst.len());
+    let place = places.c();
     for (r, row) in dst.iter_mut().enumerate() {
         for lane in 0..LANES {
             row.0[lane] = to_s32(sum.at(place(lane, r)), saturate);
@@ -286,7 +284,6 @@ fn double(v: &Variant, (m, n, k): (usize, usize, usize), a: &[&[Row]], b: &[&[Ro
         _ if v.has(Mod::Rp) => Rnd::Up,
         _ => Rnd::Nearest,
     };
-    let wmma = v.op == Opcode::Wmma;
     let gather = |registers: &[&[Row]], size: (usize, usize), place: &dyn Fn(usize, usize) -> Coord| {
         let mut matrix = Matrix::new(size.0, size.1);
         for (i, rows) in registers.iter().enumerate() {
@@ -300,10 +297,8 @@ fn double(v: &Variant, (m, n, k): (usize, usize, usize), a: &[&[Row]], b: &[&[Ro
         }
         matrix
     };
-    let (na, nb, nc) = (a.len(), b.len(), c.len());
-    let a_place = |lane, i| if wmma { fragment::wmma(m, k, na, lane, i) } else { fragment::a(m, 1, lane, i) };
-    let b_place = |lane, i| if wmma { fragment::wmma(k, n, nb, lane, i) } else { fragment::b(1, lane, i) };
-    let c_place = |lane, i| if wmma { fragment::wmma(m, n, nc, lane, i) } else { fragment::c(lane, i) };
+    let places = Places { wmma: v.op == Opcode::Wmma, size: (m, n, k), per: [1; 3] };
+    let (a_place, b_place, c_place) = (places.a(), places.b(), places.c());
     let left: Matrix<u64> = gather(a, (m, k), &a_place);
     let right: Matrix<u64> = gather(b, (k, n), &b_place);
     let mut sum: Matrix<u64> = gather(c, (m, n), &c_place);

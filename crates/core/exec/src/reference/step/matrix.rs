@@ -11,12 +11,15 @@ use super::watch::report_access;
 use crate::{
     AccessKind, Convergence, LANES, Row, incomplete,
     lanes::u32s,
-    matrix::{self, warpgroup},
+    matrix::{
+        self, warpgroup,
+        wmma::{PIECE, Tile},
+    },
     mem::{self, Allocation},
     only_converges,
 };
 use margay_ir::MemSpace;
-use margay_isa::Mod;
+use margay_isa::{Mod, Variant};
 
 /// Blocks until all lanes of the warp are at this instruction, and then makes them one group.
 ///
@@ -192,12 +195,29 @@ impl LaneMemory<'_, '_> {
     }
 }
 
+/// The accesses of `ldmatrix` and `stmatrix`: a row by every lane that provides an address.
+fn count_rows(v: &Variant) -> impl Fn(&Ctx<'_>, &Address, &[u64; LANES], AccessKind) {
+    let (bytes, _) = matrix::alignment(v);
+    move |ctx, address, at, kind| count(ctx, address, at, bytes as u32, kind)
+}
+
+/// The accesses of `wmma.load` and `wmma.store`: a piece of its line by every lane, one after the other.
+fn count_lines(tile: Tile, stride: Option<&[u32; LANES]>) -> impl Fn(&Ctx<'_>, &Address, &[u64; LANES], AccessKind) {
+    move |ctx, address, at, kind| {
+        let starts = tile.starts(at, stride);
+        for piece in (0..tile.line_bytes()).step_by(PIECE) {
+            let size = PIECE.min(tile.line_bytes() - piece);
+            count(ctx, address, &starts.map(|s| s.wrapping_add(piece as u64)), size as u32, kind);
+        }
+    }
+}
+
 /// Performs a transfer: `run` gets the host addresses by lane; only the lanes of `used` provide one.
 fn transfer(
     ctx: &mut Ctx<'_>,
     op: &Op,
     m: &MatrixOp,
-    used: u32,
+    (used, count): (u32, impl Fn(&Ctx<'_>, &Address, &[u64; LANES], AccessKind)),
     run: impl FnOnce(&mut LaneMemory<'_, '_>, &[u64; LANES], &mut [Row]) -> Result<(), Flow>,
 ) -> Flow {
     let Some(address) = m.address else { return ctx.bug("a matrix is moved without an address") };
@@ -209,7 +229,7 @@ fn transfer(
         Err(flow) => return flow,
     };
     let kind = if writes { AccessKind::Store } else { AccessKind::Load };
-    count(ctx, &address, &at, align as u32, kind);
+    count(ctx, &address, &at, kind);
     ctx.active = u32::MAX;
     let mut results = vec![Row::ZERO; result_rows(m)];
     match run(&mut LaneMemory { ctx, address, region, align }, &at, &mut results) {
@@ -240,7 +260,9 @@ pub fn load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m = matrix_op!(ctx, op);
     let variant = ctx.func.variant(op);
     let used = row_lanes(ctx, op);
-    transfer(ctx, op, m, used, |window, at, results| matrix::ldmatrix(variant, at, window, results))
+    transfer(ctx, op, m, (used, count_rows(variant)), |window, at, results| {
+        matrix::ldmatrix(variant, at, window, results)
+    })
 }
 
 /// `stmatrix`
@@ -249,7 +271,7 @@ pub fn store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let variant = ctx.func.variant(op);
     let values: Vec<Row> = m.src.iter().map(|s| ctx.src(*s)[0]).collect();
     let used = row_lanes(ctx, op);
-    transfer(ctx, op, m, used, |window, at, _| {
+    transfer(ctx, op, m, (used, count_rows(variant)), |window, at, _| {
         let src: Vec<&[Row]> = values.chunks(1).collect();
         matrix::stmatrix(variant, at, &src, window)
     })
@@ -260,7 +282,8 @@ pub fn wmma_load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m = matrix_op!(ctx, op);
     let variant = ctx.func.variant(op);
     let stride = m.src.first().map(|s| *u32s(ctx.src(*s)));
-    transfer(ctx, op, m, u32::MAX, |window, at, results| {
+    let Some(tile) = Tile::of(variant) else { return ctx.bug("a fragment without a matrix") };
+    transfer(ctx, op, m, (tile.lanes(), count_lines(tile, stride.as_ref())), |window, at, results| {
         matrix::wmma_load(variant, at, stride.as_ref(), window, results)
     })
 }
@@ -272,7 +295,8 @@ pub fn wmma_store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let registers = variant.operands().nth(1).and_then(|o| variant.count(o)).unwrap_or(1) as usize;
     let stride = m.src.get(registers).map(|s| *u32s(ctx.src(*s)));
     let values: Vec<Vec<Row>> = m.src.iter().take(registers).map(|s| ctx.src(*s).to_vec()).collect();
-    transfer(ctx, op, m, u32::MAX, |window, at, _| {
+    let Some(tile) = Tile::of(variant) else { return ctx.bug("a fragment without a matrix") };
+    transfer(ctx, op, m, (tile.lanes(), count_lines(tile, stride.as_ref())), |window, at, _| {
         let src: Vec<&[Row]> = values.iter().map(Vec::as_slice).collect();
         matrix::wmma_store(variant, at, stride.as_ref(), &src, window)
     })

@@ -306,7 +306,7 @@ impl Emitter<'_> {
     }
 
     /// The host addresses of the lanes' offsets in a space other than `.local`.
-    pub(super) fn host_lanes(&mut self, space: MemSpace, offsets: &Val) -> Val {
+    pub(in crate::emit) fn host_lanes(&mut self, space: MemSpace, offsets: &Val) -> Val {
         let field = match space {
             MemSpace::Shared => at::SHARED,
             MemSpace::KernelParam => at::PARAMS,

@@ -17,7 +17,7 @@ use crate::emit::{
     text::{Elem, Ty, Val, constant, int, named},
 };
 use margay_ir::{MemSpace, VReg, pass::Bounds};
-use margay_isa::Opcode;
+use margay_isa::{Mod, Opcode};
 
 /// The memory that an access may touch.
 enum Window {
@@ -150,7 +150,8 @@ impl Emitter<'_> {
     }
 
     pub(super) fn stores(&self, inst: u32) -> bool {
-        self.func.variant(&self.func.insts[inst as usize]).op == Opcode::St
+        let variant = self.func.variant(&self.func.insts[inst as usize]);
+        variant.op == Opcode::St || variant.op == Opcode::Wmma && variant.has(Mod::Store)
     }
 
     /// The range cached for a site: the lowest start of an access, and the number of possible starts.
@@ -286,6 +287,27 @@ impl Emitter<'_> {
         }
         self.check_earlier(check, &earlier, bits, mark);
         self.w.join(fast, mark);
+    }
+
+    /// Checks that lanes may access pieces of up to 16 bytes from their addresses on, one piece after the other up to `bytes`.
+    pub(in crate::emit) fn check_pieces(
+        &mut self,
+        space: MemSpace,
+        starts: &Val,
+        (bytes, write): (u32, bool),
+        mask: Option<&Val>,
+    ) {
+        let (address, inst) = (Address::Lanes(starts.clone()), self.inst);
+        let piece = |from: u32| Member { inst, offset: from.into(), bytes: (bytes - from).min(16) };
+        let members: Vec<Member> = (0..bytes).step_by(16).map(piece).collect();
+        for member in &members {
+            let here = self.w.op_const("add", starts, member.offset.into());
+            self.count_access(space, member.bytes, &Address::Lanes(here), mask);
+        }
+        self.settle(space, bytes, &address, mask);
+        let space_name = name(space).unwrap_or_default();
+        let check = Check { members, others: Vec::new(), write, space: space_name, origin: 0, end: None };
+        self.check(&address, &check, space, mask);
     }
 
     fn declare_check(&mut self) {

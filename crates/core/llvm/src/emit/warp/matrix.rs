@@ -1,13 +1,17 @@
 //! Warp-level matrix instructions (manual, section 9.7.14): products by the functions of `exec`, moves of 8 by 8
-//! matrices of 16-bit elements between memory and fragments by native code.
+//! matrices of 16-bit elements between memory and fragments by native code (`fragment` has those of `wmma`).
 //!
 //! The words of such a fragment, in lane order, are the matrix row by row, so a register is eight rows of 16 bytes. All
 //! 32 lanes must be active; else the reference engine executes the instruction.
 
-use super::product::{Product, Side};
+use super::{
+    fragment::{Layout, moves},
+    product::{Product, Side},
+};
 use crate::code::target;
 use crate::emit::{
     function::{Emitter, Mode, Result},
+    memory::address::Address,
     text::{Elem, Ty, Val, int, per_lane},
 };
 use margay_exec::matrix;
@@ -22,6 +26,7 @@ const MOST_FACTORS: usize = 4;
 fn known(variant: &Variant) -> bool {
     match variant.op {
         Opcode::Ldmatrix | Opcode::Stmatrix => variant.has(Mod::M8n8),
+        _ if moves(variant) => Layout::of(variant).is_some(),
         _ => matrix::pure(variant).is_some(),
     }
 }
@@ -52,6 +57,9 @@ impl Emitter<'_> {
     }
 
     fn whole_matrix(&mut self, inst: &Inst, variant: &Variant) -> Result<()> {
+        if let Some(layout) = Layout::of(variant).filter(|_| moves(variant)) {
+            return self.move_fragment(inst, variant, &layout);
+        }
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
         match variant.op {
@@ -72,31 +80,41 @@ impl Emitter<'_> {
         let Some(product) = Product::of(variant).filter(native) else {
             return self.thunk(inst, srcs, dsts);
         };
-        let [left, right] = [self.factor(product, Side::Left, srcs)?, self.factor(product, Side::Right, srcs)?];
         // All rows of sums fit into the vector registers of AVX-512.
         let text = product.text(if self.options.mask_registers { 16 } else { 4 });
         self.w.declared.insert(text);
-        let [input, output] = self.buffers(4, 4);
-        for (i, c) in srcs[product.fragment(Side::Right).end..].iter().enumerate() {
-            let (v, p) = (self.fragment(c)?, self.w.offset_const(&input, 128 * i as u64));
-            self.w.store(&v, &p, 64);
-        }
-        self.w.line(format_args!("call void @{}(ptr {left}, ptr {right}, ptr {input}, ptr {output})", product.name()));
         let guard = self.guard(inst);
-        for (i, d) in dsts.iter().enumerate() {
-            let p = self.w.offset_const(&output, 128 * i as u64);
-            let v = self.w.load(Ty::lanes(Elem::I32), &p, 64);
+        let [addends, sums] = product.sum_registers();
+        let [input, output] = self.buffers(addends, sums);
+        let mut results = Vec::new();
+        for (i, tile) in product.tiles().enumerate() {
+            let [left, right] =
+                [Side::Left, Side::Right].map(|side| self.factor(product, side, &srcs[product.fragment(side, tile)]));
+            let (left, right) = (left?, right?);
+            for (i, c) in srcs[product.addend(i)].iter().enumerate() {
+                let (v, p) = (self.fragment(c)?, self.w.offset_const(&input, 128 * i as u64));
+                self.w.store(&v, &p, 64);
+            }
+            self.w.line(format_args!(
+                "call void @{}(ptr {left}, ptr {right}, ptr {input}, ptr {output})",
+                product.name()
+            ));
+            for i in 0..sums {
+                let p = self.w.offset_const(&output, 128 * i as u64);
+                results.push(self.w.load(Ty::lanes(Elem::I32), &p, 64));
+            }
+        }
+        for (d, v) in dsts.iter().zip(&results) {
             if let Operand::Reg(r) = d {
-                self.write(*r, &v, guard.as_ref());
+                self.write(*r, v, guard.as_ref());
             }
         }
         Ok(())
     }
 
     /// A buffer that holds a factor in double precision: one that an earlier product has filled, if there is one.
-    fn factor(&mut self, product: Product, side: Side, srcs: &[Operand]) -> Result<Val> {
-        let operands = srcs[product.fragment(side)].iter();
-        let values = operands.map(|o| self.fragment(o)).collect::<Result<Vec<Val>>>()?;
+    fn factor(&mut self, product: Product, side: Side, registers: &[Operand]) -> Result<Val> {
+        let values = registers.iter().map(|o| self.fragment(o)).collect::<Result<Vec<Val>>>()?;
         let content = values.iter().fold(product.widening(side), |text, v| format!("{text} {v}"));
         let kind = product.buffer(side);
         let buffers = self.entry.factors.entry((side, kind.clone())).or_default().clone();
@@ -117,12 +135,12 @@ impl Emitter<'_> {
         Ok(buffer)
     }
 
-    fn fragment(&mut self, o: &Operand) -> Result<Val> {
+    pub(super) fn fragment(&mut self, o: &Operand) -> Result<Val> {
         let v = self.value(o, Elem::I32)?;
         Ok(self.w.splat(&v))
     }
 
-    fn write_matrix(&mut self, to: &Operand, v: &Val) {
+    pub(super) fn write_matrix(&mut self, to: &Operand, v: &Val) {
         if let Operand::Reg(r) = to {
             let v = self.w.resize(v, self.slots[r.0 as usize].elem, false);
             self.write(*r, &v, None);
@@ -149,13 +167,10 @@ impl Emitter<'_> {
         let transposed = variant.has(Mod::Trans);
         self.access(inst, source, (16, false), used.as_ref(), |e, address| {
             let rows = e.address_list(address);
-            e.w.declared.insert(load_text());
             // All are loaded before any is written: the address register may be among the destinations.
-            let words = Ty::lanes(Elem::I32);
-            let values: Vec<Val> = (0..dsts.len() as u64)
+            let values: Vec<Val> = (0..dsts.len())
                 .map(|j| {
-                    let p = e.w.offset_const(&rows, 64 * j);
-                    let v = e.w.value(words, format_args!("call {words} @margay.matrix.load(ptr {p})"));
+                    let v = e.load_block(&rows, 8 * j, 0);
                     if transposed { e.transpose(&v) } else { v }
                 })
                 .collect();
@@ -173,31 +188,47 @@ impl Emitter<'_> {
         }
         self.access(inst, target, (16, true), used.as_ref(), |e, address| {
             let rows = e.address_list(address);
-            e.w.declared.insert(store_text());
-            for (j, v) in words.iter().enumerate() {
-                let p = e.w.offset_const(&rows, 64 * j as u64);
-                e.w.line(format_args!("call void @margay.matrix.store(ptr {p}, {} {v})", v.ty));
-            }
+            words.iter().enumerate().for_each(|(j, v)| e.store_block(&rows, (8 * j, 0), v));
             Ok(())
         })
     }
 
     /// Stores the host address of each lane to memory.
-    fn address_list(&mut self, address: &crate::emit::memory::address::Address) -> Val {
+    fn address_list(&mut self, address: &Address) -> Val {
         let lanes = self.spread(address);
+        self.listed_addresses(&lanes)
+    }
+
+    /// Stores an address of each lane to memory.
+    pub(super) fn listed_addresses(&mut self, lanes: &Val) -> Val {
         let list = self.w.alloca("[32 x i64]", 64);
-        self.w.store(&lanes, &list, 64);
+        self.w.store(lanes, &list, 64);
         list
+    }
+
+    /// Loads the 16 bytes behind byte `byte` of eight rows, the first of which is that of lane `first` in a list of addresses.
+    pub(super) fn load_block(&mut self, list: &Val, first: usize, byte: usize) -> Val {
+        self.w.declared.insert(load_text());
+        let (words, p) = (Ty::lanes(Elem::I32), self.w.offset_const(list, 8 * first as u64));
+        self.w.value(words, format_args!("call {words} @margay.matrix.load(ptr {p}, i64 {byte})"))
+    }
+
+    /// Stores such a block.
+    pub(super) fn store_block(&mut self, list: &Val, (first, byte): (usize, usize), v: &Val) {
+        self.w.declared.insert(store_text());
+        let p = self.w.offset_const(list, 8 * first as u64);
+        self.w.line(format_args!("call void @margay.matrix.store(ptr {p}, i64 {byte}, {} {v})", v.ty));
     }
 }
 
-/// Loads pointers `%p0` to `%p7` from a list of addresses.
+/// Pointers `%p0` to `%p7` to byte `%byte` behind the addresses of a list.
 fn pointers() -> String {
     (0..8).fold(String::new(), |mut text, i| {
         let _ = write!(
             text,
             "  %a{i} = getelementptr i64, ptr %addresses, i32 {i}\n  %i{i} = load i64, ptr %a{i}, align 8\n  \
-             %p{i} = inttoptr i64 %i{i} to ptr\n"
+             \
+             %q{i} = inttoptr i64 %i{i} to ptr\n  %p{i} = getelementptr i8, ptr %q{i}, i64 %byte\n"
         );
         text
     })
@@ -209,8 +240,10 @@ fn numbers(range: std::ops::Range<usize>) -> String {
 
 /// A helper that loads eight rows of 16 bytes as one vector.
 fn load_text() -> String {
-    let mut text =
-        format!("define internal <32 x i32> @margay.matrix.load(ptr %addresses) #1 {{\nentry:\n{}", pointers());
+    let mut text = format!(
+        "define internal <32 x i32> @margay.matrix.load(ptr %addresses, i64 %byte) #1 {{\nentry:\n{}",
+        pointers()
+    );
     for i in 0..8 {
         let _ = writeln!(text, "  %v4.{i} = load <4 x i32>, ptr %p{i}, align 16");
     }
@@ -230,7 +263,7 @@ fn load_text() -> String {
 
 /// A helper that stores a vector as eight rows of 16 bytes.
 fn store_text() -> String {
-    let header = "define internal void @margay.matrix.store(ptr %addresses, <32 x i32> %rows) #1";
+    let header = "define internal void @margay.matrix.store(ptr %addresses, i64 %byte, <32 x i32> %rows) #1";
     let mut text = format!("{header} {{\nentry:\n{}", pointers());
     for i in 0..8 {
         let picks = numbers(4 * i..4 * i + 4);
