@@ -54,6 +54,24 @@ fn counters_reach_bounds_ahead_of_them() {
 }
 
 #[test]
+fn what_is_left_of_a_counter_reaches_bounds() {
+    // Tiles of a matrix, row by row: the row is a part of the tile's number.
+    let tile = "mov.u32 %r2, %nctaid.x; add.u32 %r1, %r1, %r2; shr.u32 %r4, %r1, 2; and.b32 %r3, %r4, 134217727;";
+    assert_eq!(counter("%t", tile, "lt.u32 %p1, %r3, 4"), Ends::Always);
+    assert_eq!(counter("0", "add.u32 %r1, %r1, 3; div.u32 %r3, %r1, 7;", "lt.u32 %p1, %r3, %n"), Ends::Always);
+    assert_ne!(
+        counter("0", "add.u32 %r1, %r1, 8; and.b32 %r3, %r1, 7;", "lt.u32 %p1, %r3, %n"),
+        Ends::Always,
+        "0 stays 0"
+    );
+    assert_ne!(
+        counter("0", "add.u32 %r1, %r1, 2; and.b32 %r3, %r1, 7;", "ne.u32 %p1, %r3, 3"),
+        Ends::Always,
+        "never odd"
+    );
+}
+
+#[test]
 fn one_of_several_tests_suffices() {
     let both = "L: add.u32 %r1, %r1, 1; cvt.u64.u32 %d1, %r1; add.u64 %d2, %d9, %d1; ld.global.u32 %r2, [%d2]; setp.lt.u32 %p1, %r1, 9; setp.ne.u32 %p2, %r2, 0;";
     assert_eq!(ends(&format!("mov.u32 %r1, 0; {both} and.pred %p3, %p1, %p2; @%p3 bra L;")), Ends::Always);

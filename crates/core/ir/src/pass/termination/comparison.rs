@@ -143,7 +143,7 @@ impl Body<'_> {
             Motion::Step(s) if relation => c.is_passed(s) && self.soon(&c, s),
             Motion::Step(s) => c.test == Test::Eq && s != 0 || self.is_hit(&c, s),
             // A stride of zero is not looked for.
-            Motion::Stride => relation || c.test == Test::Eq,
+            Motion::Stride | Motion::Drift => relation || c.test == Test::Eq,
             Motion::Grow => {
                 matches!(c.test, Test::Lt | Test::Le) && c.c != Some(mask(c.bits)) && self.first(c.moving) != Some(0)
             }

@@ -1,6 +1,6 @@
 //! Recurrences: how the value of a register changes from one iteration of a loop to the next.
 
-use super::{Body, DEPTH, is_integer, signed};
+use super::{Body, DEPTH, is_integer, mask, signed};
 use crate::{Inst, MemBase, MemSpace, Operand, VReg};
 use margay_isa::{Effect, Mod, Opcode, Special, Type, Var, Variant};
 
@@ -13,6 +13,8 @@ pub(super) enum Motion {
     Step(i64),
     /// Something that the loop does not change is added.
     Stride,
+    /// What a division or the low bits leave of a counter: it moves in one direction, if not with each step, until it wraps around.
+    Drift,
     /// It approaches zero as an unsigned number, or as a signed one by division, until it is zero.
     Shrink,
     /// The same by arithmetic shifts, whose limit is -1 for negative numbers.
@@ -125,7 +127,7 @@ impl Body<'_> {
             },
             (Opcode::Shr, 2) => shifted_right(a, b, t),
             (Opcode::Div, 2) => match b {
-                Value::Invariant(Some(c)) if signed(c, t.bits()).unsigned_abs() > 1 => moved(a, Motion::Shrink),
+                Value::Invariant(Some(c)) if signed(c, t.bits()).unsigned_abs() > 1 => slowed(a, Motion::Shrink),
                 _ => Value::Unknown,
             },
             // A remainder is less than what divides.
@@ -138,11 +140,31 @@ impl Body<'_> {
                 {
                     Value::Open(x, Motion::Shrink)
                 }
+                (x, Value::Invariant(Some(bits))) | (Value::Invariant(Some(bits)), x) => low_bits(x, bits, t),
                 _ => Value::Unknown,
             },
             _ => Value::Unknown,
         }
     }
+}
+
+/// A value divided.
+fn slowed(value: Value, how: Motion) -> Value {
+    match value {
+        Value::Moves(Motion::Step(_) | Motion::Stride | Motion::Drift) => Value::Moves(Motion::Drift),
+        value => moved(value, how),
+    }
+}
+
+/// The low bits of a value, if the steps of a counter change them.
+fn low_bits(value: Value, bits: u64, t: Type) -> Value {
+    let bits = bits & mask(t.bits());
+    let moves = match value {
+        Value::Moves(Motion::Step(step)) => step as u64 & bits != 0,
+        Value::Moves(motion) => matches!(motion, Motion::Stride | Motion::Drift),
+        _ => false,
+    };
+    if moves && bits & bits.wrapping_add(1) == 0 { Value::Moves(Motion::Drift) } else { Value::Unknown }
 }
 
 /// A value after one more change.
@@ -184,7 +206,7 @@ fn difference(a: Value, b: Value, t: Type) -> Value {
 fn product(a: Value, b: Value, v: &Variant) -> Value {
     let unsigned = !v.t().is_signed();
     match (a, b) {
-        (x, Value::Invariant(_)) | (Value::Invariant(_), x) if v.has(Mod::Hi) && unsigned => moved(x, Motion::Shrink),
+        (x, Value::Invariant(_)) | (Value::Invariant(_), x) if v.has(Mod::Hi) && unsigned => slowed(x, Motion::Shrink),
         _ if v.has(Mod::Hi) => Value::Unknown,
         (Value::Open(base, Motion::Still), Value::Invariant(_)) if v.has(Mod::Wide) && unsigned => Value::Wide(base),
         (x, Value::Invariant(Some(c))) | (Value::Invariant(Some(c)), x) => multiple(x, signed(c, v.t().bits())),
@@ -198,7 +220,7 @@ fn shifted_right(a: Value, b: Value, t: Type) -> Value {
             Value::Open(base, Motion::Shrink)
         }
         (x, Value::Invariant(Some(k))) if k > 0 => {
-            moved(x, if t.is_signed() { Motion::ShrinkSigned } else { Motion::Shrink })
+            slowed(x, if t.is_signed() { Motion::ShrinkSigned } else { Motion::Shrink })
         }
         _ => Value::Unknown,
     }
@@ -228,7 +250,7 @@ fn multiple(x: Value, by: i64) -> Value {
     match x {
         Value::Open(base, m) if by >= 2 => join(m, Motion::Grow).map_or(Value::Unknown, |m| Value::Open(base, m)),
         Value::Moves(Motion::Step(s)) => s.checked_mul(by).map_or(Value::Unknown, |s| Value::Moves(Motion::Step(s))),
-        Value::Moves(Motion::Stride | Motion::Grow) if by >= 1 => x,
+        Value::Moves(Motion::Stride | Motion::Drift | Motion::Grow) if by >= 1 => x,
         _ => Value::Unknown,
     }
 }

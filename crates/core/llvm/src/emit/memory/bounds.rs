@@ -17,7 +17,7 @@ use crate::emit::{
     text::{Elem, Ty, Val, constant, int, named},
 };
 use margay_ir::{MemSpace, VReg, pass::Bounds};
-use margay_isa::{Mod, Opcode};
+use margay_isa::Opcode;
 
 /// The memory that an access may touch.
 enum Window {
@@ -150,8 +150,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn stores(&self, inst: u32) -> bool {
-        let variant = self.func.variant(&self.func.insts[inst as usize]);
-        variant.op == Opcode::St || variant.op == Opcode::Wmma && variant.has(Mod::Store)
+        self.func.variant(&self.func.insts[inst as usize]).op == Opcode::St
     }
 
     /// The range cached for a site: the lowest start of an access, and the number of possible starts.
@@ -289,25 +288,34 @@ impl Emitter<'_> {
         self.w.join(fast, mark);
     }
 
-    /// Checks that lanes may access pieces of up to 16 bytes from their addresses on, one piece after the other up to `bytes`.
-    pub(in crate::emit) fn check_pieces(
+    /// Whether some lanes of a mask may not access `bytes` bytes from their addresses on, all of them in one allocation, or these are not
+    /// aligned to 16 bytes.
+    pub(in crate::emit) fn lines_apart(
         &mut self,
         space: MemSpace,
         starts: &Val,
         (bytes, write): (u32, bool),
-        mask: Option<&Val>,
-    ) {
-        let (address, inst) = (Address::Lanes(starts.clone()), self.inst);
-        let piece = |from: u32| Member { inst, offset: from.into(), bytes: (bytes - from).min(16) };
-        let members: Vec<Member> = (0..bytes).step_by(16).map(piece).collect();
-        for member in &members {
-            let here = self.w.op_const("add", starts, member.offset.into());
-            self.count_access(space, member.bytes, &Address::Lanes(here), mask);
-        }
-        self.settle(space, bytes, &address, mask);
-        let space_name = name(space).unwrap_or_default();
-        let check = Check { members, others: Vec::new(), write, space: space_name, origin: 0, end: None };
-        self.check(&address, &check, space, mask);
+        mask: u32,
+    ) -> Val {
+        let lanes = int(Elem::I32, mask.into());
+        let names = name(space).unwrap_or_default();
+        let site = self.site(SiteKind::Access { size: bytes, write, space: names, span: bytes.into(), shift: 0 });
+        self.site(SiteKind::Lanes);
+        let (low, limit) = match space {
+            MemSpace::Shared => {
+                let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
+                (self.ctx_fixed(Elem::I64, at::SHARED), self.places(&size, bytes.into()))
+            }
+            _ => self.cached(site),
+        };
+        self.w.declared.insert(slow::lines());
+        let apart = self.w.value(
+            Ty::scalar(Elem::I32),
+            format_args!(
+                "call i32 @margay.lines(ptr %ctx, i32 {site}, i32 {lanes}, <32 x i64> {starts}, i64 {low}, i64 {limit}, i64 {bytes})"
+            ),
+        );
+        self.w.cmp("icmp ne", &apart, &int(Elem::I32, 0))
     }
 
     fn declare_check(&mut self) {

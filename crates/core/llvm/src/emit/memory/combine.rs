@@ -109,7 +109,7 @@ impl Emitter<'_> {
     }
 
     /// Performs all sums if one of them may be at an address that another access is about to use.
-    pub(super) fn settle(&mut self, space: MemSpace, bytes: u32, address: &Address, mask: Option<&Val>) {
+    pub(in crate::emit) fn settle(&mut self, space: MemSpace, bytes: u32, address: &Address, mask: Option<&Val>) {
         let Some(Combined { table, elem, insts }) = &self.combined else { return };
         if insts.contains(&self.inst) || !matches!(space, MemSpace::Global | MemSpace::Generic) {
             return;

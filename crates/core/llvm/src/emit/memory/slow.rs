@@ -146,6 +146,38 @@ apart:
   ret i32 1
 }";
 
+/// Whether lanes of a mask may not access `bytes` bytes each, all in one allocation, or these are not aligned to 16 bytes.
+const LINES: &str = "\
+define internal i32 @margay.lines(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at, i64 %low, i64 %limit, i64 %bytes) #1 {
+  %buffer = alloca <32 x i64>, align 64
+SPLAT low SPLAT limit
+  %odd = and <32 x i64> %at, splat (i64 15)
+  %bent = icmp ne <32 x i64> %odd, zeroinitializer
+  %bent.bits = bitcast <32 x i1> %bent to i32
+  %misaligned = and i32 %bent.bits, %mask
+  %some = icmp ne i32 %misaligned, 0
+  br i1 %some, label %apart, label %aligned
+aligned:
+  %offset = sub <32 x i64> %at, %low.all
+  %outside = icmp uge <32 x i64> %offset, %limit.all
+  %outside.bits = bitcast <32 x i1> %outside to i32
+  %rest = and i32 %outside.bits, %mask
+  %any = icmp ne i32 %rest, 0
+  br i1 %any, label %ask, label %fine
+ask:
+  store <32 x i64> %at, ptr %buffer, align 64
+  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
+  %table = load ptr, ptr %table.p, align 8
+  %entry = getelementptr i8, ptr %table, i64 ENTRY
+  %helper = load ptr, ptr %entry, align 8
+  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer, i64 %bytes)
+  ret i32 %status
+fine:
+  ret i32 0
+apart:
+  ret i32 1
+}";
+
 /// Asks a helper of the host about all lanes of one access; a template for `@margay.ask`, which asks [`Helper::Check`] about an access that
 /// may fail, `@margay.ask.earlier`, which asks [`Helper::CheckEarlier`] about one before an access that has failed, and
 /// `@margay.ask.group`, which asks [`Helper::CheckGroup`].
@@ -205,6 +237,11 @@ pub(super) fn check() -> Vec<String> {
 /// The function that checks a group, and what it calls.
 pub(super) fn together() -> Vec<String> {
     lane_by_lane(fields(TOGETHER).replace("ENTRY", &entry(Helper::CheckTogether)))
+}
+
+/// The function that checks lines of a matrix.
+pub(super) fn lines() -> String {
+    fields(LINES).replace("ENTRY", &entry(Helper::CheckTogether))
 }
 
 /// A function that compares lane by lane, and what it calls.

@@ -3,14 +3,16 @@
 //! Lane `i` moves line `i` of the matrix, 16 bytes at a time (`exec::matrix::wmma`). Eight lines by 16 bytes are a block, one vector of
 //! 32 words; each register of the fragment is one block, a transposed one, or a mixture of two.
 
+use super::matrix::{load_text, store_text};
 use crate::emit::{
-    function::{Emitter, Result},
-    text::{Elem, Ty, Val, constant, int, per_lane},
+    function::{Emitter, Mode, Result},
+    memory::address::Address,
+    text::{Elem, Ty, Val, int, per_lane},
 };
 use margay_exec::matrix::wmma::{PIECE, Tile};
-use margay_ir::{Inst, MemBase, MemSpace, Operand};
+use margay_ir::{Inst, MemBase, MemSpace, Operand, VReg};
 use margay_isa::{Mod, Opcode, Variant};
-use std::collections::HashMap;
+use std::fmt::Write;
 
 /// Lines of a block.
 const LINES: usize = 8;
@@ -18,7 +20,7 @@ const LINES: usize = 8;
 const BITS: usize = 1024;
 
 /// A vector whose elements come from one or two others.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 struct Mixture {
     /// Numbers of the vectors; equal if there is one.
     from: [usize; 2],
@@ -38,20 +40,19 @@ impl Mixture {
         };
         Some(Mixture { from: [first, second], picks: sources.iter().map(pick).collect::<Option<_>>()? })
     }
-
-    /// Whether it is a vector as it is.
-    fn is_whole(&self) -> bool {
-        self.picks.iter().enumerate().all(|(i, at)| i == *at)
-    }
 }
 
 /// How the registers of a fragment and the blocks of a matrix are made of each other.
 pub struct Layout {
     tile: Tile,
+    /// What the function that moves the matrix is called.
+    name: String,
     /// Size of what is moved as a whole, in bits.
     bits: usize,
-    /// For each register (of a load) or block (of a store), what it consists of.
-    made: Vec<Mixture>,
+    /// What registers (of a load) or blocks (of a store) consist of, each once.
+    mixtures: Vec<Mixture>,
+    /// For each register or block, its mixture.
+    made: Vec<usize>,
 }
 
 impl Layout {
@@ -85,16 +86,26 @@ impl Layout {
         };
         let registers: Vec<Vec<(usize, usize)>> =
             (0..registers).map(|r| (0..each).map(|e| source(r, e)).collect()).collect();
-        if !stores {
-            let made = registers.iter().map(|r| Mixture::of(r)).collect::<Option<_>>()?;
-            return Some(Layout { tile, bits, made });
+        let sources = if stores {
+            let mut inverse = vec![vec![None; each]; blocks];
+            for (r, register) in registers.iter().enumerate() {
+                register.iter().enumerate().for_each(|(e, (block, at))| inverse[*block][*at] = Some((r, e)));
+            }
+            inverse.into_iter().map(|block| block.into_iter().collect()).collect::<Option<Vec<Vec<_>>>>()?
+        } else {
+            registers
+        };
+        let mut mixtures = Vec::new();
+        let mut made = Vec::new();
+        for source in &sources {
+            let mixture = Mixture::of(source)?;
+            let known = mixtures.iter().position(|m| *m == mixture);
+            made.push(known.unwrap_or(mixtures.len()));
+            mixtures.extend(known.is_none().then_some(mixture));
         }
-        let mut inverse = vec![vec![None; each]; blocks];
-        for (r, register) in registers.iter().enumerate() {
-            register.iter().enumerate().for_each(|(e, (block, at))| inverse[*block][*at] = Some((r, e)));
-        }
-        let block = |b: &Vec<Option<(usize, usize)>>| Mixture::of(&b.iter().copied().collect::<Option<Vec<_>>>()?);
-        Some(Layout { tile, bits, made: inverse.iter().map(block).collect::<Option<_>>()? })
+        let name: Vec<String> =
+            v.words.iter().map(|w| w.name().replace(|c: char| !c.is_ascii_alphanumeric(), "")).collect();
+        Some(Layout { tile, name: format!("margay.fragment.{}", name.join(".")), bits, mixtures, made })
     }
 
     /// The blocks: the first of their lines, and the first byte in it.
@@ -103,6 +114,77 @@ impl Layout {
         (0..bytes).step_by(PIECE).flat_map(move |byte| (0..lines).step_by(LINES).map(move |line| (line, byte)))
     }
 
+    /// The mixtures of vectors that are called `%{from}0` and so on, as `%mixed0` and so on.
+    fn mix(&self, text: &mut String, from: &str) {
+        let elements = format!("<{} x i{}>", BITS / self.bits, self.bits);
+        for (i, mixture) in self.mixtures.iter().enumerate() {
+            let [a, b] = mixture.from;
+            let picks: Vec<String> = mixture.picks.iter().map(|i| format!("i32 {i}")).collect();
+            let _ = writeln!(
+                text,
+                "  %a{i} = bitcast <32 x i32> %{from}{a} to {elements}\n  %b{i} = bitcast <32 x i32> %{from}{b} to {elements}\n  \
+                 %m{i} = shufflevector {elements} %a{i}, {elements} %b{i}, <{} x i32> <{}>\n  \
+                 %mixed{i} = bitcast {elements} %m{i} to <32 x i32>",
+                picks.len(),
+                picks.join(", ")
+            );
+        }
+    }
+
+    /// The function that loads the mixtures to a buffer.
+    fn load_function(&self) -> String {
+        let mut text = format!(
+            "define internal void @{}(<32 x i64> %starts, ptr %out) #1 {{\nentry:\n  %list = alloca [32 x i64], align 64\n  \
+             store <32 x i64> %starts, ptr %list, align 64\n",
+            self.name
+        );
+        for (i, (line, byte)) in self.blocks().enumerate() {
+            let _ = writeln!(
+                text,
+                "  %p{i} = getelementptr i64, ptr %list, i64 {line}\n  \
+                 %block{i} = call <32 x i32> @margay.matrix.load(ptr %p{i}, i64 {byte})"
+            );
+        }
+        self.mix(&mut text, "block");
+        for i in 0..self.mixtures.len() {
+            let _ = writeln!(
+                text,
+                "  %q{i} = getelementptr <32 x i32>, ptr %out, i64 {i}\n  store <32 x i32> %mixed{i}, ptr %q{i}, align 64"
+            );
+        }
+        text + "  ret void\n}"
+    }
+
+    /// The function that stores `registers` registers.
+    fn store_function(&self, registers: usize) -> String {
+        let arguments: String = (0..registers).map(|r| format!(", <32 x i32> %register{r}")).collect();
+        let mut text = format!(
+            "define internal void @{}(<32 x i64> %starts{arguments}) #1 {{\nentry:\n  %list = alloca [32 x i64], align 64\n  \
+             store <32 x i64> %starts, ptr %list, align 64\n",
+            self.name
+        );
+        self.mix(&mut text, "register");
+        for ((i, mixture), (line, byte)) in self.made.iter().enumerate().zip(self.blocks()) {
+            let _ = writeln!(
+                text,
+                "  %p{i} = getelementptr i64, ptr %list, i64 {line}\n  \
+                 call void @margay.matrix.store(ptr %p{i}, i64 {byte}, <32 x i32> %mixed{mixture})"
+            );
+        }
+        text + "  ret void\n}"
+    }
+}
+
+/// The operand of a matrix in memory: a register and an offset.
+struct LineAddress {
+    /// Its place among the sources.
+    at: usize,
+    base: VReg,
+    offset: i64,
+    space: MemSpace,
+}
+
+impl Layout {
     /// The lanes that move a line, if these are not all.
     fn lanes(&self) -> Option<Val> {
         let lanes = self.tile.lanes();
@@ -111,58 +193,76 @@ impl Layout {
 }
 
 impl Emitter<'_> {
-    /// Emits a `wmma.load` or `wmma.store` by all lanes of a warp. Lines that are not aligned to 16 bytes, as they should be, are left to
-    /// the reference engine.
+    /// Emits a `wmma.load` or `wmma.store`. What a part of a warp does, lines that are not aligned to 16 bytes, as they should be, and what
+    /// must not be accessed are left to the reference engine.
     pub(super) fn move_fragment(&mut self, inst: &Inst, variant: &Variant, layout: &Layout) -> Result<()> {
-        let Some((space, starts)) = self.line_starts(inst, layout)? else { return self.effect(inst) };
-        let used = layout.lanes();
-        let odd = self.w.op_const("and", &starts, PIECE as i128 - 1);
-        let odd = self.w.cmp("icmp ne", &odd, &constant(odd.ty, 0));
-        let odd = match &used {
-            Some(used) => self.w.op("and", &odd, used),
-            None => odd,
-        };
-        let odd = self.any(&odd);
-        let [aligned, odd_lines, done] = ["lines", "lines.odd", "moved"].map(|l| self.w.label(l));
-        self.w.branch_unlikely(&odd, &odd_lines, &aligned);
+        let Some(address) = self.line_address(inst) else { return self.effect(inst) };
+        let [apart, native, done] = ["lines.apart", "lines", "moved"].map(|l| self.w.label(l));
         let mark = self.w.mark();
-        self.w.follow(&odd_lines);
-        self.seldom_effect(inst)?;
-        self.w.jump(&done);
-        self.w.join(&aligned, mark);
-        let writes = variant.has(Mod::Store);
-        self.check_pieces(space, &starts, (layout.tile.line_bytes() as u32, writes), used.as_ref());
-        match writes {
+        if self.mode == Mode::Masked {
+            let here = self.active_bits();
+            let all = self.w.cmp("icmp eq", &here, &int(Elem::I32, -1));
+            let whole = self.w.label("matrix.whole");
+            self.w.branch(&all, &whole, &apart);
+            self.w.follow(&whole);
+        }
+        let (space, starts) = (address.space, self.line_starts(inst, &address, layout)?);
+        let (bytes, write) = (layout.tile.line_bytes() as u32, variant.has(Mod::Store));
+        let bad = self.lines_apart(space, &starts, (bytes, write), layout.tile.lanes());
+        self.w.branch_unlikely(&bad, &apart, &native);
+        self.w.follow(&native);
+        self.count_lines(space, &starts, layout);
+        let address = Address::Lanes(starts.clone());
+        self.settle(space, bytes, &address, layout.lanes().as_ref());
+        match write {
             true => self.store_fragment(inst, &starts, layout)?,
             false => self.load_fragment(inst, &starts, layout),
         }
+        self.w.jump(&done);
+        self.w.join(&apart, mark);
+        self.seldom_effect(inst)?;
         self.w.jump(&done);
         self.w.join(&done, mark);
         Ok(())
     }
 
-    /// The state space, and the host address of each lane's line; `None` if the address has no register.
-    fn line_starts(&mut self, inst: &Inst, layout: &Layout) -> Result<Option<(MemSpace, Val)>> {
+    fn count_lines(&mut self, space: MemSpace, starts: &Val, layout: &Layout) {
+        let used = layout.lanes();
+        for piece in (0..layout.tile.line_bytes()).step_by(PIECE) {
+            let here = self.w.op_const("add", starts, piece as i128);
+            self.count_access(space, PIECE as u32, &Address::Lanes(here), used.as_ref());
+        }
+    }
+
+    /// The address of a matrix; `None` if it has no register.
+    fn line_address(&self, inst: &Inst) -> Option<LineAddress> {
+        let srcs = self.func.operands(inst.srcs);
+        let at = srcs.iter().position(|o| matches!(o, Operand::Mem(..)))?;
+        let Operand::Mem(MemBase::Reg(base), offset) = srcs[at] else { return None };
         let space = inst.space.unwrap_or(MemSpace::Generic);
-        let srcs = self.func.operands(inst.srcs).to_vec();
-        let at = srcs.iter().position(|o| matches!(o, Operand::Mem(..)));
-        let Some((at, Operand::Mem(MemBase::Reg(r), offset))) = at.map(|i| (i, srcs[i])) else { return Ok(None) };
-        let narrow = match space {
-            MemSpace::Shared => Elem::I32,
-            MemSpace::Global | MemSpace::Generic => Elem::I64,
-            _ => return Ok(None),
-        };
-        let v = self.read(r);
+        matches!(space, MemSpace::Shared | MemSpace::Global | MemSpace::Generic).then_some(LineAddress {
+            at,
+            base,
+            offset,
+            space,
+        })
+    }
+
+    /// The host address of each lane's line.
+    fn line_starts(&mut self, inst: &Inst, address: &LineAddress, layout: &Layout) -> Result<Val> {
+        let LineAddress { at, base, offset, space } = *address;
+        let narrow = if space == MemSpace::Shared { Elem::I32 } else { Elem::I64 };
+        let v = self.read(base);
         let v = self.w.resize(&v, narrow, false);
         let v = self.w.op_const("add", &v, offset.into());
         let base = self.host_lanes(space, &v);
         // The stride is the last source, behind the address or the registers to be stored.
         let stored = if inst.dsts.is_empty() { self.stored_registers(inst) } else { 0 };
-        let distance = match srcs.get(at + 1 + stored) {
+        let distance = match self.func.operands(inst.srcs).get(at + 1 + stored).copied() {
             None => int(Elem::I64, layout.tile.distance(None).into()),
-            Some(Operand::Imm(stride)) => int(Elem::I64, layout.tile.distance(Some(*stride as u32)).into()),
+            Some(Operand::Imm(stride)) => int(Elem::I64, layout.tile.distance(Some(stride as u32)).into()),
             Some(stride) => {
-                let stride = self.value(stride, Elem::I32)?;
+                let stride = self.value(&stride, Elem::I32)?;
                 let stride = self.w.resize(&stride, Elem::I64, false);
                 let bits = self.w.op_const("mul", &stride, layout.tile.bits() as i128);
                 self.w.op_const("lshr", &bits, 3)
@@ -170,7 +270,7 @@ impl Emitter<'_> {
         };
         let lines = per_lane(Elem::I64, i128::from);
         let from = self.w.op("mul", &distance, &lines);
-        Ok(Some((space, self.w.op("add", &base, &from))))
+        Ok(self.w.op("add", &base, &from))
     }
 
     fn stored_registers(&self, inst: &Inst) -> usize {
@@ -178,57 +278,26 @@ impl Emitter<'_> {
         variant.operands().nth(1).and_then(|o| variant.count(o)).unwrap_or(1) as usize
     }
 
-    /// The vectors of a layout, made of others.
-    fn mix(&mut self, vectors: &[Val], layout: &Layout) -> Vec<Val> {
-        let (words, elements) = (Ty::lanes(Elem::I32), format!("<{} x i{}>", BITS / layout.bits, layout.bits));
-        let mut known: HashMap<&Mixture, Val> = HashMap::new();
-        let mut made = Vec::new();
-        for mixture in &layout.made {
-            if let Some(v) = known.get(mixture) {
-                made.push(v.clone());
-                continue;
-            }
-            let v = if mixture.is_whole() {
-                vectors[mixture.from[0]].clone()
-            } else {
-                let picks: Vec<String> = mixture.picks.iter().map(|i| format!("i32 {i}")).collect();
-                let [a, b] = mixture.from.map(|v| {
-                    let v = &vectors[v];
-                    self.w.value(words, format_args!("bitcast {words} {v} to {elements}"))
-                });
-                let mixed = self.w.value(
-                    words,
-                    format_args!(
-                        "shufflevector {elements} {a}, {elements} {b}, <{} x i32> <{}>",
-                        picks.len(),
-                        picks.join(", ")
-                    ),
-                );
-                self.w.value(words, format_args!("bitcast {elements} {mixed} to {words}"))
-            };
-            known.insert(mixture, v.clone());
-            made.push(v);
-        }
-        made
-    }
-
     fn load_fragment(&mut self, inst: &Inst, starts: &Val, layout: &Layout) {
-        let list = self.listed_addresses(starts);
-        let blocks: Vec<Val> = layout.blocks().map(|(line, byte)| self.load_block(&list, line, byte)).collect();
-        let registers = self.mix(&blocks, layout);
+        self.w.declared.extend([load_text(), layout.load_function()]);
+        let [_, output] = self.buffers(0, layout.mixtures.len());
+        self.w.line(format_args!("call void @{}({} {starts}, ptr {output})", layout.name, starts.ty));
+        let read = |i: usize| {
+            let p = self.w.offset_const(&output, (i * BITS / 8) as u64);
+            self.w.load(Ty::lanes(Elem::I32), &p, 64)
+        };
+        let mixtures: Vec<Val> = (0..layout.mixtures.len()).map(read).collect();
         let dsts = self.func.operands(inst.dsts).to_vec();
-        dsts.iter().zip(&registers).for_each(|(d, v)| self.write_matrix(d, v));
+        dsts.iter().zip(&layout.made).for_each(|(d, i)| self.write_matrix(d, &mixtures[*i]));
     }
 
     fn store_fragment(&mut self, inst: &Inst, starts: &Val, layout: &Layout) -> Result<()> {
         let srcs = self.func.operands(inst.srcs).to_vec();
-        let values = srcs.iter().filter(|o| !matches!(o, Operand::Mem(..))).take(self.stored_registers(inst));
-        let registers = values.map(|o| self.fragment(o)).collect::<Result<Vec<Val>>>()?;
-        let blocks = self.mix(&registers, layout);
-        let list = self.listed_addresses(starts);
-        for (v, (line, byte)) in blocks.iter().zip(layout.blocks()) {
-            self.store_block(&list, (line, byte), v);
-        }
+        let registers = srcs.iter().filter(|o| !matches!(o, Operand::Mem(..))).take(self.stored_registers(inst));
+        let values = registers.map(|o| self.fragment(o)).collect::<Result<Vec<Val>>>()?;
+        self.w.declared.extend([store_text(), layout.store_function(values.len())]);
+        let arguments: String = values.iter().map(|v| format!(", {} {v}", v.ty)).collect();
+        self.w.line(format_args!("call void @{}({} {starts}{arguments})", layout.name, starts.ty));
         Ok(())
     }
 }

@@ -38,6 +38,9 @@ impl Emitter<'_> {
         if !known(&variant) {
             return self.effect(inst);
         }
+        if let Some(layout) = Layout::of(&variant).filter(|_| moves(&variant)) {
+            return self.move_fragment(inst, &variant, &layout);
+        }
         if self.mode == Mode::Full {
             return self.whole_matrix(inst, &variant);
         }
@@ -57,9 +60,6 @@ impl Emitter<'_> {
     }
 
     fn whole_matrix(&mut self, inst: &Inst, variant: &Variant) -> Result<()> {
-        if let Some(layout) = Layout::of(variant).filter(|_| moves(variant)) {
-            return self.move_fragment(inst, variant, &layout);
-        }
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
         match variant.op {
@@ -84,21 +84,14 @@ impl Emitter<'_> {
         let text = product.text(if self.options.mask_registers { 16 } else { 4 });
         self.w.declared.insert(text);
         let guard = self.guard(inst);
-        let [addends, sums] = product.sum_registers();
-        let [input, output] = self.buffers(addends, sums);
+        let [_, sums] = product.sum_registers();
+        let [_, output] = self.buffers(0, sums);
         let mut results = Vec::new();
         for (i, tile) in product.tiles().enumerate() {
-            let [left, right] =
-                [Side::Left, Side::Right].map(|side| self.factor(product, side, &srcs[product.fragment(side, tile)]));
-            let (left, right) = (left?, right?);
-            for (i, c) in srcs[product.addend(i)].iter().enumerate() {
-                let (v, p) = (self.fragment(c)?, self.w.offset_const(&input, 128 * i as u64));
-                self.w.store(&v, &p, 64);
-            }
-            self.w.line(format_args!(
-                "call void @{}(ptr {left}, ptr {right}, ptr {input}, ptr {output})",
-                product.name()
-            ));
+            let left = self.factor(product, Side::Left, &srcs[product.fragment(Side::Left, tile)])?;
+            let right = self.factor(product, Side::Right, &srcs[product.fragment(Side::Right, tile)])?;
+            let addend = self.arguments(&srcs[product.addend(i)])?;
+            self.w.line(format_args!("call void @{}(ptr {left}, ptr {right}, ptr {output}, {addend})", product.name()));
             for i in 0..sums {
                 let p = self.w.offset_const(&output, 128 * i as u64);
                 results.push(self.w.load(Ty::lanes(Elem::I32), &p, 64));
@@ -114,8 +107,8 @@ impl Emitter<'_> {
 
     /// A buffer that holds a factor in double precision: one that an earlier product has filled, if there is one.
     fn factor(&mut self, product: Product, side: Side, registers: &[Operand]) -> Result<Val> {
-        let values = registers.iter().map(|o| self.fragment(o)).collect::<Result<Vec<Val>>>()?;
-        let content = values.iter().fold(product.widening(side), |text, v| format!("{text} {v}"));
+        let values = self.arguments(registers)?;
+        let content = format!("{} {values}", product.widening(side));
         let kind = product.buffer(side);
         let buffers = self.entry.factors.entry((side, kind.clone())).or_default().clone();
         if let Some(filled) = buffers.iter().find(|b| self.w.holds(b, &content)) {
@@ -124,15 +117,20 @@ impl Emitter<'_> {
         let all = self.entry.factors.entry((side, kind.clone())).or_default();
         let buffer = if all.len() < MOST_FACTORS { self.w.alloca(&kind, 64) } else { all.remove(0) };
         all.push(buffer.clone());
-        let [input, _] = self.buffers(values.len(), 0);
-        for (i, v) in values.iter().enumerate() {
-            let p = self.w.offset_const(&input, 128 * i as u64);
-            self.w.store(v, &p, 64);
-        }
         self.w.declared.insert(product.widening_text(side));
-        self.w.line(format_args!("call void @{}(ptr {input}, ptr {buffer})", product.widening(side)));
+        self.w.line(format_args!("call void @{}(ptr {buffer}, {values})", product.widening(side)));
         self.w.fill(&buffer, &content);
         Ok(buffer)
+    }
+
+    /// Registers of a product as arguments of its functions, to which all NaNs are the same.
+    fn arguments(&mut self, registers: &[Operand]) -> Result<String> {
+        let each = registers.iter().map(|o| {
+            let v = self.raw_value(o, Elem::I32)?;
+            let v = self.w.splat(&v);
+            Ok(format!("{} {v}", v.ty))
+        });
+        Ok(each.collect::<Result<Vec<String>>>()?.join(", "))
     }
 
     pub(super) fn fragment(&mut self, o: &Operand) -> Result<Val> {
@@ -167,10 +165,13 @@ impl Emitter<'_> {
         let transposed = variant.has(Mod::Trans);
         self.access(inst, source, (16, false), used.as_ref(), |e, address| {
             let rows = e.address_list(address);
+            e.w.declared.insert(load_text());
+            let words = Ty::lanes(Elem::I32);
             // All are loaded before any is written: the address register may be among the destinations.
             let values: Vec<Val> = (0..dsts.len())
                 .map(|j| {
-                    let v = e.load_block(&rows, 8 * j, 0);
+                    let p = e.w.offset_const(&rows, 64 * j as u64);
+                    let v = e.w.value(words, format_args!("call {words} @margay.matrix.load(ptr {p}, i64 0)"));
                     if transposed { e.transpose(&v) } else { v }
                 })
                 .collect();
@@ -188,7 +189,11 @@ impl Emitter<'_> {
         }
         self.access(inst, target, (16, true), used.as_ref(), |e, address| {
             let rows = e.address_list(address);
-            words.iter().enumerate().for_each(|(j, v)| e.store_block(&rows, (8 * j, 0), v));
+            e.w.declared.insert(store_text());
+            for (j, v) in words.iter().enumerate() {
+                let p = e.w.offset_const(&rows, 64 * j as u64);
+                e.w.line(format_args!("call void @margay.matrix.store(ptr {p}, i64 0, {} {v})", v.ty));
+            }
             Ok(())
         })
     }
@@ -196,28 +201,9 @@ impl Emitter<'_> {
     /// Stores the host address of each lane to memory.
     fn address_list(&mut self, address: &Address) -> Val {
         let lanes = self.spread(address);
-        self.listed_addresses(&lanes)
-    }
-
-    /// Stores an address of each lane to memory.
-    pub(super) fn listed_addresses(&mut self, lanes: &Val) -> Val {
         let list = self.w.alloca("[32 x i64]", 64);
-        self.w.store(lanes, &list, 64);
+        self.w.store(&lanes, &list, 64);
         list
-    }
-
-    /// Loads the 16 bytes behind byte `byte` of eight rows, the first of which is that of lane `first` in a list of addresses.
-    pub(super) fn load_block(&mut self, list: &Val, first: usize, byte: usize) -> Val {
-        self.w.declared.insert(load_text());
-        let (words, p) = (Ty::lanes(Elem::I32), self.w.offset_const(list, 8 * first as u64));
-        self.w.value(words, format_args!("call {words} @margay.matrix.load(ptr {p}, i64 {byte})"))
-    }
-
-    /// Stores such a block.
-    pub(super) fn store_block(&mut self, list: &Val, (first, byte): (usize, usize), v: &Val) {
-        self.w.declared.insert(store_text());
-        let p = self.w.offset_const(list, 8 * first as u64);
-        self.w.line(format_args!("call void @margay.matrix.store(ptr {p}, i64 {byte}, {} {v})", v.ty));
     }
 }
 
@@ -238,8 +224,8 @@ fn numbers(range: std::ops::Range<usize>) -> String {
     range.map(|i| format!("i32 {i}")).collect::<Vec<_>>().join(", ")
 }
 
-/// A helper that loads eight rows of 16 bytes as one vector.
-fn load_text() -> String {
+/// A helper that loads eight rows of 16 bytes as one vector: `%byte` bytes behind the addresses of a list.
+pub(super) fn load_text() -> String {
     let mut text = format!(
         "define internal <32 x i32> @margay.matrix.load(ptr %addresses, i64 %byte) #1 {{\nentry:\n{}",
         pointers()
@@ -261,8 +247,8 @@ fn load_text() -> String {
     text + "  ret <32 x i32> %v32.0\n}"
 }
 
-/// A helper that stores a vector as eight rows of 16 bytes.
-fn store_text() -> String {
+/// A helper that stores a vector as eight rows of 16 bytes, likewise.
+pub(super) fn store_text() -> String {
     let header = "define internal void @margay.matrix.store(ptr %addresses, i64 %byte, <32 x i32> %rows) #1";
     let mut text = format!("{header} {{\nentry:\n{}", pointers());
     for i in 0..8 {

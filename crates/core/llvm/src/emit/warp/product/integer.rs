@@ -8,7 +8,7 @@ impl Product {
     pub(super) fn integer_widening(self, side: Side) -> String {
         let (depth, wide) = (self.depth, self.wide());
         let extend = if self.factors[side as usize].is_signed() { "sext" } else { "zext" };
-        let mut text = format!("define internal void @{}(ptr %in, ptr %wide) #1 {{\nentry:\n", self.widening(side));
+        let mut text = self.widening_head(side);
         for register in 0..self.fragment(side, (0, 0)).len() {
             if side == Side::Left {
                 for group in 0..8 {
@@ -42,16 +42,17 @@ impl Product {
 
     /// The product of integers, row by row.
     pub(super) fn integer_text(self) -> String {
-        let (pairs, name) = (self.depth / 2, self.name());
+        let pairs = self.depth / 2;
         let all = picks_of(0..8);
         let mut text = format!(
-            "define internal void @{name}(ptr %left, ptr %right, ptr %in, ptr %out) #1 {{\nentry:\n  br label %next\nnext:\n  \
+            "{}  br label %next\nnext:\n  \
              %row = phi i64 [ 0, %entry ], [ %row.next, %next ]\n  %half = lshr i64 %row, 3\n  %at.half = mul i64 %half, {}\n  \
              %within = and i64 %row, 7\n  %at.row = mul i64 %within, 16\n  %at = add i64 %at.half, %at.row\n  \
              %c0.from = getelementptr i8, ptr %in, i64 %at\n  %c1.from = getelementptr i8, ptr %c0.from, i64 {REGISTER}\n  \
              %c0 = load <4 x i32>, ptr %c0.from, align 16\n  %c1 = load <4 x i32>, ptr %c1.from, align 16\n  \
              %c = shufflevector <4 x i32> %c0, <4 x i32> %c1, <8 x i32> <{all}>\n  \
              %a = getelementptr [{pairs} x i32], ptr %left, i64 %row\n",
+            self.head(),
             2 * REGISTER
         );
         for pair in 0..pairs {

@@ -41,6 +41,20 @@ fn picks_of(range: std::ops::Range<usize>) -> String {
     range.map(|i| format!("i32 {i}")).collect::<Vec<_>>().join(", ")
 }
 
+/// The beginning of a function that takes registers as its last arguments and stores them to `%in`.
+fn head(first: &str, registers: usize) -> String {
+    let arguments: Vec<String> = (0..registers).map(|r| format!("<32 x i32> %in.{r}")).collect();
+    let mut text = format!(
+        "define internal void {first}{}) #1 {{\nentry:\n  %in = alloca [{registers} x <32 x i32>], align 64\n",
+        arguments.join(", ")
+    );
+    for r in 0..registers {
+        place(&mut text, &format!("in.{r}.to"), "in", r * REGISTER);
+        let _ = writeln!(text, "  store <32 x i32> %in.{r}, ptr %in.{r}.to, align 64");
+    }
+    text
+}
+
 /// A product whose tiles have a function of their own.
 #[derive(Clone, Copy)]
 pub struct Product {
@@ -114,14 +128,14 @@ impl Product {
         self.depth / self.wide()
     }
 
-    /// What the function that widens A or B is called; it takes the fragment's registers, one after the other, and a buffer.
+    /// What the function that widens A or B is called; it takes a buffer, and the fragment's registers.
     pub fn widening(self, side: Side) -> String {
         let factors = self.factors[side as usize].name();
         let side = if side == Side::Left { "left" } else { "right" };
         format!("margay.{side}.{factors}.{}", self.depth)
     }
 
-    /// What the function is called that takes the buffers of A and B, the registers of C, and a place for those of D.
+    /// What the function is called that takes the buffers of A and B, a place for the registers of D, and those of C.
     pub fn name(self) -> String {
         let kind = if self.clamps { "clamped." } else { "" };
         let [c, d] = self.sums.map(Type::name);
@@ -202,13 +216,24 @@ impl Product {
         let _ = writeln!(text, "  %{name}.d = fpext {single} %{name}.s to {double}");
     }
 
+    /// The beginning of a function that widens, with the registers at `%in`.
+    fn widening_head(self, side: Side) -> String {
+        let registers = self.fragment(side, (0, 0)).len();
+        head(&format!("@{}(ptr %wide, ", self.widening(side)), registers)
+    }
+
+    /// The beginning of the function that multiplies, with the registers of C at `%in`.
+    fn head(self) -> String {
+        head(&format!("@{}(ptr %left, ptr %right, ptr %out, ", self.name()), self.sum_registers()[0])
+    }
+
     /// The function that widens A, to rows, or B, to rows of `COLUMNS`.
     pub fn widening_text(self, side: Side) -> String {
         if self.is_integer() {
             return self.integer_widening(side);
         }
         let (depth, wide, bits) = (self.depth, self.wide(), self.bits());
-        let mut text = format!("define internal void @{}(ptr %in, ptr %wide) #1 {{\nentry:\n", self.widening(side));
+        let mut text = self.widening_head(side);
         let registers = self.fragment(side, (0, 0)).len();
         for register in (0..registers).filter(|_| side == Side::Left) {
             for group in 0..8 {
@@ -252,11 +277,7 @@ impl Product {
         if self.is_integer() {
             return self.integer_text();
         }
-        let mut text = format!(
-            "define internal void @{}(ptr %left, ptr %right, ptr %in, ptr %out) #1 {{\nentry:\n  \
-             %sums = alloca [{ROWS} x <8 x double>], align 64\n",
-            self.name()
-        );
+        let mut text = format!("{}  %sums = alloca [{ROWS} x <8 x double>], align 64\n", self.head());
         (0..ROWS).for_each(|row| self.load_sums(&mut text, row));
         self.multiply(&mut text, rows);
         for row in 0..ROWS {
