@@ -5,8 +5,8 @@
 //! verdict does not depend on which of the two was faster. A seqlock's reader copies plain data and tests the sequence number afterwards;
 //! a thread that finds an object under construction uses it without waiting.
 //!
-//! The order counts if the access hinges on the value: behind a loop that waits for it, on one side of a branch, or at an address that
-//! it gives ([`hinges`]). What a thread passes on by a barrier or a shuffle counts as well.
+//! The order counts if the access depends on the value: behind a loop that waits for it, on one side of a branch, or at an address that
+//! it gives ([`depends_on_reads`]). What a thread passes on by a barrier or a shuffle counts as well.
 
 use crate::{
     Sanitizer, State,
@@ -18,9 +18,9 @@ use crate::{
     threads::CtaThreads,
 };
 use margay_exec::{Image, MemoryEvent};
-use margay_ir::pass::hinges;
+use margay_ir::pass::depends_on_reads;
 
-/// Whether an access in a function hinges on what was read at another place of it.
+/// Whether an access in a function depends on what was read at another place of it.
 fn is_needed(image: &Image, (func, read): Place, (other, access): Place) -> bool {
     let code = image.ir.func(func);
     let at = |start: u32| {
@@ -28,7 +28,7 @@ fn is_needed(image: &Image, (func, read): Place, (other, access): Place) -> bool
         (0..code.insts.len() as u32).filter(here)
     };
     let sources: Vec<u32> = at(read.span.start).collect();
-    func != other || sources.is_empty() || at(access.span.start).any(|target| hinges(code, &sources, target))
+    func != other || sources.is_empty() || at(access.span.start).any(|target| depends_on_reads(code, &sources, target))
 }
 
 impl Sanitizer {

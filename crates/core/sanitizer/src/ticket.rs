@@ -20,7 +20,7 @@ use margay_exec::{AccessKind, Image, MemoryEvent, Scope, Semantics};
 use margay_ir::{
     FuncId, Inst,
     pass::{
-        BitSet, decides,
+        BitSet, controls,
         liveness::{inst_reads, inst_writes, term_reads},
     },
 };
@@ -123,5 +123,5 @@ fn is_decided(image: &Image, [(func, ticket), (other, access)]: [(FuncId, u32); 
         (0..code.insts.len() as u32).filter(here)
     };
     let sources: Vec<u32> = at(ticket).collect();
-    func == other && at(access).any(|target| decides(code, &sources, target))
+    func == other && at(access).any(|target| controls(code, &sources, target))
 }

@@ -10,8 +10,8 @@
 //! * [`spins`]: loops that may wait for other threads, or never end; [`Termination`]: loops that terminate.
 //! * [`Ranges`]: bounds of integer registers.
 //! * [`propagate_constants`]: constants in registers become operands; [`constants_at`]: those that other registers still hold.
-//! * [`decides`]: whether values decide if an instruction is executed at all, through memory of the CTA too; [`hinges`]: whether they
-//!   decide, since they were read last, if, when or at which address it is executed, so that the read comes before it.
+//! * [`controls`]: whether values decide if an instruction is executed; [`depends_on_reads`]: whether address and control dependences
+//!   order reads before an access.
 //! * [`adjacent()`]: loads and stores of adjacent elements.
 //! * [`split_after`], [`split_before`], [`branch_around`]: splitting blocks.
 //! * [`Regions`]: the code between the barriers of a kernel.
@@ -23,7 +23,6 @@ mod calls;
 pub mod cfg;
 mod constants;
 mod dependence;
-mod hinge;
 mod interface;
 pub mod liveness;
 mod regions;
@@ -39,8 +38,7 @@ pub use bounds::{Bounds, Ranges};
 pub use calls::{Reached, pointee, reachable, reached, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::{constants_at, propagate_constants};
-pub use dependence::decides;
-pub use hinge::hinges;
+pub use dependence::{controls, depends_on_reads};
 pub use interface::{mark_uniform_values, passes_uniform, returns_uniform};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};
