@@ -1,7 +1,7 @@
 //! Which lanes of its warp an instruction waits for: what `.sync` means is read from the row, so that both engines agree, and a new
 //! row needs no entry here.
 
-use margay_isa::{Mod, Opcode, Variant};
+use margay_isa::{Mod, Opcode, Variant, name};
 
 /// The lanes of a warp that execute an instruction together: those that come first wait for the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ impl Convergence {
     pub fn of(v: &Variant) -> Convergence {
         match () {
             _ if !v.has(Mod::Sync) => Convergence::Independent,
-            _ if v.operands().any(|o| o.name == "membermask") => Convergence::Members,
+            _ if v.operands().any(|o| o.name == name::MEMBERMASK) => Convergence::Members,
             _ if matches!(v.op, Opcode::Bar | Opcode::Barrier) => Convergence::Independent,
             _ => Convergence::Warp,
         }

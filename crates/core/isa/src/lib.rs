@@ -6,11 +6,13 @@
 //! * [`Type`], [`Space`], [`Version`], [`Target`], [`Special`]: the vocabulary of chapters 4, 5, 10 and 11.
 //! * [`Mod`] and [`Class`]: modifier words that are not types, and their classes (`.rn .rz .rm .rp`).
 //! * [`Op`], [`Form`], [`Slot`], [`Opnd`]: a row of the table. A *form* is one line of the manual's grammar.
+//! * [`name`]: the names by which engines find operands.
 //! * [`resolve()`]: maps an opcode and modifier words to a [`Variant`], or returns what was expected instead.
 //! * [`table`]: the rows, one file per manual section.
 #![forbid(unsafe_code)]
 
 mod modifier;
+pub mod name;
 mod notation;
 mod operand;
 mod parts;

@@ -1,6 +1,6 @@
 //! The operands of a form: their roles, types and numbers of registers, and what else is allowed there (manual, chapter 6).
 
-use crate::{Mod, Parts, Type, Var};
+use crate::{Mod, Parts, Type, Var, name};
 
 /// The type that an operand must have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,7 +124,7 @@ pub struct Opnd {
 impl Opnd {
     /// Whether it gives the coordinates in a texture, a surface or a tensor.
     pub fn is_coordinate(&self) -> bool {
-        matches!(self.count, Count::AtLeast(_)) || self.name == "tensorCoords"
+        matches!(self.count, Count::AtLeast(_)) || self.name == name::TENSOR_COORDS
     }
 
     const fn new(name: &'static str, role: Role, ty: Ty) -> Opnd {

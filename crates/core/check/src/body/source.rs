@@ -8,7 +8,7 @@ use super::{Candidate, Operand, RegId, SymRef, Want};
 use crate::compat::{self, Constants};
 use crate::consts::{self, Const};
 use crate::module;
-use margay_isa::{Count, Kind as TypeKind, Opcode, Role, Ty, Type};
+use margay_isa::{Count, Kind as TypeKind, Opcode, Role, Ty, Type, name};
 use margay_syntax::{
     EvalError, Span,
     diag::{Code, Diagnostic},
@@ -150,7 +150,7 @@ impl<'a> Walker<'a, '_> {
             Opcode::Div | Opcode::Rem => {
                 want.opnd.imm && (width == 32 || width == 64 && want.ty.is_some_and(|t| t.kind() == TypeKind::Float))
             }
-            Opcode::Shfl => want.opnd.name != "membermask" && self.module.target.sm >= 90,
+            Opcode::Shfl => want.opnd.name != name::MEMBERMASK && self.module.target.sm >= 90,
             Opcode::Fns => true,
             Opcode::Bar | Opcode::Barrier | Opcode::Setmaxnreg | Opcode::Isspacep => false,
             _ => want.opnd.imm && !matches!(want.opnd.ty, Ty::Is(_)),

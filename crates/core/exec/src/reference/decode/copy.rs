@@ -10,7 +10,7 @@ use crate::{
     sem::atomic::{AtomicOp, Rmw},
 };
 use margay_ir::{Func, Inst, MemSpace, Operand, operand_types};
-use margay_isa::{Mod, Role, Type, Var, Variant};
+use margay_isa::{Mod, Role, Type, Var, Variant, name};
 
 /// The state space of an address operand.
 fn space(m: Option<Mod>, otherwise: MemSpace) -> MemSpace {
@@ -75,18 +75,18 @@ impl Decoder<'_> {
         let (Some(to), Some(from)) = (addresses.first().copied(), addresses.get(1).copied()) else {
             return Err(self.lacks(v));
         };
-        let small = value("cp-size");
-        let Some(size) = small.or(value("size")) else { return Err(self.lacks(v)) };
+        let small = value(name::CP_SIZE);
+        let Some(size) = small.or(value(name::SIZE)) else { return Err(self.lacks(v)) };
         let (kind, extra) = match () {
             _ if v.has(Mod::Reduce) => match (AtomicOp::of(v), v.ty(Var::T)) {
                 (Some(op), Some(ty)) => (CopyKind::Reduce(Rmw { op, ty }), None),
                 _ => return Err(self.lacks(v)),
             },
-            _ if value("ignore-src").is_some() => (CopyKind::SmallIgnored, value("ignore-src")),
-            _ if small.is_some() => (CopyKind::Small, value("src-size")),
-            _ if value("ctaMask").is_some() => (CopyKind::Multicast, value("ctaMask")),
-            _ if value("byteMask").is_some() => (CopyKind::Masked, value("byteMask")),
-            _ if v.has(Mod::IgnoreOob) => match (value("ignoreBytesLeft"), value("ignoreBytesRight")) {
+            _ if value(name::IGNORE_SRC).is_some() => (CopyKind::SmallIgnored, value(name::IGNORE_SRC)),
+            _ if small.is_some() => (CopyKind::Small, value(name::SRC_SIZE)),
+            _ if value(name::CTA_MASK).is_some() => (CopyKind::Multicast, value(name::CTA_MASK)),
+            _ if value(name::BYTE_MASK).is_some() => (CopyKind::Masked, value(name::BYTE_MASK)),
+            _ if v.has(Mod::IgnoreOob) => match (value(name::IGNORE_BYTES_LEFT), value(name::IGNORE_BYTES_RIGHT)) {
                 (Some(left), Some(right)) => (CopyKind::Trimmed { right }, Some(left)),
                 _ => return Err(self.lacks(v)),
             },
@@ -183,8 +183,8 @@ impl Decoder<'_> {
             None if kind == ObjectKind::Pending => nowhere,
             None => return Err(self.lacks(v)),
         };
-        let operand = values.iter().find(|(n, _)| *n != "ctaMask").map(|(_, s)| *s);
-        let ctas = values.iter().find(|(n, _)| *n == "ctaMask").map(|(_, s)| *s);
+        let operand = values.iter().find(|(n, _)| *n != name::CTA_MASK).map(|(_, s)| *s);
+        let ctas = values.iter().find(|(n, _)| *n == name::CTA_MASK).map(|(_, s)| *s);
         self.push_object(inst, ObjectOp { address, operand, ctas, dst, kind })
     }
 }

@@ -7,7 +7,7 @@ use super::super::{
 use super::Decoder;
 use crate::{Stop, sem::atomic::AtomicOp, tensor_map};
 use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, operand_types};
-use margay_isa::{Mod, Opnd, Role, Type, Variant};
+use margay_isa::{Mod, Opnd, Role, Type, Variant, name};
 
 /// A source operand with its properties in the table row.
 #[derive(Clone, Copy)]
@@ -68,12 +68,12 @@ impl Decoder<'_> {
                 _ => MemSpace::Shared,
             };
             match n.name {
-                "tensorMap" => map = Some(self.map_address(&n.operand)?),
-                "tensorCoords" => coordinates.push(self.source(&n.operand, n.ty)?),
-                "dstMem" | "srcMem" => shared = Some(self.address(&n.operand, space)?),
-                "mbar" => mbarrier = Some(self.address(&n.operand, space)?),
-                "im2colInfo" => offsets.push(self.source(&n.operand, n.ty)?),
-                "ctaMask" => mask = Some(self.source(&n.operand, n.ty)?),
+                name::TENSOR_MAP => map = Some(self.map_address(&n.operand)?),
+                name::TENSOR_COORDS => coordinates.push(self.source(&n.operand, n.ty)?),
+                name::DST_MEM | name::SRC_MEM => shared = Some(self.address(&n.operand, space)?),
+                name::MBAR => mbarrier = Some(self.address(&n.operand, space)?),
+                name::IM2COL_INFO => offsets.push(self.source(&n.operand, n.ty)?),
+                name::CTA_MASK => mask = Some(self.source(&n.operand, n.ty)?),
                 _ => {}
             }
         }
@@ -103,7 +103,7 @@ impl Decoder<'_> {
         let operands = named(func, inst);
         let find = |name: &str| operands.iter().find(|n| n.name == name).copied();
         if v.has(Mod::CpFenceproxy) {
-            let (Some(to), Some(from)) = (find("dst"), find("src")) else { return Err(self.no_tensor(v)) };
+            let (Some(to), Some(from)) = (find(name::DST), find(name::SRC)) else { return Err(self.no_tensor(v)) };
             let (to, from) =
                 (self.address(&to.operand, MemSpace::Global)?, self.address(&from.operand, MemSpace::Shared)?);
             let size = self.constant(tensor_map::SIZE as u64, Type::U32);
@@ -114,9 +114,11 @@ impl Decoder<'_> {
             return Ok(());
         }
         let address = operands.iter().find(|n| matches!(n.operand, Operand::Mem(..)));
-        let (Some(address), Some(value)) = (address.copied(), find("new_val")) else { return Err(self.no_tensor(v)) };
+        let (Some(address), Some(value)) = (address.copied(), find(name::NEW_VAL)) else {
+            return Err(self.no_tensor(v));
+        };
         let Some((at, size, most)) = tensor_map::field(|m| v.has(m)) else { return Err(self.no_tensor(v)) };
-        let ordinal = match find("ord").map(|n| n.operand) {
+        let ordinal = match find(name::ORD).map(|n| n.operand) {
             Some(Operand::Imm(ordinal)) if ordinal <= most => ordinal,
             None => 0,
             _ => return Err(self.no_tensor(v)),

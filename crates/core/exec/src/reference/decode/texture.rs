@@ -11,7 +11,7 @@ use crate::{
     texture::{Geometry, Kind},
 };
 use margay_ir::{Func, Inst, MemSpace, Operand, operand_types};
-use margay_isa::{Mod, Opcode, Opnd, Role, Type, Var, Variant};
+use margay_isa::{Mod, Opcode, Opnd, Role, Type, Var, Variant, name};
 
 /// Source operands by name.
 struct Named(Vec<(&'static str, Vec<Src>)>);
@@ -103,9 +103,9 @@ impl Decoder<'_> {
             Opcode::Tld4 => [Mod::R, Mod::G, Mod::B, Mod::A].iter().position(|m| v.has(*m)),
             _ => None,
         };
-        let lod = match named.one("lod") {
+        let lod = match named.one(name::LOD) {
             Some(lod) => LodOp::Level(lod),
-            None if v.has(Mod::Grad) => LodOp::Gradient(named.all("dPdx"), named.all("dPdy")),
+            None if v.has(Mod::Grad) => LodOp::Gradient(named.all(name::DPDX), named.all(name::DPDY)),
             None => LodOp::Base,
         };
         let mut dst = self.destinations(func, inst);
@@ -174,7 +174,7 @@ impl Decoder<'_> {
             margay_isa::Word::Mod(m) if *m != Mod::Level => Some(*m),
             _ => None,
         });
-        self.code.queries.push(QueryOp { handle, level: named.one("lod"), what, kind, dst });
+        self.code.queries.push(QueryOp { handle, level: named.one(name::LOD), what, kind, dst });
         let x = self.code.queries.len() - 1;
         self.emit(inst, step::texture::query, x);
         Ok(())

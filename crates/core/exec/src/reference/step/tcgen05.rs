@@ -24,7 +24,7 @@ use crate::{
     mem,
 };
 use margay_ir::MemSpace;
-use margay_isa::{Mod, Type, Variant};
+use margay_isa::{Mod, Type, Variant, name};
 use std::sync::{MutexGuard, PoisonError};
 
 fn table<'c>(ctx: &Ctx<'c>, op: &Op) -> &'c FifthOp {
@@ -85,7 +85,7 @@ pub fn allocate(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         return flow;
     }
     let f = table(ctx, op);
-    let columns = value(ctx, f, "nCols", 0).unwrap_or(0);
+    let columns = value(ctx, f, name::N_COLS, 0).unwrap_or(0);
     if !columns.is_power_of_two() || !(32..=512).contains(&columns) {
         return wrong(
             ctx,
@@ -123,7 +123,7 @@ pub fn free(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         return flow;
     }
     let f = table(ctx, op);
-    let (Some(address), Some(columns)) = (value(ctx, f, "taddr", 0), value(ctx, f, "nCols", 0)) else {
+    let (Some(address), Some(columns)) = (value(ctx, f, name::TADDR, 0), value(ctx, f, name::N_COLS, 0)) else {
         return ctx.bug("tensor memory is freed without an address");
     };
     let mut tensor = match own(ctx) {
@@ -172,7 +172,9 @@ struct Tile<'v> {
 
 impl<'v> Tile<'v> {
     fn new(ctx: &mut Ctx<'_>, variant: &'v Variant, f: &FifthOp) -> Result<Tile<'v>, Flow> {
-        let Some(address) = place(ctx, f, "taddr", 0) else { return Err(ctx.bug("not an address in tensor memory")) };
+        let Some(address) = place(ctx, f, name::TADDR, 0) else {
+            return Err(ctx.bug("not an address in tensor memory"));
+        };
         let first = split(address);
         let rows = if variant.has(Mod::S32x32b) { 32 } else { 16 };
         let quarter = ctx.warp.index as usize % 4 * 32;
@@ -185,7 +187,7 @@ impl<'v> Tile<'v> {
             );
             return Err(wrong(ctx, 0, what));
         }
-        let split = value(ctx, f, "immHalfSplitoff", 0).unwrap_or(0) as usize;
+        let split = value(ctx, f, name::IMM_HALF_SPLITOFF, 0).unwrap_or(0) as usize;
         Ok(Tile { variant, first, split, packed: variant.has(Mod::Pack16b) || variant.has(Mod::Unpack16b) })
     }
 
@@ -254,7 +256,7 @@ pub fn store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Err(flow) => return flow,
     };
     ctx.cta.note_effect();
-    let stored = f.values.iter().filter(|(n, _)| *n == "r");
+    let stored = f.values.iter().filter(|(n, _)| *n == name::R);
     for (r, (_, source)) in stored.enumerate() {
         let row = *u32s(ctx.src(*source));
         for (lane, word) in row.iter().enumerate() {
@@ -310,7 +312,7 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     ctx.cta.note_effect();
     let units = if v.has(Mod::S128x256b) || v.has(Mod::S4x256b) { 2 } else { 1 };
     for lane in lanes(ctx.active) {
-        let (Some(to), Some(bits)) = (place(ctx, f, "taddr", lane), long(ctx, f, "s-desc", lane)) else {
+        let (Some(to), Some(bits)) = (place(ctx, f, name::TADDR, lane), long(ctx, f, name::S_DESC, lane)) else {
             return ctx.bug("a copy without addresses");
         };
         let Some(d) = Descriptor::tcgen05(bits) else {
@@ -353,7 +355,7 @@ pub fn shift(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let func = ctx.func;
     ctx.cta.note_effect();
     for lane in lanes(ctx.active) {
-        let Some(address) = place(ctx, f, "taddr", lane) else { return ctx.bug("a shift of nothing") };
+        let Some(address) = place(ctx, f, name::TADDR, lane) else { return ctx.bug("a shift of nothing") };
         let (first, column) = split(address);
         if first % LANES != 0 {
             return wrong(
@@ -424,38 +426,38 @@ pub fn product(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 
 fn one_product(ctx: &mut Ctx<'_>, f: &FifthOp, v: &Variant, lane: usize) -> Result<(), Flow> {
     ctx.cta.note_effect();
-    let idesc = value(ctx, f, "idesc", lane).unwrap_or(0);
+    let idesc = value(ctx, f, name::IDESC, lane).unwrap_or(0);
     let job = tcgen05::job(v, idesc).map_err(|refused| match refused {
         Refused::Unsupported(what) => ctx.unsupported(what),
         Refused::Invalid(what) => wrong(ctx, lane, what),
     })?;
-    if long(ctx, f, "zero-column-mask-desc", lane).is_some_and(|d| d >> 39 & 1 == 1 || d >> 56 & 63 != 0) {
+    if long(ctx, f, name::ZERO_COLUMN_MASK_DESC, lane).is_some_and(|d| d >> 39 & 1 == 1 || d >> 56 & 63 != 0) {
         let what = format!("`{v}` with a mask of zero columns");
         return Err(ctx.unsupported(what));
     }
     let masks: Vec<u32> =
-        f.values.iter().filter(|(n, _)| *n == "disable-output-lane").map(|(_, s)| ctx.words(*s)[lane]).collect();
+        f.values.iter().filter(|(n, _)| *n == name::DISABLE_OUTPUT_LANE).map(|(_, s)| ctx.words(*s)[lane]).collect();
     let mut disabled = [0u128; 2];
     for (i, word) in masks.iter().enumerate().take(8) {
         disabled[i / 4] |= u128::from(*word) << (32 * (i % 4));
     }
     let enabled =
-        f.values.iter().find(|(n, _)| *n == "enable-input-d").is_some_and(|(_, s)| ctx.pred(*s) >> lane & 1 == 1);
+        f.values.iter().find(|(n, _)| *n == name::ENABLE_INPUT_D).is_some_and(|(_, s)| ctx.pred(*s) >> lane & 1 == 1);
     let tensor = |name| place(ctx, f, name, lane).unwrap_or(0);
-    let a = long(ctx, f, "a-desc", lane).ok_or_else(|| tensor("a-tmem"));
-    let b = long(ctx, f, "b-desc", lane).unwrap_or(0);
+    let a = long(ctx, f, name::A_DESC, lane).ok_or_else(|| tensor(name::A_TMEM));
+    let b = long(ctx, f, name::B_DESC, lane).unwrap_or(0);
     for bits in [a.unwrap_or(b), b] {
         if Descriptor::tcgen05(bits).is_none() {
             return Err(wrong(ctx, lane, format!("the matrix descriptor {bits:#018x} has no swizzling mode")));
         }
     }
     let operands = Operands {
-        d: tensor("d-tmem"),
+        d: tensor(name::D_TMEM),
         a,
         b,
-        metadata: tensor("sp-meta-tmem"),
-        scales: [tensor("scale-A-tmem"), tensor("scale-B-tmem")],
-        input: enabled.then(|| value(ctx, f, "scale-input-d", lane).unwrap_or(0)),
+        metadata: tensor(name::SP_META_TMEM),
+        scales: [tensor(name::SCALE_A_TMEM), tensor(name::SCALE_B_TMEM)],
+        input: enabled.then(|| value(ctx, f, name::SCALE_INPUT_D, lane).unwrap_or(0)),
         disabled,
     };
     let ranks = group(ctx, v);
@@ -486,7 +488,7 @@ pub fn commit(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     for lane in lanes(ctx.active) {
         let done = barrier_object(ctx, address, lane).and_then(|(region, host)| {
             let object = transactions(*address);
-            match value(ctx, f, "ctaMask", lane) {
+            match value(ctx, f, name::CTA_MASK, lane) {
                 None => mbarrier::arrive(ctx, lane, (region, host), &object),
                 Some(mask) => lanes(mask).try_for_each(|rank| {
                     let [host] = peers(ctx, lane, rank, [host])?;

@@ -6,7 +6,7 @@ use crate::emit::{
     text::{Elem, Val, int},
 };
 use margay_ir::{Inst, MemSpace, Operand};
-use margay_isa::{Mod, Opcode, Variant};
+use margay_isa::{Mod, Opcode, Variant, name};
 
 /// Whether an instruction only orders, awaits or prefetches: no-ops, since copies are done at issue.
 pub(in crate::emit) fn is_idle(v: &Variant) -> bool {
@@ -25,10 +25,10 @@ impl Emitter<'_> {
         let variant = self.func.variant(inst).clone();
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let named = |name: &str| variant.operands().zip(&srcs).find(|(o, _)| o.name == name).map(|(_, s)| *s);
-        let Some(Operand::Imm(size)) = named("cp-size") else { return self.effect(inst) };
+        let Some(Operand::Imm(size)) = named(name::CP_SIZE) else { return self.effect(inst) };
         let size = size as u32;
         // Lanes that read the source; the others write zeros.
-        let reads = match (named("ignore-src"), named("src-size")) {
+        let reads = match (named(name::IGNORE_SRC), named(name::SRC_SIZE)) {
             (Some(ignores), _) => {
                 let v = self.value(&ignores, Elem::I1)?;
                 Some(self.w.op_const("xor", &v, 1))
