@@ -103,7 +103,7 @@ impl Emitter<'_> {
         let progress = progress && !self.prepared.barriers.is_empty();
         let wanted = match moment {
             // All threads of the CTA come to this barrier: its completion tells everything.
-            Moment::Arrive if self.together && self.region.lone_barrier => order && progress,
+            Moment::Arrive if self.grid_loop.together && self.region.lone_barrier => order && progress,
             Moment::Begin | Moment::End | Moment::Arrive | Moment::Complete => order || progress,
             Moment::Warp | Moment::Exchange => order,
         };
@@ -137,7 +137,7 @@ impl Emitter<'_> {
         let kind = SiteKind::Observed { bytes, access, stride };
         if !order {
             // Where a thread was last matters only if some may end before others.
-            if progress && !self.prepared.barriers.is_empty() && !self.together && !self.goes_on_to_access() {
+            if progress && !self.prepared.barriers.is_empty() && !self.grid_loop.together && !self.goes_on_to_access() {
                 let (site, lanes) = (self.site(kind), self.lane_bits(mask));
                 self.note_load(site, &lanes, &int(Elem::I64, 0));
             }
@@ -147,7 +147,7 @@ impl Emitter<'_> {
         let weak = Ordering::of(self.func.variant(inst), access).semantics == Semantics::Weak;
         let away = matches!(space, MemSpace::Global | MemSpace::Generic) && weak && access == AccessKind::Load;
         // If threads may skip barriers, it matters where they were last.
-        let joined = if away && !(progress && !self.prepared.barriers.is_empty() && !self.together) {
+        let joined = if away && !(progress && !self.prepared.barriers.is_empty() && !self.grid_loop.together) {
             let outside = self.leaves(site, address, 31 * stride as i64);
             outside.map(|outside| self.unlikely(&outside, mask))
         } else {

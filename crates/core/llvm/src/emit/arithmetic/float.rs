@@ -37,7 +37,7 @@ impl Emitter<'_> {
     /// An operand to be copied to a register: a lazy register may receive the host's NaNs.
     pub fn copied_value(&mut self, source: &Operand, to: &Operand, elem: Elem) -> Result<Val> {
         match to {
-            Operand::Reg(r) if self.lazy[r.0 as usize] => self.raw_value(source, elem),
+            Operand::Reg(r) if self.floats.lazy_nans[r.0 as usize] => self.raw_value(source, elem),
             _ => self.value(source, elem),
         }
     }
@@ -46,7 +46,7 @@ impl Emitter<'_> {
     pub fn canonical(&mut self, v: &Val) -> Val {
         let bits = self.w.cast("bitcast", v, Elem::I32);
         // LLVM folds floating-point NaN tests of square roots.
-        let is_nan = if self.roots {
+        let is_nan = if self.floats.roots {
             let magnitude = self.w.op_const("and", &bits, 0x7fff_ffff);
             self.w.cmp("icmp ugt", &magnitude, &constant(bits.ty, 0x7f80_0000))
         } else {
@@ -175,7 +175,7 @@ impl Emitter<'_> {
         let result = if folds && srcs.iter().any(trivial) { self.quiet(&result) } else { result };
         let result = if variant.has(Mod::Sat) { self.saturate(&result, t) } else { result };
         // A lazy register needs no canonical value.
-        let lazy = matches!(dsts, [Operand::Reg(d)] if self.lazy[d.0 as usize]);
+        let lazy = matches!(dsts, [Operand::Reg(d)] if self.floats.lazy_nans[d.0 as usize]);
         Ok(Some(if single && !lazy && !keeps_bits { self.canonical_float(&result) } else { result }))
     }
 

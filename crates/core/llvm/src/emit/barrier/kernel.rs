@@ -99,13 +99,13 @@ impl Emitter<'_> {
         }
         self.w.jump("r0.head");
         let regions = Regions::new(&self.prepared.cfg, &self.prepared.barriers);
-        self.together = self.stay_together(&regions);
+        self.grid_loop.together = self.stay_together(&regions);
         for (k, region) in regions.list.iter().enumerate() {
             let (blocks, tag) = (region.blocks.clone(), format!("r{k}."));
             self.region = Region { blocks, tag, lone_barrier: region.barriers.len() <= 1 };
             self.region_loop(k, region.entry, &indices, [&warp, &next], &region.barriers)?;
         }
-        self.current = None;
+        self.grid_loop.current = None;
         self.w.block("cta.done");
         self.observe(Moment::End);
         let here = self.w.load(wide, &linear, 8);
@@ -229,8 +229,8 @@ impl Emitter<'_> {
         let to = self.ctx_pointer(at::LOCAL);
         let line = self.w.body.len();
         self.w.store(&local, &to, 8);
-        self.kept_local.insert(self.w.body[line..].trim_end().to_owned());
-        self.current = Some(Current { warp: warp.clone(), local, cta: cta.clone(), next: next.clone() });
+        self.local.address_lines.insert(self.w.body[line..].trim_end().to_owned());
+        self.grid_loop.current = Some(Current { warp: warp.clone(), local, cta: cta.clone(), next: next.clone() });
         let lanes = self.lanes_of(before.is_some(), &after);
         self.reset_registers(before.is_none());
         if let Some(b) = before {
@@ -244,7 +244,7 @@ impl Emitter<'_> {
         // All lanes of the warp have exited.
         let done = self.done_label();
         self.w.block(&done);
-        if !self.prepared.barriers.is_empty() && !self.together {
+        if !self.prepared.barriers.is_empty() && !self.grid_loop.together {
             let p = self.alive_lanes();
             self.w.store(&int(Elem::I32, 0), &p, 4);
         }
@@ -272,13 +272,13 @@ impl Emitter<'_> {
             self.vote_at(barrier)?;
         }
         // Whole warps may have exited although no branch diverges.
-        if !self.together {
+        if !self.grid_loop.together {
             let lanes = self.active_bits();
             let p = self.alive_lanes();
             self.w.store(&lanes, &p, 4);
         }
         self.spill_registers(barrier);
-        if let Some(next) = self.current.as_ref().map(|c| c.next.clone()) {
+        if let Some(next) = self.grid_loop.current.as_ref().map(|c| c.next.clone()) {
             self.w.store(&int(Elem::I32, i128::from(barrier) + 1), &next, 4);
         }
         let after = format!("{}next", self.region.tag);
@@ -293,11 +293,11 @@ impl Emitter<'_> {
 
     /// Variables that count the true predicates, and all predicates, at a barrier.
     fn sums(&mut self, barrier: u32) -> [Val; 2] {
-        if let Some(sums) = self.sums.get(&barrier) {
+        if let Some(sums) = self.grid_loop.sums.get(&barrier) {
             return sums.clone();
         }
         let sums = [0; 2].map(|_| self.w.alloca("i32", 4));
-        self.sums.insert(barrier, sums.clone());
+        self.grid_loop.sums.insert(barrier, sums.clone());
         sums
     }
 
@@ -345,7 +345,7 @@ impl Emitter<'_> {
 
     /// The lanes of the current warp that run a region; jumps to `after` if there are none.
     fn lanes_of(&mut self, later: bool, after: &str) -> Val {
-        if if later { self.together } else { !self.masks } {
+        if if later { self.grid_loop.together } else { !self.masks } {
             return int(Elem::I32, -1);
         }
         if later {

@@ -102,7 +102,7 @@ impl Emitter<'_> {
 
     /// Adds lanes to the mask of those parked at a cut.
     pub fn park(&mut self, place: u32, lanes: &Val) {
-        let waiting = self.waiting[place as usize].clone();
+        let waiting = self.lane_sets.waiting[place as usize].clone();
         let old = self.w.load(lanes.ty, &waiting, 4);
         let all = self.w.op("or", &old, lanes);
         self.w.store(&all, &waiting, 4);
@@ -157,7 +157,7 @@ impl Emitter<'_> {
     /// The parked lanes: all of them, and those parked elsewhere than in calls.
     fn waiting_lanes(&mut self) -> [Val; 2] {
         let [mut all, mut here] = [0, 0].map(|none| int(Elem::I32, none));
-        for (k, p) in self.waiting.clone().into_iter().enumerate() {
+        for (k, p) in self.lane_sets.waiting.clone().into_iter().enumerate() {
             let lanes = self.w.load(Ty::scalar(Elem::I32), &p, 4);
             all = self.w.op("or", &all, &lanes);
             if self.barrier_inst(k as u32).is_some_and(|i| call_site(self.func, &i).is_none()) {
@@ -169,7 +169,7 @@ impl Emitter<'_> {
 
     /// End of the sweep: suspends while lanes are parked or held, else jumps to `done`.
     pub fn await_barriers(&mut self, first: &str, done: &str) -> Result<()> {
-        if self.waiting.is_empty() && self.held.is_none() {
+        if self.lane_sets.waiting.is_empty() && self.lane_sets.held.is_none() {
             self.w.jump(done);
             return Ok(());
         }
@@ -205,7 +205,7 @@ impl Emitter<'_> {
         }
         self.report_held();
         self.helper(Helper::Yield, &[], true);
-        if !self.waiting.is_empty() {
+        if !self.lane_sets.waiting.is_empty() {
             let output = self.rendezvous_rows();
             let released = self.released(&here, output.as_ref(), false);
             self.resume(&released, output.as_ref())?;
@@ -228,7 +228,7 @@ impl Emitter<'_> {
     fn resume(&mut self, released: &Val, output: Option<&Val>) -> Result<()> {
         let (mode, active) = (self.mode, self.active.clone());
         (self.mode, self.active) = (Mode::Full, constant(Ty::lanes(Elem::I1), 1));
-        for (k, p) in self.waiting.clone().into_iter().enumerate() {
+        for (k, p) in self.lane_sets.waiting.clone().into_iter().enumerate() {
             let lanes = self.w.load(Ty::scalar(Elem::I32), &p, 4);
             let mut go = self.w.op("and", &lanes, released);
             let stay = self.w.op("xor", &lanes, &go);

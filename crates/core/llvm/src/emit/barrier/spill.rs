@@ -226,7 +226,7 @@ impl Emitter<'_> {
 
     fn spilled_frame(&self, barrier: u32) -> Vec<u32> {
         let next = self.prepared.barriers[barrier as usize].next;
-        self.spills.frame_live[next.0 as usize].iter().filter(|f| self.frame[*f as usize].is_some()).collect()
+        self.spills.frame_live[next.0 as usize].iter().filter(|f| self.local.frame[*f as usize].is_some()).collect()
     }
 
     /// Address of the current warp's spill slot for `key`.
@@ -364,7 +364,7 @@ impl Emitter<'_> {
     }
 
     fn move_frame(&mut self, f: u32, out: bool) {
-        let Some(words) = self.frame[f as usize].clone() else { return };
+        let Some(words) = self.local.frame[f as usize].clone() else { return };
         let size = u64::from(self.func.frame[f as usize].size.div_ceil(4)) * 128;
         let p = self.spill_slot(u32::MAX - f, size);
         let (to, from) = if out { (&p, &words) } else { (&words, &p) };
@@ -377,7 +377,7 @@ impl Emitter<'_> {
     /// Zeroes registers that the program may read before writing them, as the reference engine does, so that no `undef`
     /// reaches a branch or an address.
     pub fn clear_uninitialized(&mut self) {
-        for (variable, bytes) in self.uninitialized.clone() {
+        for (variable, bytes) in self.local.uninitialized.clone() {
             self.w.declared.insert("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)".into());
             self.w.line(format_args!(
                 "call void @llvm.memset.p0.i64(ptr align 64 {variable}, i8 0, i64 {bytes}, i1 false)"
@@ -419,11 +419,11 @@ impl Emitter<'_> {
         if self.masks {
             let ty = self.packed_type();
             for b in self.region.blocks.clone() {
-                let p = self.pending[b.0 as usize].clone();
+                let p = self.lane_sets.pending[b.0 as usize].clone();
                 self.w.set(&constant(ty, 0), &p, 0, 4);
             }
         }
-        if let Some(alive) = self.alive.clone() {
+        if let Some(alive) = self.lane_sets.alive.clone() {
             self.w.store(&int(Elem::I32, -1), &alive, 4);
         }
     }

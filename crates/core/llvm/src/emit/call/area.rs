@@ -130,7 +130,7 @@ end:
 impl Emitter<'_> {
     /// A frame variable as one end of a transfer.
     pub fn variable(&self, f: u32) -> Side {
-        match self.frame[f as usize].clone() {
+        match self.local.frame[f as usize].clone() {
             Some(words) => Side::Words(words),
             None => Side::Window(f),
         }

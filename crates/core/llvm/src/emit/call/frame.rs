@@ -46,7 +46,7 @@ pub(in crate::emit) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
             let words = var.size.div_ceil(4);
             let variable = e.w.alloca(&format!("[{words} x <32 x i32>]"), 64);
             if uninitialized || matches!(var.role, FrameRole::Return(_)) {
-                e.uninitialized.push((variable.clone(), u64::from(words) * 128));
+                e.local.uninitialized.push((variable.clone(), u64::from(words) * 128));
             }
             e.pin_if_many(&variable);
             variable

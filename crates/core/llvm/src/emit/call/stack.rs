@@ -86,7 +86,7 @@ impl Emitter<'_> {
                 // Even an allocation of zero bytes has a unique address.
                 let taken = self.w.intrinsic("llvm.umax", wide, &[&size, &constant(wide, 1)]);
                 let end = self.w.op("add", &at, &taken);
-                self.uses_local = true;
+                self.local.used = true;
                 let limit = self.ctx_value(Elem::I64, at::LOCAL_SIZE);
                 let limit = self.w.splat(&limit);
                 let (beyond, wraps) = (self.w.cmp("icmp ugt", &end, &limit), self.w.cmp("icmp ult", &end, &taken));

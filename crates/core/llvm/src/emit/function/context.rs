@@ -73,7 +73,7 @@ impl Emitter<'_> {
 
     /// The lanes that have not exited, as 32 bits.
     pub fn alive_bits(&mut self) -> Val {
-        match self.alive.clone() {
+        match self.lane_sets.alive.clone() {
             Some(alive) => self.w.load(Ty::scalar(Elem::I32), &alive, 4),
             None => int(Elem::I32, -1),
         }
@@ -88,7 +88,7 @@ impl Emitter<'_> {
 
     /// Threads exit.
     pub fn exit_threads(&mut self, lanes: &Val) {
-        let Some(alive) = self.alive.clone() else { return };
+        let Some(alive) = self.lane_sets.alive.clone() else { return };
         let bits = self.bits(lanes);
         let rest = self.w.op_const("xor", &bits, -1);
         let old = self.w.load(Ty::scalar(Elem::I32), &alive, 4);
@@ -98,20 +98,20 @@ impl Emitter<'_> {
 
     /// The lanes pending at a block.
     pub fn get_pending(&mut self, b: u32) -> Val {
-        let (ty, p) = (self.packed_type(), self.pending[b as usize].clone());
+        let (ty, p) = (self.packed_type(), self.lane_sets.pending[b as usize].clone());
         let packed = self.w.get(ty, &p, 0, 4);
         self.unpack(&packed)
     }
 
     /// Replaces the lanes pending at a block.
     pub fn set_pending(&mut self, b: u32, mask: &Val) {
-        let (packed, p) = (self.pack(mask), self.pending[b as usize].clone());
+        let (packed, p) = (self.pack(mask), self.lane_sets.pending[b as usize].clone());
         self.w.set(&packed, &p, 0, 4);
     }
 
     /// Adds lanes to those pending at a block. In the form in memory, which needs the fewest conversions.
     pub fn join_pending(&mut self, b: u32, lanes: &Val) {
-        let (packed, p) = (self.pack(lanes), self.pending[b as usize].clone());
+        let (packed, p) = (self.pack(lanes), self.lane_sets.pending[b as usize].clone());
         let waiting = self.w.get(packed.ty, &p, 0, 4);
         let joined = self.w.op("or", &waiting, &packed);
         self.w.set(&joined, &p, 0, 4);
@@ -126,8 +126,8 @@ impl Emitter<'_> {
 
     /// Loads a scalar field of the context; constant fields are loaded once, in the entry block.
     pub fn ctx_value(&mut self, elem: Elem, offset: u64) -> Val {
-        if let (at::LOCAL, Some(current)) = (offset, &self.current) {
-            self.uses_local = true;
+        if let (at::LOCAL, Some(current)) = (offset, &self.grid_loop.current) {
+            self.local.used = true;
             return current.local.clone();
         }
         let constant = at::is_constant(offset) || self.role != Role::Grid && matches!(offset, at::LOCAL | at::WARP);

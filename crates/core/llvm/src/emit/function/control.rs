@@ -196,7 +196,7 @@ impl Emitter<'_> {
         let func = self.func;
         self.here = b;
         let block = &func.blocks[b.0 as usize];
-        let barrier = self.barrier_at[b.0 as usize];
+        let barrier = self.prepared.barrier_at[b.0 as usize];
         self.count_block(block.insts.len as usize + usize::from(!matches!(block.term, Terminator::Jump(_))));
         for i in block.insts.range() {
             let inst = func.insts[i];
@@ -230,7 +230,7 @@ impl Emitter<'_> {
                 let (go_on, lost) = (self.w.label("kept"), self.w.label("lost"));
                 self.w.branch(&all, &go_on, &lost);
                 self.w.block(&lost);
-                if let Some(own) = self.alive.clone() {
+                if let Some(own) = self.lane_sets.alive.clone() {
                     self.w.store(&alive, &own, 4);
                 }
                 self.set_pending(next.0, &left);
@@ -241,7 +241,7 @@ impl Emitter<'_> {
             _ => {
                 let active = self.active.clone();
                 self.active = self.w.op("and", &active, &left);
-                if let Some(own) = self.alive.clone() {
+                if let Some(own) = self.lane_sets.alive.clone() {
                     self.w.store(&alive, &own, 4);
                 }
             }

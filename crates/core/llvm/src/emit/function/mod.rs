@@ -12,6 +12,7 @@ pub(crate) mod reach;
 mod state;
 pub(in crate::emit) mod value;
 
+use state::{Accesses, Floats, GridLoop, LaneSets, Local};
 pub(in crate::emit) use state::{Calls, Emitter, Entry, Mode, Region, Role, Slot};
 
 use crate::ctx::{at, status};
@@ -34,10 +35,7 @@ use margay_ir::{
     pass::{Liveness, Ranges, Shape, Uniformity, WarpShape},
 };
 use margay_isa::{Opcode, Type};
-use std::{
-    collections::{HashMap, HashSet},
-    fmt::Write,
-};
+use std::fmt::Write;
 
 /// What code is specialized for; part of the cache key.
 #[derive(Clone, Hash, Debug)]
@@ -132,15 +130,13 @@ struct Plan {
     role: Role,
     /// Whether lanes may be inactive.
     masks: bool,
-    /// By block: the number of the barrier with which it ends.
-    barrier_at: Vec<Option<u32>>,
     spills: SpillPlan,
     ranges: Ranges,
 }
 
 impl Plan {
     fn new(prepared: &Prepared, live: &Liveness, options: &Options, reached: &Reached) -> Plan {
-        let Prepared { func, cfg, uniformity, barriers, divergent, exits_in_call, holds, spins, polls } = prepared;
+        let Prepared { func, cfg, uniformity, barriers, divergent, exits_in_call, holds, spins, polls, .. } = prepared;
         let indexes = |i: &Inst| i.space == Some(MemSpace::Shared);
         let ranges = match func.insts.iter().any(indexes) {
             true => Ranges::new(func, cfg, live, options.warp, reached.shared.offsets.clone()),
@@ -174,10 +170,8 @@ impl Plan {
         let diverges = uniformity.branches.iter().any(|b| *b) || exits_in_call.contains(&true);
         let parts = !barriers.is_empty() || holds.contains(&true);
         let masks = !whole || *spins || role != Role::Grid && parts || diverges;
-        let mut barrier_at = vec![None; func.blocks.len()];
-        barriers.iter().enumerate().for_each(|(k, b)| barrier_at[b.block.0 as usize] = Some(k as u32));
         let spills = SpillPlan::new(func, (cfg, live), barriers, uniformity, cta);
-        Plan { role, masks, barrier_at, spills, ranges }
+        Plan { role, masks, spills, ranges }
     }
 }
 
@@ -198,7 +192,7 @@ pub fn emit(
     let prepared = Prepared::new(id, original, options, reached);
     let live = Liveness::new(&prepared.func, &prepared.cfg);
     let plan = Plan::new(&prepared, &live, options, reached);
-    let Plan { role, masks, barrier_at, spills, ranges } = plan;
+    let Plan { role, masks, spills, ranges } = plan;
     let func = &prepared.func;
     let blocks = prepared.cfg.order.clone();
     let mut e = Emitter {
@@ -216,35 +210,30 @@ pub fn emit(
         fuel: None,
         mode: Mode::Full,
         active: constant(Ty::lanes(Elem::I1), 1),
-        pending: Vec::new(),
-        barrier_at,
-        held: None,
-        waiting: Vec::new(),
-        together: false,
+        lane_sets: LaneSets::default(),
+        grid_loop: GridLoop::default(),
         region: Region { blocks, ..Region::default() },
-        alive: None,
-        current: None,
-        sums: HashMap::new(),
+        here: BlockId(0),
+        inst: 0,
+        at: 0,
+        row: None,
         spills,
         sites,
         entry: Entry::default(),
         blend: Blend::default(),
-        lazy: crate::emit::arithmetic::nan::lazy_registers(func),
-        roots: func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Sqrt | Opcode::Rsqrt)),
         pins: false,
-        uninitialized: Vec::new(),
-        frame: Vec::new(),
-        inst: 0,
-        at: 0,
-        ranges,
-        here: BlockId(0),
-        groups: crate::emit::memory::group::find(func),
-        combined: None,
-        prefetching: 0,
-        unrolled: 0,
-        row: None,
-        uses_local: false,
-        kept_local: HashSet::new(),
+        floats: Floats {
+            lazy_nans: crate::emit::arithmetic::nan::lazy_registers(func),
+            roots: func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Sqrt | Opcode::Rsqrt)),
+        },
+        accesses: Accesses {
+            ranges,
+            groups: crate::emit::memory::group::find(func),
+            combined: None,
+            prefetched: 0,
+            unrolled: 0,
+        },
+        local: Local::default(),
         calls: Calls::default(),
     };
     e.function()
@@ -289,7 +278,7 @@ impl Emitter<'_> {
 
     /// Enters a region with `lanes`: its full version if all 32 are set.
     pub fn begin(&mut self, lanes: &Val, entry: BlockId) {
-        if let Some(alive) = self.alive.clone().filter(|_| self.role != Role::Device) {
+        if let Some(alive) = self.lane_sets.alive.clone().filter(|_| self.role != Role::Device) {
             self.w.store(lanes, &alive, 4);
         }
         let full = self.full_label(entry);
@@ -350,8 +339,8 @@ impl Emitter<'_> {
         let _ = writeln!(text, "define {result} @{}({args}) #0 {{\nentry:", symbol(self.id));
         let body = format!("{}  br label %start\n{}", self.w.entry, self.w.body);
         // Without local windows, those of all warps begin at the address that the context has.
-        let idle = !self.uses_local && self.func.calls.is_empty();
-        let body = tidy(&body, |line| idle && self.kept_local.contains(line));
+        let idle = !self.local.used && self.func.calls.is_empty();
+        let body = tidy(&body, |line| idle && self.local.address_lines.contains(line));
         text.push_str(&if self.options.lean { body } else { sink(&body) });
         text.push_str("}\n");
         if self.role == Role::Device && self.reached.fibers {
@@ -362,7 +351,7 @@ impl Emitter<'_> {
             text,
             declared: std::mem::take(&mut self.w.declared),
             spill_size: self.spills.size,
-            uses_local: self.uses_local,
+            uses_local: self.local.used,
             by_warp: matches!(self.role, Role::Warp(_)),
         }
     }
@@ -385,14 +374,14 @@ impl Emitter<'_> {
         self.make_shadows();
         if self.masks {
             let ty = self.packed_type().to_string();
-            self.pending = (0..func.blocks.len()).map(|_| self.w.alloca(&ty, 64)).collect();
-            for p in self.pending.clone() {
+            self.lane_sets.pending = (0..func.blocks.len()).map(|_| self.w.alloca(&ty, 64)).collect();
+            for p in self.lane_sets.pending.clone() {
                 self.pin_if_many(&p);
                 let _ = writeln!(self.w.entry, "  store {ty} zeroinitializer, ptr {p}, align 4");
             }
             // The host reads this mask where warps synchronize, and device functions read their caller's: it lives in
             // the context.
-            self.alive = Some(match self.role {
+            self.lane_sets.alive = Some(match self.role {
                 Role::Warp(_) | Role::Device => {
                     let p = format_args!("getelementptr i8, ptr %ctx, i64 {}", at::ALIVE);
                     self.w.at_entry(Ty::scalar(Elem::Ptr), p)
@@ -401,8 +390,8 @@ impl Emitter<'_> {
             });
         }
         if self.role != Role::Grid {
-            self.waiting = (0..self.prepared.barriers.len()).map(|_| self.w.alloca("i32", 4)).collect();
-            for p in self.waiting.clone() {
+            self.lane_sets.waiting = (0..self.prepared.barriers.len()).map(|_| self.w.alloca("i32", 4)).collect();
+            for p in self.lane_sets.waiting.clone() {
                 self.pin_if_many(&p);
                 let _ = writeln!(self.w.entry, "  store i32 0, ptr {p}, align 4");
             }
@@ -415,7 +404,7 @@ impl Emitter<'_> {
             self.fuel = Some(fuel);
         }
         self.allocate_results();
-        self.frame = crate::emit::call::frame::promote(self);
+        self.local.frame = crate::emit::call::frame::promote(self);
     }
 
     /// The registers to pin in memory, where promoting them would cost too much: LLVM creates phis per block and

@@ -24,6 +24,8 @@ pub(in crate::emit) struct Prepared {
     pub uniformity: Uniformity,
     /// Barriers and other instructions at which lanes may wait for others; each ends a block.
     pub barriers: Vec<Cut>,
+    /// Per block: the index in `barriers` of the cut with which it ends.
+    pub barrier_at: Vec<Option<u32>>,
     /// Lanes of a warp may wait for each other, so the sweep may pass a block more than once.
     pub divergent: bool,
     /// Per block: it ends with a call in which threads may exit.
@@ -107,6 +109,8 @@ impl Prepared {
         let last = |c: &Cut| func.insts(&func.blocks[c.block.0 as usize]).last();
         let (barriers, calls): (Vec<Cut>, Vec<Cut>) =
             cuts.into_iter().partition(|c| last(c).is_some_and(|i| waits(&func, i)));
+        let mut barrier_at = vec![None; func.blocks.len()];
+        barriers.iter().enumerate().for_each(|(k, b)| barrier_at[b.block.0 as usize] = Some(k as u32));
         let mut exits_in_call = vec![false; func.blocks.len()];
         calls.iter().for_each(|c| exits_in_call[c.block.0 as usize] = true);
         let begins = |b: &Block| func.insts(b).first().is_some_and(|i| divergent && needs_warp(&func, i));
@@ -120,7 +124,7 @@ impl Prepared {
             spins = true;
             uniformity = analyze(true);
         }
-        Prepared { cfg, uniformity, barriers, divergent, exits_in_call, holds, spins, polls, func }
+        Prepared { cfg, uniformity, barriers, barrier_at, divergent, exits_in_call, holds, spins, polls, func }
     }
 
     /// Whether lanes on different sides of a branch may participate in one warp operation, wait at different barriers, or

@@ -69,61 +69,89 @@ pub(in crate::emit) struct Emitter<'a> {
     pub mode: Mode,
     /// Active lanes, `<32 x i1>`; all in the full version.
     pub active: Val,
-    /// Per block: the lanes pending there.
-    pub pending: Vec<Val>,
-    /// Per block: the index of the cut with which it ends, in [`Prepared::barriers`].
-    pub barrier_at: Vec<Option<u32>>,
-    /// What is known of held lanes, if lanes may be held.
-    pub held: Option<Held>,
-    /// Per cut: the lanes parked there, where warps run on fibers.
-    pub waiting: Vec<Val>,
-    /// All threads of a CTA reach every barrier, in full warps.
-    pub together: bool,
+    pub lane_sets: LaneSets,
+    pub grid_loop: GridLoop,
     /// The part of the function that is being emitted.
     pub region: Region,
-    /// Lanes that have not exited: a variable of 32 bits.
-    pub alive: Option<Val>,
-    /// In kernels that loop: the current warp and CTA.
-    pub current: Option<Current>,
-    /// Per barrier with a reduction: variables that count true predicates and all predicates.
-    pub sums: HashMap<u32, [Val; 2]>,
+    /// The block that is being emitted.
+    pub here: BlockId,
+    /// The instruction that is being emitted, an index into [`Func::insts`].
+    pub inst: u32,
+    /// Its location, an index into [`Func::places`].
+    pub at: u32,
+    /// The row of lanes for which affine operands are read as scalars.
+    pub row: Option<Row>,
     pub spills: SpillPlan,
     pub sites: &'a mut Vec<Site>,
     /// What the entry block provides.
     pub entry: Entry,
     /// Where writes must preserve inactive lanes.
     pub blend: Blend,
-    /// Registers that may hold the host's NaNs (see `arithmetic/nan.rs`).
-    pub lazy: Vec<bool>,
-    /// The function takes square roots.
-    pub roots: bool,
     /// Variables that are live in many blocks are pinned in memory.
     pub(super) pins: bool,
-    /// Promoted frame variables that may be read uninitialized, with their sizes in bytes.
-    pub uninitialized: Vec<(Val, u64)>,
-    /// Promoted frame variables: arrays of `<32 x i32>`.
-    pub frame: Vec<Option<Val>>,
-    pub inst: u32,
-    pub at: u32,
+    pub floats: Floats,
+    pub accesses: Accesses,
+    pub local: Local,
+    pub calls: Calls,
+}
+
+/// Sets of lanes, each in a variable.
+#[derive(Default)]
+pub(in crate::emit) struct LaneSets {
+    /// Lanes that have not exited: a variable of 32 bits.
+    pub alive: Option<Val>,
+    /// Per block: the lanes pending there.
+    pub pending: Vec<Val>,
+    /// Per cut ([`Prepared::barriers`]): the lanes parked there, where warps run on fibers.
+    pub waiting: Vec<Val>,
+    /// The held lanes, if lanes may be held.
+    pub held: Option<Held>,
+}
+
+/// In kernels that loop over CTAs and warps.
+#[derive(Default)]
+pub(in crate::emit) struct GridLoop {
+    /// The current warp and CTA.
+    pub current: Option<Current>,
+    /// All threads of a CTA reach every barrier, in full warps.
+    pub together: bool,
+    /// Per barrier with a reduction: variables that count true predicates and all predicates.
+    pub sums: HashMap<u32, [Val; 2]>,
+}
+
+/// What floating-point instructions depend on.
+pub(in crate::emit) struct Floats {
+    /// By register: its NaNs are canonicalized late (see `arithmetic/nan.rs`).
+    pub lazy_nans: Vec<bool>,
+    /// The function takes square roots.
+    pub roots: bool,
+}
+
+/// What accesses to memory depend on and share.
+pub(in crate::emit) struct Accesses {
     /// Bounds of registers, in functions that access shared memory through them.
     pub ranges: Ranges,
-    /// The block that is being emitted.
-    pub here: BlockId,
     /// Accesses that share a check, by instruction.
     pub groups: HashMap<u32, Grouped>,
     /// The additions that are combined, if there are any.
     pub combined: Option<Combined>,
-    /// Loads that prefetch for later iterations.
-    pub prefetching: u32,
-    /// Accesses that were unrolled over the lanes.
+    /// The number of loads that prefetch for later iterations.
+    pub prefetched: u32,
+    /// The number of accesses that were unrolled over the lanes.
     pub unrolled: u32,
-    /// The row of lanes for which affine operands are read as scalars.
-    pub row: Option<Row>,
+}
+
+/// The function's local memory.
+#[derive(Default)]
+pub(in crate::emit) struct Local {
+    /// By frame variable: the array of `<32 x i32>` to which it is promoted.
+    pub frame: Vec<Option<Val>>,
+    /// Promoted frame variables that may be read uninitialized, with their sizes in bytes.
+    pub uninitialized: Vec<(Val, u64)>,
     /// Some code accesses the local windows.
-    pub uses_local: bool,
+    pub used: bool,
     /// Lines that keep the address of the warp's local windows in the context.
-    pub kept_local: HashSet<String>,
-    pub calls: Calls,
+    pub address_lines: HashSet<String>,
 }
 
 /// The part of a function that is emitted at a time: all of it, or what lies between two barriers.

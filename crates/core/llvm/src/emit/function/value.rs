@@ -64,7 +64,7 @@ impl Emitter<'_> {
     /// An operand as integer bits of type `elem`, with NaNs of lazy registers canonicalized.
     pub fn value(&mut self, operand: &Operand, elem: Elem) -> Result<Val> {
         match operand {
-            Operand::Reg(r) if self.lazy[r.0 as usize] => {
+            Operand::Reg(r) if self.floats.lazy_nans[r.0 as usize] => {
                 let v = self.raw_value(operand, Elem::I32)?;
                 let v = self.canonical(&v);
                 Ok(self.w.resize(&v, elem, false))
@@ -164,7 +164,7 @@ impl Emitter<'_> {
                 Some(b) => int(Elem::I32, i128::from(b[c as usize])),
                 None => self.ctx_value(Elem::I32, at::BLOCK + 4 * index),
             },
-            Ctaid => match self.current.as_ref().map(|c| c.cta[index as usize].clone()) {
+            Ctaid => match self.grid_loop.current.as_ref().map(|c| c.cta[index as usize].clone()) {
                 Some(index) => index,
                 None => self.ctx_value(Elem::I32, at::CTA + 4 * index),
             },
@@ -260,7 +260,7 @@ impl Emitter<'_> {
 
     /// `%warpid`
     pub fn warp_index(&mut self) -> Val {
-        match &self.current {
+        match &self.grid_loop.current {
             Some(current) => current.warp.clone(),
             None => self.ctx_value(Elem::I32, at::WARP),
         }

@@ -81,7 +81,7 @@ impl Emitter<'_> {
 
     /// Host addresses of an offset in the threads' local windows.
     pub fn local_lanes(&mut self, offset: &Val) -> Address {
-        self.uses_local = true;
+        self.local.used = true;
         let base = self.ctx_fixed(Elem::I64, at::LOCAL);
         let stride = self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
         let lanes = per_lane(Elem::I64, i128::from);
@@ -172,7 +172,7 @@ impl Emitter<'_> {
     ) -> Result<()> {
         let own = what.check(self);
         let own = self.unless_in_shared(r, what.space, own);
-        let grouped = match self.groups.get(&self.inst).cloned() {
+        let grouped = match self.accesses.groups.get(&self.inst).cloned() {
             Some(Grouped::First(Group { members, others })) => {
                 let check = Check { members, others, ..what.check(self) };
                 self.unless_in_shared(r, what.space, check)

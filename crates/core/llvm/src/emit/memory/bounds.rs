@@ -89,10 +89,10 @@ impl Check {
 impl Emitter<'_> {
     /// The offset in the shared window at which accesses through a register end, if they are known to be aligned.
     pub(super) fn shared_end(&self, r: VReg, members: &[Member]) -> Option<u64> {
-        let everywhere = end(self.ranges.of(r)?, members);
+        let everywhere = end(self.accesses.ranges.of(r)?, members);
         match everywhere.filter(|end| self.shared_reaches(*end)) {
             Some(end) => Some(end),
-            None => end(self.ranges.at(self.func, &self.prepared.cfg, self.here, r)?, members).or(everywhere),
+            None => end(self.accesses.ranges.at(self.func, &self.prepared.cfg, self.here, r)?, members).or(everywhere),
         }
     }
 

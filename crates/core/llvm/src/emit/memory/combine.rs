@@ -97,12 +97,12 @@ impl Emitter<'_> {
         let table = self.w.alloca(&format!("[{size} x i8]"), 64);
         self.w.declared.extend([begin(), flush(elem), settle(elem), insert(elem), one(elem)]);
         self.w.line(format_args!("call void @margay.combine.begin(ptr {table})"));
-        self.combined = Some(Combined { table, elem, insts });
+        self.accesses.combined = Some(Combined { table, elem, insts });
     }
 
     /// Performs all sums, where the kernel's function ends.
     pub fn end_combining(&mut self) {
-        if let Some(Combined { table, elem, .. }) = &self.combined {
+        if let Some(Combined { table, elem, .. }) = &self.accesses.combined {
             let elem = Ty::scalar(*elem);
             self.w.line(format_args!("call void @margay.combine.flush.{elem}(ptr {table})"));
         }
@@ -110,7 +110,7 @@ impl Emitter<'_> {
 
     /// Performs all sums if one of them may be at an address that another access is about to use.
     pub(in crate::emit) fn settle(&mut self, space: MemSpace, bytes: u32, address: &Address, mask: Option<&Val>) {
-        let Some(Combined { table, elem, insts }) = &self.combined else { return };
+        let Some(Combined { table, elem, insts }) = &self.accesses.combined else { return };
         if insts.contains(&self.inst) || !matches!(space, MemSpace::Global | MemSpace::Generic) {
             return;
         }
@@ -160,7 +160,7 @@ impl Emitter<'_> {
         mask: Option<&Val>,
         direct: impl FnOnce(&mut Self),
     ) -> bool {
-        let (Some(Combined { table, elem, insts }), [v]) = (&self.combined, operands) else { return false };
+        let (Some(Combined { table, elem, insts }), [v]) = (&self.accesses.combined, operands) else { return false };
         if !insts.contains(&self.inst) {
             return false;
         }

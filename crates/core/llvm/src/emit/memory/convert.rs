@@ -88,7 +88,7 @@ impl Emitter<'_> {
         if variant.has(Mod::Global) {
             // The reference engine tells constant from global memory, but does not know the lanes' local windows.
             self.effect(inst)?;
-            self.uses_local = true;
+            self.local.used = true;
             let (base, stride) = (self.ctx_fixed(Elem::I64, at::LOCAL), self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE));
             let size = self.w.op_const("mul", &stride, 32);
             let local = within(self, &base, &size);

@@ -94,7 +94,7 @@ impl Emitter<'_> {
         let Some(source) = self.func.operands(inst.srcs).first().copied() else { return self.refuse("a load") };
         let bytes = ty.bytes();
         if let Operand::Mem(MemBase::Frame(f), offset) = source
-            && let Some(words) = self.frame[f.0 as usize].clone()
+            && let Some(words) = self.local.frame[f.0 as usize].clone()
         {
             for (i, d) in dsts.iter().enumerate() {
                 let v = self.frame_load(&words, offset as u32 + i as u32 * bytes, bytes);
@@ -325,7 +325,7 @@ impl Emitter<'_> {
         let values =
             values.iter().take(variant.vec() as usize).map(|v| self.value(v, elem)).collect::<Result<Vec<Val>>>()?;
         if let Operand::Mem(MemBase::Frame(f), offset) = target
-            && let Some(words) = self.frame[f.0 as usize].clone()
+            && let Some(words) = self.local.frame[f.0 as usize].clone()
         {
             for (i, v) in values.iter().enumerate() {
                 self.frame_store(&words, *offset as u32 + i as u32 * bytes, bytes, v, mask);

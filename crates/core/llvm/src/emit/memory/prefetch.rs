@@ -58,10 +58,10 @@ impl Emitter<'_> {
 
     /// Fetches what a later iteration will read, if the last two steps were the same.
     fn prefetch_iterations(&mut self, first: &Val, bytes: u32) {
-        if self.prefetching >= MOST {
+        if self.accesses.prefetched >= MOST {
             return;
         }
-        self.prefetching += 1;
+        self.accesses.prefetched += 1;
         let variable = |e: &mut Self| {
             let variable = e.w.alloca("i64", 8);
             let _ = writeln!(e.w.entry, "  store i64 0, ptr {variable}, align 8");

@@ -13,8 +13,8 @@ const MOST: u32 = 32;
 impl Emitter<'_> {
     /// Whether another access is unrolled over the lanes.
     pub(super) fn unrolls(&mut self, elem: Elem) -> bool {
-        let yes = !self.options.lean && elem != Elem::I128 && self.unrolled < MOST;
-        self.unrolled += u32::from(yes);
+        let yes = !self.options.lean && elem != Elem::I128 && self.accesses.unrolled < MOST;
+        self.accesses.unrolled += u32::from(yes);
         yes
     }
 

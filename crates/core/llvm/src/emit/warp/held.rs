@@ -40,13 +40,13 @@ impl Emitter<'_> {
             self.pin_if_many(p);
             self.w.entry.push_str(&format!("  store i32 0, ptr {p}, align 4\n"));
         }
-        self.held = Some(Held { lanes, first, site, gathered });
+        self.lane_sets.held = Some(Held { lanes, first, site, gathered });
     }
 
     /// The masked version of a block that begins with such an instruction: goes on for `waiting` if they are all lanes, or if others have
     /// ended and the instruction only waits; else keeps them pending and continues the sweep.
     pub fn hold(&mut self, b: BlockId, waiting: &Val) {
-        let Some(held) = self.held.clone() else { return };
+        let Some(held) = self.lane_sets.held.clone() else { return };
         let position = self.prepared.cfg.position[b.0 as usize];
         let first_inst = self.func.blocks[b.0 as usize].insts.start;
         let gathers = only_converges(self.func.variant(&self.func.insts[first_inst as usize]));
@@ -94,13 +94,13 @@ impl Emitter<'_> {
 
     /// All lanes that are held, if lanes may be.
     pub fn held_lanes(&mut self) -> Option<Val> {
-        let held = self.held.clone()?;
+        let held = self.lane_sets.held.clone()?;
         Some(self.w.load(Ty::scalar(Elem::I32), &held.lanes, 4))
     }
 
     /// Reports held lanes to the host, before the fiber suspends.
     pub fn report_held(&mut self) {
-        let Some(held) = self.held.clone() else { return };
+        let Some(held) = self.lane_sets.held.clone() else { return };
         for (from, to) in [(&held.site, at::HELD), (&held.first, at::HELD_LANES), (&held.gathered, at::GATHERED)] {
             let v = self.w.load(Ty::scalar(Elem::I32), from, 4);
             let p = self.ctx_pointer(to);
