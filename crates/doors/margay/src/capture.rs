@@ -9,7 +9,7 @@
 //!
 //! The memory is what the launch can reach: variables of the module, allocations whose addresses are in parameters, and so on through what
 //! is found there. Words of 8 bytes that hold an address inside reachable memory count as pointers. Memory lies elsewhere in a replay, so
-//! pointers are relocated; what the program makes of addresses in other ways (parts of them, or differences) is not seen.
+//! pointers are relocated; values computed from addresses, such as parts of them or differences, are not.
 
 use margay_exec::{
     Memory,
@@ -42,7 +42,7 @@ pub struct Capture {
     pub stack: u32,
     /// Limit of the device heap in bytes.
     pub heap: u64,
-    /// The device that the program saw, for people.
+    /// A description of the device that the program saw.
     pub device: String,
     /// The parameter block.
     pub params: Vec<u8>,
@@ -105,7 +105,7 @@ fn words(address: u64, bytes: &[u8]) -> impl Iterator<Item = (usize, u64)> + '_ 
     words.map(move |(i, word)| (first + 8 * i, u64::from_le_bytes(word.try_into().unwrap_or_default())))
 }
 
-/// Ranges of addresses and where they lie otherwise.
+/// A relocation: ranges of addresses, and their new places.
 #[derive(Default)]
 struct Map(Vec<(u64, u64, u64)>);
 
@@ -115,7 +115,7 @@ impl Map {
         Map(ranges)
     }
 
-    /// The other address of what lies at this one, or ends there.
+    /// The relocated address; the end of a range counts as part of it.
     fn get(&self, address: u64) -> Option<u64> {
         let after = self.0.partition_point(|(start, ..)| *start <= address);
         let (start, len, to) = *self.0.get(after.checked_sub(1)?)?;
@@ -229,7 +229,7 @@ impl Capture {
         }
         let at_memory = path(MEMORY);
         let mut memory = File::open(&at_memory).map_err(|e| failed(&at_memory, &e))?;
-        // Sizes are believed only as far as the file goes.
+        // Sizes in the description are limited by the file's size.
         let mut left = memory.metadata().map_err(|e| failed(&at_memory, &e))?.len();
         let mut regions = Vec::new();
         for entry in list("memory")? {

@@ -1,4 +1,4 @@
-//! Comparing an array with a reference.
+//! Comparison of an array with a reference.
 
 use crate::{
     element::Number,
@@ -18,13 +18,13 @@ pub struct Tolerance {
 /// What differs.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Difference {
-    /// Shapes: got and wanted, for people.
+    /// Shapes: actual and expected, for messages.
     Shape(String, String),
     /// Element types that cannot be compared.
     Type(String, String),
     /// Elements.
     Values {
-        /// How many of how many.
+        /// The number of different elements, and of all.
         count: (u64, u64),
         /// The first ones: index, got, wanted.
         first: Vec<(u64, String, String)>,

@@ -107,7 +107,7 @@ impl Element {
         }
     }
 
-    /// Whether a value of another element type can be told equal or not by [`Element::number`].
+    /// Whether values of another element type can be compared with this one's by [`Element::number`].
     pub fn is_number(self) -> bool {
         match self {
             Element::Bool => true,
@@ -249,7 +249,7 @@ impl Element {
         }
     }
 
-    /// An element's bytes for people: the shortest text that reads back to the same value.
+    /// An element's value as text: the shortest that parses to the same value.
     pub fn show(self, bytes: &[u8]) -> String {
         match self {
             Element::Bool => (if bytes.first() == Some(&0) { "false" } else { "true" }).into(),

@@ -5,13 +5,13 @@ use std::{io::Write, process::ExitCode};
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Outcome {
-    /// Nothing to complain about.
+    /// No findings.
     Clean,
     /// The module or the run has findings.
     Findings,
     /// The command line is wrong, or a file could not be read or written.
     Usage,
-    /// margay does not support what the module asks for.
+    /// The module uses a feature that margay does not support.
     Unsupported,
     /// margay has a bug.
     Bug,
@@ -29,10 +29,10 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// A command that cannot go on: what to print, and how to end.
+/// The failure of a command: what to print, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
-    /// Printed to standard error; complete, with its prefix. Empty if all was said.
+    /// Printed to standard error; complete, with its prefix. Empty if everything has been printed.
     pub message: String,
     /// How to end.
     pub outcome: Outcome,

@@ -1,4 +1,4 @@
-//! `margay abi`: where every byte of every formal and argument travels.
+//! `margay abi`: shows where each byte of each parameter and argument is passed.
 
 use super::{Result, failure, modules, name};
 use crate::{
@@ -36,7 +36,7 @@ pub fn run(args: &AbiArgs, style: Style) -> Result {
     Ok(Outcome::Clean)
 }
 
-/// Checks a module whose signatures are wanted.
+/// Checks a module of which only the signatures are needed.
 pub fn checked(name: &str, text: &str, style: Style) -> Result<(Arc<Source>, Checked)> {
     let (source, checked, diagnostics) = check_signatures(&SourceText { name, text });
     match checked {

@@ -1,4 +1,4 @@
-//! `margay bindgen`: for each kernel a C or Rust struct whose members have the offsets of its parameters.
+//! `margay bindgen`: generates, for each kernel, a C or Rust struct whose members have the offsets of its parameters.
 
 use super::{Result, abi::checked, modules, name};
 use crate::{
@@ -49,7 +49,7 @@ fn members(kernel: &Function) -> (Vec<Member<'_>>, u32, u32) {
     (members, layout.size, kernel.params.iter().map(|p| p.align).max().unwrap_or(1))
 }
 
-/// A name that C and Rust take.
+/// A valid identifier of C and Rust.
 fn identifier(name: &str, index: usize) -> String {
     let cleaned: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let cleaned = cleaned.trim_start_matches('_');
@@ -72,7 +72,7 @@ fn reserved(name: &str) -> bool {
     WORDS.contains(&name)
 }
 
-/// The type of one element: C's and Rust's. Formats that the languages lack are unsigned integers of their size.
+/// The type of one element in C and in Rust. Formats that the languages lack become unsigned integers of the same size.
 fn scalar(ty: Type) -> (&'static str, &'static str) {
     match (ty.kind(), ty.bytes()) {
         (Kind::Float, 4) if ty == Type::F32 => ("float", "f32"),

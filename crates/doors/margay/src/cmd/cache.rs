@@ -1,4 +1,4 @@
-//! `margay cache`: what compiled code takes on disk, and how to get rid of it.
+//! `margay cache`: shows the size of the cache of compiled code, and clears it.
 
 use super::Result;
 use crate::{args::CacheArgs, exit::Failure};

@@ -1,4 +1,4 @@
-//! `margay check`: files in parallel, findings in order.
+//! `margay check`: checks files in parallel and prints findings in order.
 
 use super::{Result, listing, name, options, read};
 use crate::{
@@ -18,7 +18,7 @@ use std::{
     },
 };
 
-/// What became of one file.
+/// The result of checking one file.
 struct Checked {
     /// Rendered findings, unless the format is SARIF.
     text: String,
@@ -73,7 +73,7 @@ pub fn run(args: &CheckArgs, style: Style) -> Result {
     Ok(failed.max(if errors > 0 { Outcome::Findings } else { Outcome::Clean }))
 }
 
-/// Chatter, so it goes to standard error.
+/// Not part of the output proper, so it goes to standard error.
 fn summary(errors: usize, warnings: usize, files: usize) {
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     if errors + warnings > 0 {
@@ -142,7 +142,7 @@ fn check_text(
     Ok(Checked { text: out, found, errors, warnings })
 }
 
-/// So many findings with the same words are shown; of the others it is said where they are.
+/// The number of findings with the same message that are shown in full; for the others only the locations are listed.
 const ALIKE: usize = 5;
 
 /// Drops errors beyond the limit, and everything after them. Returns the number of dropped errors.
@@ -160,7 +160,7 @@ fn limit(diagnostics: &mut Vec<Diagnostic>, limit: usize) -> usize {
     }
 }
 
-/// Applies the suggestions that are surely right, the first of each diagnostic, skipping those that overlap an earlier one.
+/// Applies machine-applicable suggestions, the first of each diagnostic, except those that overlap an earlier one.
 fn apply_fixes(text: &str, diagnostics: &[Diagnostic]) -> (String, usize) {
     let mut fixes: Vec<&[(margay_syntax::Span, String)]> = diagnostics
         .iter()
@@ -189,14 +189,14 @@ fn apply_fixes(text: &str, diagnostics: &[Diagnostic]) -> (String, usize) {
 /// `-W`, `-D`, `-A`.
 struct Levels {
     by_code: HashMap<Code, Option<Severity>>,
-    /// What `warnings` is set to: all lints that are not named.
+    /// The level of `warnings`, for all lints that are not named.
     others: Option<Severity>,
 }
 
 impl Levels {
     fn new(args: &CheckArgs) -> Result<Levels> {
         let mut levels = Levels { by_code: HashMap::new(), others: Some(Severity::Warning) };
-        // The strongest word wins, in any position.
+        // The strictest level wins, in any order.
         for (names, level) in
             [(&args.allow, None), (&args.warn, Some(Severity::Warning)), (&args.deny, Some(Severity::Error))]
         {

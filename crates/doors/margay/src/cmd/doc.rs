@@ -1,4 +1,4 @@
-//! `margay doc INSTR`: the rows of an instruction, read off the table.
+//! `margay doc INSTR`: prints the rows of an instruction from the table.
 
 use super::Result;
 use crate::{

@@ -1,4 +1,4 @@
-//! `margay exec -- PROGRAM ARGUMENTS`: runs a CUDA program with margay's `libcuda.so.1` in the place of NVIDIA's.
+//! `margay exec -- PROGRAM ARGUMENTS`: runs a CUDA program with margay's `libcuda.so.1` in place of NVIDIA's.
 
 use super::Result;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use margay::{findings::Suppressions, programs::Programs};
 use std::{env, ffi::OsString, fs::File, os::unix::process::CommandExt, path::PathBuf, process::Command};
 
-/// Runs the command: this process becomes the program, so it ends as the program ends.
+/// Runs the command: this process becomes the program, so its exit code is the program's.
 pub fn run(args: &ExecArgs) -> Result {
     let own = env::current_exe();
     let own = own.map_err(|e| Failure::usage(format!("cannot find this program's own file: {e}")))?;
@@ -43,18 +43,18 @@ pub fn run(args: &ExecArgs) -> Result {
     if !args.keep_exit_code && args.fault_exit_code != 0 {
         command.env("MARGAY_FAULT_EXIT", args.fault_exit_code.to_string());
     }
-    let error = command.exec(); // comes back only if it failed
+    let error = command.exec(); // returns only on failure
     Err(Failure::usage(format!("cannot run {}: {error}", program.to_string_lossy())))
 }
 
-/// What the driver library is told of checks.
+/// The environment variables that tell the driver library what to check.
 fn checks(args: &ExecArgs) -> Result<Vec<(&'static str, OsString)>> {
     let CheckedArgs { kernel_name, launches, sample, seed, message_format, output, suppress, stop_at_first } =
         &args.checks;
     if let Some(file) = suppress {
         Suppressions::read(file).map_err(Failure::usage)?;
     }
-    // The program may change its folder before the library reads them.
+    // The program may change its working directory before the library reads the paths.
     let absolute = |file: &PathBuf| std::path::absolute(file).unwrap_or(file.clone()).into_os_string();
     let set = [
         ("MARGAY_CHECK_KERNELS", (!kernel_name.is_empty()).then(|| kernel_name.join(",").into())),
@@ -66,7 +66,7 @@ fn checks(args: &ExecArgs) -> Result<Vec<(&'static str, OsString)>> {
         ("MARGAY_CHECK_SUPPRESS", suppress.as_ref().map(absolute)),
         ("MARGAY_CHECK_STOP", stop_at_first.then(|| "1".into())),
     ];
-    // The processes of the program append to it.
+    // All processes of the program append to it.
     if let Some(file) = output
         && args.check.is_some()
     {
@@ -79,7 +79,7 @@ fn checks(args: &ExecArgs) -> Result<Vec<(&'static str, OsString)>> {
     Err(Failure::usage("these options require `--check` or `--capture`"))
 }
 
-/// What the driver library is told of launches that it is to write down.
+/// The environment variables that tell the driver library which launches to capture.
 fn captures(args: &ExecArgs) -> Vec<(&'static str, OsString)> {
     let Some(folder) = &args.capture else { return Vec::new() };
     let folder = std::path::absolute(folder).unwrap_or(folder.clone());

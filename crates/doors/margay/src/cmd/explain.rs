@@ -1,4 +1,4 @@
-//! `margay explain CODE`
+//! `margay explain CODE`: prints the page of a diagnostic code.
 
 use super::Result;
 use crate::{
@@ -17,7 +17,7 @@ pub fn run(args: &ExplainArgs) -> Result {
         }
         return Ok(Outcome::Clean);
     };
-    // The number alone will do.
+    // The number alone is accepted.
     let by_number = || ["E", "W"].iter().find_map(|kind| Code::find(&format!("{kind}{text:0>4}")));
     let code = Code::find(text).or_else(by_number).ok_or_else(|| {
         Failure::usage(format!("unknown code `{text}`; `margay explain` without an argument lists all codes"))

@@ -1,5 +1,4 @@
-//! `margay extract PROGRAM`: lists what a program, a library, an object file or a wheel holds for GPUs, and writes its PTX; so for the
-//! output of cuobjdump.
+//! `margay extract PROGRAM`: lists the GPU code in a program, library, object file, wheel or output of cuobjdump, and writes its PTX.
 
 use super::Result;
 use crate::{
@@ -37,7 +36,7 @@ pub fn run(args: &ExtractArgs) -> Result {
     Err(Failure { message: format!("{}: no PTX inside", all.join(", ")), outcome: Outcome::Findings })
 }
 
-/// Lists one file, and writes its PTX if there is a folder for it. Says whether there is any.
+/// Lists one file, and writes its PTX if a folder is given; whether it contains any GPU code.
 fn one(name: &Path, bytes: &[u8], folder: Option<&Path>, found: &mut String) -> Result<bool> {
     let binaries = fatbin::inside(bytes);
     let listed = std::str::from_utf8(bytes).ok().and_then(dump::modules).unwrap_or_default();
@@ -71,7 +70,7 @@ fn one(name: &Path, bytes: &[u8], folder: Option<&Path>, found: &mut String) -> 
     Ok(any || !listed.is_empty())
 }
 
-/// The architecture of an entry; of PTX as its text has it, which tells `sm_90a` from `sm_90`.
+/// The architecture of an entry; for PTX taken from its text, which distinguishes `sm_90a` from `sm_90`.
 fn architecture(entry: &Entry<'_>, text: Option<&str>) -> String {
     let target = text.and_then(fatbin::target).and_then(|t| t.strip_prefix("sm_"));
     target.map_or_else(|| entry.to_string(), |t| format!("compute_{t}"))
@@ -104,7 +103,7 @@ fn kind(entry: &Entry<'_>) -> &'static str {
     }
 }
 
-/// The first kernels of a text, and how many more there are.
+/// The names of the first kernels of a module, and the number of others.
 fn kernels(text: &str) -> String {
     let names: Vec<String> = text
         .lines()

@@ -1,4 +1,4 @@
-//! `margay fmt`
+//! `margay fmt`: formats modules.
 
 use super::{Result, listing, name, read};
 use crate::{

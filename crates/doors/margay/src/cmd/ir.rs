@@ -1,4 +1,4 @@
-//! `margay ir`
+//! `margay ir`: prints a kernel's intermediate representation, LLVM IR or assembly.
 
 use super::{Result, device, failure, kernel_name, load};
 use crate::{

@@ -1,4 +1,4 @@
-//! One file for each subcommand, and what they share.
+//! The subcommands, one file each, and what several of them use.
 
 pub mod abi;
 pub mod bindgen;
@@ -50,7 +50,7 @@ pub fn read(path: &Path) -> Result<String> {
         return Err(Failure::unsupported(format!("{}: files larger than 4 GiB", path.display())));
     }
     while bytes.last() == Some(&0) {
-        bytes.pop(); // images handed to a driver end in a zero byte
+        bytes.pop(); // images passed to a driver end in a zero byte
     }
     Ok(match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -80,7 +80,7 @@ pub fn modules(path: &Path) -> Result<Vec<(String, String)>> {
     })
 }
 
-/// Of the same program for several architectures, the modules for the newest one.
+/// The modules for the newest architecture, of a program that was compiled for several.
 fn newest(listed: Vec<(String, String)>) -> Vec<(String, String)> {
     let architecture = |name: &str| name.rsplit_once(":sm_").and_then(|(_, n)| n.parse::<u32>().ok());
     let best = listed.iter().filter_map(|(name, _)| architecture(name)).max();
@@ -93,7 +93,7 @@ pub fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "<stdin>".into() } else { path.display().to_string() }
 }
 
-/// What to check against, from the command line.
+/// The options of the check, from the command line.
 pub fn options(args: &VerdictArgs) -> Result<Options> {
     let verdict = match (args.strict, args.text) {
         (true, _) => Verdict::Strict,
@@ -138,7 +138,7 @@ pub fn load(
     context.load(&sources, options).map_err(|e| failure(e, style))
 }
 
-/// The kernel asked for, or the module's only one.
+/// The requested kernel, or the module's only one.
 pub fn kernel_name<'a>(module: &'a Module, asked: Option<&'a str>) -> Result<&'a str> {
     match (asked, &module.kernel_names()[..]) {
         (Some(name), _) => Ok(name),
@@ -152,7 +152,7 @@ pub fn kernel_name<'a>(module: &'a Module, asked: Option<&'a str>) -> Result<&'a
     }
 }
 
-/// An error of the runtime as the end of a command.
+/// The exit of a command with an error of the runtime.
 pub fn failure(error: Error, style: Style) -> Failure {
     match error {
         Error::Rejected(files) => {

@@ -1,4 +1,4 @@
-//! `nvcc` under `margay exec`: the command, called by the name of NVIDIA's compiler driver.
+//! `nvcc` under `margay exec`: this command, called by the name of NVIDIA's compiler driver.
 
 use super::Result;
 use crate::exit::Failure;
@@ -11,6 +11,6 @@ pub fn run(words: &[OsString]) -> Result {
     let own = env::current_exe().unwrap_or_default();
     let compiler = behind(env::var_os("PATH").as_deref(), &own)
         .ok_or_else(|| Failure::usage("no `nvcc` in PATH other than margay's own, which calls it"))?;
-    let error = Command::new(&compiler).args(translated(words)).exec(); // comes back only if it failed
+    let error = Command::new(&compiler).args(translated(words)).exec(); // returns only on failure
     Err(Failure::usage(format!("cannot run {}: {error}", compiler.display())))
 }

@@ -1,5 +1,5 @@
-//! `margay ptxas`: in the place of NVIDIA's ptxas for tools that call it (Triton by `TRITON_PTXAS_PATH`). It checks, and
-//! writes as "machine code" the PTX itself, which margay's `libcuda.so.1` loads.
+//! `margay ptxas`: replaces NVIDIA's ptxas for tools that call it (Triton, by `TRITON_PTXAS_PATH`). It checks the PTX, and
+//! writes the PTX itself in place of machine code, which margay's `libcuda.so.1` loads.
 
 use super::{Result, name, read};
 use crate::{
@@ -13,7 +13,7 @@ use margay_runtime::SourceText;
 use margay_syntax::Severity;
 use std::path::{Path, PathBuf};
 
-/// Options of ptxas that are followed by a value of their own, besides those that are heeded here.
+/// Options of ptxas that take a value and have no effect here.
 const WITH_VALUE: [&str; 9] = [
     "--maxrregcount",
     "-maxrregcount",
@@ -26,7 +26,7 @@ const WITH_VALUE: [&str; 9] = [
     "-m",
 ];
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Default)]
 struct Call {
     files: Vec<PathBuf>,
@@ -79,7 +79,7 @@ fn target(text: &str) -> Result<Target> {
     Target::parse(&name).ok_or_else(|| Failure::usage(format!("`{text}` is not an architecture")))
 }
 
-/// Reads the words as ptxas does; what changes nothing here is passed over.
+/// Parses arguments as ptxas does; options without an effect here are ignored.
 fn parse(words: &[String]) -> Result<Call> {
     let mut call = Call::default();
     let mut words = words.iter();

@@ -42,7 +42,7 @@ pub fn run(args: &ReplayArgs, style: Style) -> Result {
     let context = device(Some(args.threads as usize))?.context();
     let sources: Vec<SourceText<'_>> = capture.modules.iter().map(|(name, text)| SourceText { name, text }).collect();
     let mut options = LoadOptions { engine: args.engine.clone(), writable_constants: true, ..LoadOptions::default() };
-    // As for the driver, which loaded it.
+    // As the driver library did when it loaded the module.
     options.check.address_size = Some(64);
     let module = context.load(&sources, &options).map_err(|e| failure(e, style))?;
     let kernel = module.kernel(&capture.kernel).map_err(|e| failure(e, style))?;
@@ -74,7 +74,7 @@ pub fn run(args: &ReplayArgs, style: Style) -> Result {
     Ok(Outcome::Clean)
 }
 
-/// FNV-1a, by which two replays are compared: the same on every machine and in every version.
+/// FNV-1a, for comparing two replays: stable across machines and versions.
 struct Digest(u64);
 
 impl Default for Digest {

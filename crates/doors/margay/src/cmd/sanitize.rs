@@ -1,5 +1,5 @@
-//! `margay sanitize ARGUMENTS`: takes the command line of NVIDIA's compute-sanitizer and runs `margay exec --check` with what it says,
-//! so that scripts change one word.
+//! `margay sanitize ARGUMENTS`: accepts compute-sanitizer's command line and runs `margay exec --check` with the equivalent options, so
+//! scripts only need to change the command's name.
 
 use super::Result;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 use clap::Parser;
 use std::{collections::VecDeque, ffi::OsString};
 
-/// Options with a value that change nothing here: what they ask for is always so, or concerns machine code.
+/// Options with a value that have no effect here: they are always on, or concern machine code.
 const PASSED_OVER: [&str; 26] = [
     "--coredump-behavior",
     "--coredump-name",
@@ -38,7 +38,7 @@ const PASSED_OVER: [&str; 26] = [
     "--target-processes-filter",
     "--unused-memory-threshold",
 ];
-/// Options of this kind that are on or off: `yes` or `no` may follow.
+/// Switches without an effect here: `yes` or `no` may follow.
 const SWITCHES: [&str; 21] = [
     "--binary-patching",
     "--check-api-memory-access",
@@ -63,10 +63,10 @@ const SWITCHES: [&str; 21] = [
     "--support-32bit",
 ];
 
-/// What `--tool` says, and what it looks for.
+/// The tools, and the checks that they stand for.
 fn tool(name: &str) -> std::result::Result<Vec<&'static str>, Failure> {
     match name {
-        // Bounds, alignment, and what the API refuses.
+        // Bounds, alignment, and failing API calls.
         "memcheck" => Ok(vec!["memory", "api"]),
         "racecheck" => Ok(vec!["races"]),
         "initcheck" => Ok(vec!["init"]),
@@ -98,7 +98,7 @@ fn is_on(given: Option<String>, words: &mut VecDeque<OsString>) -> bool {
     given.or(next).as_deref() != Some("no")
 }
 
-/// The words of `margay exec`.
+/// The equivalent arguments of `margay exec`.
 fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> {
     let mut words: VecDeque<OsString> = words.iter().cloned().collect();
     let (mut what, mut options) = (tool("memcheck")?, Vec::<OsString>::new());

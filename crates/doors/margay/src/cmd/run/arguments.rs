@@ -1,4 +1,4 @@
-//! From SPECs to buffers and a parameter block.
+//! Creates the buffers, images and the parameter block that the SPECs describe.
 
 use super::title;
 use crate::{cmd::Result, exit::Failure};
@@ -15,15 +15,15 @@ use margay_isa::{Kind, Type};
 use margay_runtime::{Buffer, Context, Kernel, Module, Param};
 use std::{path::PathBuf, sync::Arc};
 
-/// An argument of the launch: its buffers, if it is or holds any.
+/// An argument of the launch, with its buffers.
 pub struct Argument {
-    /// The buffer, for an argument that is one.
+    /// The buffer, if the argument is one.
     pub buffer: Option<HostBuffer>,
     /// Buffers inside a struct.
     inner: Vec<HostBuffer>,
 }
 
-/// A buffer or an image, and what the host knows of it.
+/// A buffer or an image with its type and files.
 pub struct HostBuffer {
     device: Store,
     element: Element,
@@ -37,7 +37,7 @@ enum Store {
     Image(Image),
 }
 
-/// Binds what `--bind NAME=SPEC` says to references of the module. The images are kept for their files.
+/// Binds images to references of the module (`--bind NAME=SPEC`). The images are kept for their output files.
 pub fn bind(context: &Arc<Context>, module: &Module, specs: &[String]) -> Result<Vec<Argument>> {
     let mut bound = Vec::new();
     for text in specs {
@@ -66,7 +66,7 @@ pub fn bind(context: &Arc<Context>, module: &Module, specs: &[String]) -> Result
     Ok(bound)
 }
 
-/// Makes all arguments and the parameter block.
+/// Creates all arguments and the parameter block.
 pub fn make(context: &Arc<Context>, kernel: &Kernel, specs: &[String]) -> Result<(Vec<Argument>, Vec<u8>)> {
     let params = kernel.params();
     if specs.len() != params.len() {
@@ -89,7 +89,7 @@ pub fn make(context: &Arc<Context>, kernel: &Kernel, specs: &[String]) -> Result
     Ok((arguments, block))
 }
 
-/// What a parameter takes, for people.
+/// The kinds of argument that a parameter accepts, for messages.
 fn wants(param: &Param) -> String {
     if param.array { format!("({} bytes by value)", param.size) } else { param.ty.to_string() }
 }
@@ -149,8 +149,8 @@ fn make_one(
     }
 }
 
-/// A tensor map of a buffer that is made for it, or of the buffer of an earlier argument; the map lies in the parameter, or in
-/// a buffer of its own where the parameter is a pointer.
+/// A tensor map of a new buffer or of the buffer of an earlier argument. The map itself is passed by value, or in a
+/// buffer of its own if the parameter is a pointer.
 fn tensor_map(
     context: &Arc<Context>,
     index: usize,
@@ -243,7 +243,7 @@ impl HostBuffer {
         match (data, &spec.init) {
             (Some(data), _) => device.write(0, &data).map_err(|e| e.to_string())?,
             (None, Init::Made(_, _, Fill::Nothing)) => {}
-            // It is zero already, and the kernel may count on that.
+            // It is zero already, which the kernel may rely on.
             (None, _) => context.device().memory().writes().mark(device.address(), bytes),
         }
         Ok(HostBuffer { device: Store::Buffer(device), element, shape, out: spec.out.clone() })
@@ -264,7 +264,7 @@ impl HostBuffer {
         }
     }
 
-    /// The address or the handle that a kernel takes.
+    /// The address or the handle to pass to a kernel.
     fn address(&mut self, context: &Arc<Context>) -> std::result::Result<u64, String> {
         match &mut self.device {
             Store::Buffer(buffer) => Ok(buffer.address()),
@@ -296,14 +296,13 @@ impl HostBuffer {
 }
 
 impl Argument {
-    /// Writes the files that were asked for.
+    /// Writes the requested output files.
     pub fn save(&self) -> Result<()> {
         self.buffer.iter().chain(&self.inner).try_for_each(HostBuffer::save)
     }
 }
 
-/// What a buffer holds at first: element type, shape, bytes (`None` for zeros).
-/// Element, shape, and the bytes if they are known.
+/// The initial contents of a buffer: element type, shape, and bytes (`None` for zeros).
 type Contents = (Element, Vec<u64>, Option<Vec<u8>>);
 
 fn contents(spec: &BufferSpec) -> std::result::Result<Contents, String> {

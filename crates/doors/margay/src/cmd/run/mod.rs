@@ -1,4 +1,4 @@
-//! `margay run`: arguments made, kernel launched, results saved, printed and compared.
+//! `margay run`: creates the arguments, launches the kernel, and saves, prints and compares the results.
 
 mod arguments;
 mod results;
@@ -64,7 +64,7 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
         }
         let cost = ran?;
         compile += cost.compile;
-        // The launch that is counted takes longer.
+        // Counting slows a launch down.
         if counts.is_none() || number > 1 || args.repeat == 1 {
             times.push(cost.time);
         }
@@ -137,7 +137,7 @@ fn launch(
     match result {
         Ok(_) if told > 0 => Err(Failure { message: String::new(), outcome: Outcome::Findings }),
         Ok(stats) => {
-            // What a sanitizer looks for, it has told of.
+            // The sanitizer has reported it already.
             let known = args.check.is_some_and(|what| what.sync) || number > 1;
             if let Some(undefined) = stats.undefined.as_ref().filter(|_| !known) {
                 complain(margay::render::undefined(undefined, style.err).trim_end());
@@ -154,14 +154,15 @@ fn shape(args: &RunArgs) -> LaunchShape {
     LaunchShape { grid, block, cluster, shared, cooperative }
 }
 
-/// Watches a launch, if something is to be looked for that shows in one.
+/// The sanitizer of a launch, if one of the requested checks needs it.
 fn sanitizer(args: &RunArgs, kernel: &Kernel, block: &[u8]) -> Option<Sanitizer> {
     let what = args.check.filter(|what| what.is_of_launches())?;
     let shape = kernel.shape_of(shape(args));
     Some(Sanitizer::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(block))
 }
 
-/// Writes what was found and is not suppressed: to standard error for people, to standard output for programs. How many that are.
+/// Writes the findings that are not suppressed, as text to standard error or in a machine-readable format to standard output; returns
+/// their number.
 fn show(args: &RunArgs, kernel: &Kernel, found: &[Finding]) -> std::result::Result<usize, Failure> {
     let suppressions = args.suppress.as_deref().map_or(Ok(Suppressions::default()), Suppressions::read);
     let suppressions = suppressions.map_err(Failure::usage)?;
@@ -179,7 +180,7 @@ fn show(args: &RunArgs, kernel: &Kernel, found: &[Finding]) -> std::result::Resu
     Ok(told.len())
 }
 
-/// Launches with one seed after the other, each from the same arguments, and tells of each finding once.
+/// Launches once per seed, each time with the same arguments, and reports each finding once.
 fn explore(
     args: &RunArgs,
     context: &Arc<Context>,

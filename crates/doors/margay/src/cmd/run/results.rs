@@ -1,4 +1,4 @@
-//! `--print` and `--expect`: what to do with buffers after the launch.
+//! `--print` and `--expect`: prints buffers after the launch and compares them with files.
 
 use super::{Argument, arguments::HostBuffer};
 use crate::{
@@ -16,7 +16,7 @@ use std::{ops::Range, path::PathBuf};
 /// Elements printed when no range was given.
 const SHOWN: u64 = 64;
 
-/// What was asked for.
+/// The parsed options.
 pub struct Wanted {
     prints: Vec<Print>,
     expects: Vec<(usize, PathBuf)>,
@@ -29,7 +29,7 @@ struct Print {
 }
 
 impl Wanted {
-    /// Reads the options before anything runs.
+    /// Parses the options; done before the launch, so that errors come first.
     pub fn parse(args: &RunArgs) -> Result<Wanted> {
         let prints = args.print.iter().map(|text| print_spec(text)).collect::<Result<_>>()?;
         let expects = args.expect.iter().map(|text| expect_spec(text)).collect::<Result<_>>()?;

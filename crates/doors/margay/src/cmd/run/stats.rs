@@ -1,4 +1,4 @@
-//! `--stats`: what it cost, for people and for programs.
+//! `--stats`: the cost of a run, as text or JSON.
 
 use crate::args::{RunArgs, StatsFormat};
 use margay_exec::{COUNTED_SPACES, Count, Counts};
@@ -6,17 +6,17 @@ use margay_runtime::{Kernel, Tier, TierTime};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// What was measured of a run.
+/// The measurements of a run.
 pub struct Measured<'a> {
     pub kernel: &'a Kernel,
     pub threads: usize,
-    /// From the text to code that can be called, by the launches until then.
+    /// Time from the module's text to callable code, including the launches until then.
     pub compile: Duration,
-    /// Checking, lowering and placing in it.
+    /// The part of it spent on checking, lowering and placing.
     pub front: Duration,
-    /// Of launches that were not counted, if there are such; sorted.
+    /// Times of the launches that were not counted; sorted.
     pub times: Vec<Duration>,
-    /// Of the first launch, if it was counted.
+    /// Time of the first launch, if it was counted.
     pub counts: Option<&'a Counts>,
 }
 
@@ -141,7 +141,7 @@ impl Measured<'_> {
         tiers.iter().map(one).collect()
     }
 
-    /// What the engine did to make code: each step, and the time that it took in all.
+    /// The steps in which the engine produced code, each with its total time.
     fn steps(&self, background: bool) -> Vec<(&'static str, Duration)> {
         let mut steps: Vec<(&'static str, Duration)> = Vec::new();
         for work in self.kernel.works().iter().filter(|w| w.background == background) {
@@ -154,7 +154,7 @@ impl Measured<'_> {
     }
 }
 
-/// A tier for programs.
+/// The name of a tier in JSON.
 fn tag(tier: Tier) -> &'static str {
     match tier {
         Tier::Reference => "reference",
@@ -163,7 +163,7 @@ fn tag(tier: Tier) -> &'static str {
     }
 }
 
-/// A tier for people.
+/// The name of a tier in text.
 fn name(tier: Tier) -> &'static str {
     match tier {
         Tier::Reference => "by the reference engine",

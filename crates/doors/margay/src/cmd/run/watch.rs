@@ -1,4 +1,4 @@
-//! What a person sees of a launch while it runs and afterwards: the bar, the end by Ctrl-C, the trace.
+//! The progress line of a launch, its cancellation by Ctrl-C, and its trace.
 
 use crate::exit::Failure;
 use margay_exec::Work;
@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Points of the curve of finished CTAs, and spans, that a trace keeps.
+/// The maximum number of points of the curve of finished CTAs, and of spans, in a trace.
 const MOST_POINTS: usize = 100_000;
 
 /// Rows of a trace.
@@ -23,13 +23,13 @@ const COMPILE: usize = 2;
 const BACKGROUND: usize = 3;
 const FIRST_WORKER: usize = 4;
 
-/// The switch that Ctrl-C throws. A second Ctrl-C ends the process at once.
+/// The flag that Ctrl-C sets. A second Ctrl-C ends the process at once.
 pub fn interrupt() -> Cancel {
     static SWITCH: OnceLock<Cancel> = OnceLock::new();
     let switch = SWITCH.get_or_init(|| {
         let cancel = Cancel::default();
         let thrown = cancel.clone();
-        // Without a handler Ctrl-C ends the process as ever.
+        // Without a handler, Ctrl-C ends the process as usual.
         let _ = ctrlc::set_handler(move || {
             if thrown.is_cancelled() {
                 std::process::exit(130);
@@ -44,7 +44,7 @@ pub fn interrupt() -> Cancel {
 /// Follows a launch: a line on the terminal for grids that take longer than a second, and points for the trace.
 pub struct Watch<'t> {
     started: Instant,
-    /// Milliseconds after the start at which the line is due again.
+    /// The time of the next update of the line, in milliseconds after the start.
     due: AtomicU64,
     shown: Mutex<bool>,
     terminal: bool,
@@ -68,7 +68,7 @@ impl<'t> Watch<'t> {
         }
     }
 
-    /// So many CTAs are done.
+    /// Notes the number of finished CTAs.
     pub fn update(&self, done: u64, total: u64) {
         self.counts[0].fetch_max(done, Relaxed);
         self.counts[1].store(total, Relaxed);
@@ -92,14 +92,14 @@ impl<'t> Watch<'t> {
         }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn clear(&self) {
         if self.shown.lock().is_ok_and(|shown| *shown) {
             let _ = write!(std::io::stderr(), "\r{:78}\r", "");
         }
     }
 
-    /// What to say of a launch that was canceled.
+    /// The message for a canceled launch.
     pub fn cancelled(&self, launch: usize) -> Failure {
         let [done, total] = self.counts.each_ref().map(|c| c.load(Relaxed));
         let after = self.started.elapsed();
@@ -116,7 +116,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace whose time begins now.
+    /// A trace whose clock starts now.
     pub fn new() -> Arc<Trace> {
         Arc::new(Trace { zero: Instant::now(), events: Mutex::default(), points: Mutex::default() })
     }
@@ -135,7 +135,7 @@ impl Trace {
         self.add(&name, FIRST_WORKER + span.worker, (span.started, span.time), json!({ "CTAs": span.ctas }));
     }
 
-    /// What an engine did to make code.
+    /// A step in which an engine produced code.
     pub fn works(&self, works: &[Work]) {
         for work in works {
             let thread = if work.background { BACKGROUND } else { COMPILE };
