@@ -1,12 +1,13 @@
 //! Turns checked modules into one program: linking (manual, sections 11.2.3 and 11.6), then each function.
 //!
-//! * `link` gives every function and variable of every module its id in the program, resolving names across modules.
+//! * `link` gives every function and variable of every module its id in the program, resolving names across modules; `globals` does so for variables.
 //! * `body` turns one resolved body into a control-flow graph; `operand`, `call` and `constant` are its parts.
 //! * `thread` puts module-scope `.reg` and `.local` variables of old PTX into the thread block.
 
 mod body;
 mod call;
 mod constant;
+mod globals;
 mod info;
 mod link;
 mod operand;
