@@ -37,6 +37,12 @@ pub fn only_converges(v: &Variant) -> bool {
     }
 }
 
+/// Whether the lanes of a warp exchange values in an operation (manual, sections 9.7.9.6 and 9.7.13.8 to 9.7.13.14). `activemask` is none
+/// of them: it does not wait for anybody.
+pub fn exchanges_values(op: Opcode) -> bool {
+    matches!(op, Opcode::Shfl | Opcode::Vote | Opcode::Match | Opcode::Redux | Opcode::Elect)
+}
+
 /// The text of the fault of lanes that wait at such an instruction for others that will not come.
 pub fn incomplete(v: &Variant, missing: u32) -> String {
     format!("`{v}` requires all 32 lanes of the warp; lanes {missing:#010x} have exited or do not execute it")

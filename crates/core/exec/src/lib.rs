@@ -30,7 +30,7 @@ pub mod texture;
 mod unmodeled;
 mod work;
 
-pub use convergence::{Convergence, incomplete, only_converges};
+pub use convergence::{Convergence, exchanges_values, incomplete, only_converges};
 pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
 pub use engine::{
     Batch, CodeShape, Compiler, Cta, Effort, Engine, Grid, Image, Kernel, Launch, LaunchShape, Meter, NoCode, Program,

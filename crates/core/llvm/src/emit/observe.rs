@@ -16,9 +16,9 @@ use crate::emit::{
     site::{Moment, SiteKind},
     text::{Elem, Ty, Val, int, named},
 };
-use margay_exec::{AccessKind, Interest, Ordering, RowLoad, Semantics};
+use margay_exec::{AccessKind, Interest, Ordering, RowLoad, Semantics, exchanges_values};
 use margay_ir::{Builtin, Inst, MemBase, MemSpace, Operand};
-use margay_isa::{Effect, Mod, Opcode, Variant};
+use margay_isa::{Effect, Mod, Opcode};
 use std::mem::offset_of;
 
 impl Emitter<'_> {
@@ -65,8 +65,7 @@ impl Emitter<'_> {
             // Member masks are looked at there.
             (Effect::Warp, _) if !order && !progress => false,
             (Effect::Warp, Opcode::Bar | Opcode::Barrier) => variant.has(Mod::Warp) && !self.is_whole(inst),
-            (Effect::Warp, Opcode::Activemask) => false,
-            (Effect::Warp, _) if exchanges(variant) => !self.is_whole(inst),
+            (Effect::Warp, op) => exchanges_values(op) && !self.is_whole(inst),
             _ => false,
         }
     }
@@ -91,7 +90,7 @@ impl Emitter<'_> {
         let variant = self.func.variant(inst);
         if matches!(variant.op, Opcode::Bar | Opcode::Barrier) {
             self.observe(Moment::Warp);
-        } else if exchanges(variant) {
+        } else if exchanges_values(variant.op) {
             self.observe(Moment::Exchange);
         }
     }
@@ -291,10 +290,4 @@ impl Emitter<'_> {
         self.w.jump(&on);
         self.w.join(&on, mark);
     }
-}
-
-/// Whether lanes tell each other something in a warp operation, of which the reference engine reports the completion.
-fn exchanges(variant: &Variant) -> bool {
-    use Opcode::{Activemask, Elect, Match, Redux, Shfl, Vote};
-    matches!(variant.op, Shfl | Vote | Match | Redux | Activemask | Elect)
 }

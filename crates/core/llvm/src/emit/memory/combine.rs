@@ -20,6 +20,7 @@ use crate::emit::{
     function::{Emitter, Role},
     text::{Elem, Ty, Val, int},
 };
+use margay_exec::exchanges_values;
 use margay_ir::{Inst, MemSpace};
 use margay_isa::{Effect, Mod, Opcode};
 use std::collections::HashSet;
@@ -65,12 +66,7 @@ fn is_tame(e: &Emitter<'_>, inst: &Inst) -> bool {
         (Effect::Memory, Opcode::Atom | Opcode::Red) => near && !ordered && is_native(variant),
         (Effect::Memory | Effect::Call, _) => false,
         (Effect::Warp, Opcode::Bar | Opcode::Barrier) => !variant.has(Mod::Cluster),
-        (Effect::Warp, op) => {
-            matches!(
-                op,
-                Opcode::Shfl | Opcode::Vote | Opcode::Activemask | Opcode::Elect | Opcode::Redux | Opcode::Match
-            )
-        }
+        (Effect::Warp, op) => op == Opcode::Activemask || exchanges_values(op),
     }
 }
 
