@@ -3,14 +3,14 @@
 //! It executes warps: a register is a row of 32 lanes, and an instruction is one call that works on rows, so that 32
 //! threads share the cost of interpretation. A kernel is decoded once (`decode`) into compact ops with their rows
 //! resolved (`code`). Groups of lanes at the same op run together (`state`, `schedule`); handlers (`step`) perform the
-//! instructions; pure rows are functions of [`crate::sem`]. One host thread runs a cluster of CTAs (`cta`); clusters
+//! instructions; pure rows are functions of [`crate::sem`]. One host thread runs a cluster of CTAs (`cluster`); clusters
 //! run in parallel. A CTA can be stopped for another engine (`pause`).
 //!
 //! Nothing here panics because of what a program does: wrong programs end in a [`crate::Fault`].
 
 mod builtin;
+mod cluster;
 mod code;
-mod cta;
 mod ctx;
 mod decode;
 mod pause;
@@ -77,7 +77,7 @@ impl ReferenceKernel {
     }
 
     fn give(&self, mut memories: Memories) {
-        memories.warps.iter_mut().for_each(|w| cta::clean(w, memories.stride));
+        memories.warps.iter_mut().for_each(|w| cluster::clean(w, memories.stride));
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         if spare.len() < 64 {
             spare.push(memories);
@@ -87,6 +87,6 @@ impl ReferenceKernel {
 
 impl Kernel for ReferenceKernel {
     fn start<'a>(self: Arc<Self>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
-        Ok(Box::new(cta::Cluster::new(self, grid, first)?))
+        Ok(Box::new(cluster::Cluster::new(self, grid, first)?))
     }
 }

@@ -5,8 +5,8 @@
 //! lanes are elsewhere then, because they wait for those that were stopped, all continue.
 
 use super::{
+    cluster::Cluster,
     code::{Code, FuncCode, NOWHERE},
-    cta::Cluster,
     state::Wait,
 };
 use crate::{Row, Snapshot, Stop, StoppedWarp};

@@ -7,8 +7,8 @@
 
 pub use super::step::address::OTHER_THREAD;
 use super::{
+    cluster::new_warp,
     code::{Code, Flow, FuncCode, Shape},
-    cta::new_warp,
     ctx::{Ctx, Windows, make_fault},
     decode,
     rendezvous::Rendezvous,

@@ -1,37 +1,34 @@
 //! A cluster in flight: its CTAs with their warps and windows, and the rounds in which they run.
 
-use super::step::matrix::{abandoned, let_go};
+mod create;
+mod waits;
+
+pub use create::{clean, new_warp};
+
 use super::{
-    Memories, ReferenceKernel,
+    ReferenceKernel,
     code::{BarrierKind, Code, NOWHERE},
-    ctx::{Ctx, Windows, make_fault, write},
+    ctx::{Ctx, Windows, write},
     pause::Pauses,
     polling::Polling,
     schedule::{Random, SPINS, pick},
     state::{CtaState, Group, Wait, Warp},
+    step::matrix::let_go,
     step::warp::{Witness, recheck},
     step::watch::{MOST_CALLERS, callers},
 };
 use crate::{
-    Actor, BarrierEvent, Count, Cta, CtaEvent, FaultKind, Grid, LANES, Progress, Row, Slice, Snapshot, Stop, SyncEvent,
-    SyncKind,
-    barrier::{BARRIERS, Barrier},
-    deadlock::{Waiter, deadlock},
-    mem::{self, Allocation, Kind, Lookaside, Reach},
+    Actor, BarrierEvent, Count, Cta, Grid, LANES, Progress, Slice, Snapshot, Stop, SyncEvent, SyncKind,
+    barrier::Barrier,
 };
 use margay_ir::BlockId;
-use std::{
-    cell::Cell,
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, Mutex},
-};
+use std::sync::Arc;
+use waits::incomplete;
 
 /// Ops that a warp executes in one turn.
 const QUANTUM: u64 = 1 << 14;
 /// Rounds in which all warps only polled before the caller is told, since they may wait for another cluster.
 const IDLE_ROUNDS: u32 = 16;
-/// Rows of scratch space for results, enough for any instruction.
-const SCRATCH: usize = 256;
 
 /// One CTA of the cluster.
 pub(super) struct Member {
@@ -74,93 +71,6 @@ enum Turn {
 }
 
 impl<'a> Cluster<'a> {
-    /// Creates the cluster whose first CTA is `first`, with its windows and warps.
-    pub fn new(kernel: Arc<ReferenceKernel>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Cluster<'a>, Stop> {
-        let launch = grid.launch;
-        let size = launch.shape.cluster_size();
-        let code = &kernel.code;
-        let threads = launch.shape.threads();
-        let warps = threads.div_ceil(LANES as u32);
-        let Some(entry) = code.funcs.get(code.kernel.0 as usize).and_then(Option::as_ref) else {
-            let name = code.image.ir.func(code.kernel).name.to_string();
-            return Err(Stop::Bug(crate::Bug(format!("the kernel `{name}` has no body"))));
-        };
-        let places = &code.image.ir.stage.funcs[code.kernel.0 as usize];
-        let start = places.base;
-        let local_size = if code.local { places.local_size(launch.stack_limit) } else { 0 };
-        // An odd multiple of 256, so that equal addresses of different lanes map to different cache sets.
-        let stride = (u64::from(local_size).div_ceil(256) | 1) * 256;
-        let shared_size = grid.shared_size();
-        let reach = Reach::of(code.image.ir.address_size);
-        let mut members = Vec::new();
-        let mut shared = Vec::new();
-        for rank in 0..size.iter().product::<u32>() {
-            let offset = [rank % size[0], rank / size[0] % size[1], rank / (size[0] * size[1])];
-            let id = std::array::from_fn(|d| first[d] + offset[d]);
-            let mut memories = kernel.take(shared_size, stride, warps as usize);
-            let window = match memories.shared.take() {
-                Some(window) => {
-                    mem::fill(&window.block, window.block.base(), &[0], window.block.len());
-                    window
-                }
-                None => Allocation::new(reach, shared_size, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?,
-            };
-            shared.push(window.clone());
-            let barriers = vec![Barrier::new(warps as usize); BARRIERS];
-            let state = CtaState {
-                id,
-                rank,
-                shared: window,
-                barriers,
-                dirty: false,
-                effects: Cell::new(0),
-                freed: false,
-                clock: 0,
-                visits: Vec::new(),
-            };
-            let mut list = Vec::with_capacity(warps as usize);
-            for index in 0..warps {
-                let mut warp = memories.warps.pop().unwrap_or_else(new_warp);
-                if code.local && warp.local.is_none() {
-                    let bytes = stride * LANES as u64;
-                    warp.local = Some(Allocation::new(reach, bytes, 256, Kind::Local, "").map_err(Stop::Exhausted)?);
-                }
-                let end = u64::from(start) + u64::from(entry.frame_size);
-                begin(&mut warp, index, launch.shape.block, code, start, end as u32);
-                list.push(warp);
-            }
-            members.push(Member { state, warps: list });
-        }
-        let windows = Windows {
-            tensor: shared.iter().map(|_| Mutex::default()).collect(),
-            shared,
-            local_size,
-            stride,
-            first_local: 0,
-            params: grid.params().block.base(),
-            cluster: std::array::from_fn(|d| first[d] / size[d]),
-            cluster_size: size,
-        };
-        if let Some(observer) = grid.observer {
-            let extent = |a: &Arc<Allocation>| (a.block.base(), a.block.len() as u64);
-            for m in &members {
-                let locals: Vec<_> = m.warps.iter().filter_map(|w| w.local.as_ref()).map(extent).collect();
-                observer.cta(&CtaEvent { cta: m.state.id, shared: extent(&m.state.shared), locals: &locals });
-            }
-        }
-        let stream = u64::from(first[0]) | u64::from(first[1]) << 32 ^ u64::from(first[2]) << 48;
-        Ok(Cluster {
-            kernel,
-            grid,
-            windows,
-            members,
-            random: Random::new(launch.seed, stream),
-            idle: 0,
-            polling: Polling::default(),
-            pauses: Pauses::default(),
-        })
-    }
-
     fn turn(&mut self, member: usize, warp: usize, quantum: u64) -> Result<(Turn, u64), Stop> {
         let code = &self.kernel.code;
         let Member { state, warps } = &mut self.members[member];
@@ -328,86 +238,6 @@ impl<'a> Cluster<'a> {
     fn is_done(&self) -> bool {
         self.members.iter().all(|m| m.warps.iter().all(|w| w.live == 0))
     }
-
-    /// A hash of what decides how the cluster goes on, except for memory.
-    fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        for w in self.members.iter().flat_map(|m| &m.warps) {
-            w.live.hash(&mut hasher);
-            let groups = w.ready.iter().chain(w.blocked.iter().map(|(g, _)| g));
-            let mut places: Vec<(u32, u32, u32)> = groups.map(|g| (g.frame, g.pc, g.mask)).collect();
-            places.sort_unstable();
-            places.hash(&mut hasher);
-            for frame in w.frames.iter().filter(|f| f.lanes != 0) {
-                hasher.write(bytemuck::cast_slice(&frame.regs));
-            }
-        }
-        hasher.finish()
-    }
-
-    /// The fault of threads that all wait: a matrix instruction that not all lanes of a warp execute, or a deadlock.
-    fn deadlock(&self) -> Stop {
-        let code = &self.kernel.code;
-        let mut waiters = Vec::new();
-        for m in &self.members {
-            for w in &m.warps {
-                if let Some(stop) = incomplete(code, &m.state, w) {
-                    return stop;
-                }
-                let blocked = w.blocked.iter().map(|(g, why)| (g, Some(*why)));
-                waiters.extend(blocked.chain(w.ready.iter().map(|g| (g, None))).map(|(g, why)| Waiter {
-                    cta: m.state.id,
-                    warp: w.index,
-                    lanes: g.mask,
-                    what: waits_for(code, m, w, (g.frame, g.pc), why),
-                    source: (m, w, g),
-                }));
-            }
-        }
-        let (kind, notes, first) = deadlock(waiters);
-        let Some(Waiter { lanes, source: (m, w, g), .. }) = first else {
-            return Stop::Bug(crate::Bug("no lane runs and no lane waits".into()));
-        };
-        let lane = lanes.trailing_zeros() as usize;
-        Stop::Fault(Box::new(make_fault(code, &m.state, w, (g.frame, g.pc), lane, kind, notes)))
-    }
-
-    /// Returns the memory of the CTAs to the kernel's pool.
-    fn recycle(&mut self) {
-        for m in self.members.drain(..) {
-            self.kernel.give(Memories { warps: m.warps, shared: Some(m.state.shared), stride: self.windows.stride });
-        }
-    }
-}
-
-/// The fault of a warp of which some lanes wait for the rest at a matrix instruction, if that never comes.
-fn incomplete(code: &Code, state: &CtaState, warp: &Warp) -> Option<Stop> {
-    let (g, what) = abandoned(code, warp)?;
-    let lane = g.mask.trailing_zeros() as usize;
-    let fault = make_fault(code, state, warp, (g.frame, g.pc), lane, FaultKind::Barrier(what), Vec::new());
-    Some(Stop::Fault(Box::new(fault)))
-}
-
-/// What a group waits for, and where.
-fn waits_for(code: &Code, m: &Member, w: &Warp, (frame, pc): (u32, u32), why: Option<Wait>) -> String {
-    let what = match why {
-        None => return format!("poll memory{}", position(code, w, frame, pc)),
-        Some(Wait::Lanes { members, .. }) => format!("for the other lanes of member mask {members:#010x}"),
-        Some(Wait::Warp) => "for the other lanes of the warp".to_owned(),
-        Some(Wait::TensorMemory) => "for free columns of tensor memory".to_owned(),
-        Some(Wait::Barrier(id)) => m.state.barriers[id as usize].describe(id as usize),
-        Some(Wait::Cluster) => "at the cluster barrier".to_owned(),
-        Some(Wait::Pause) => "for the other threads of the CTA".to_owned(),
-    };
-    format!("wait {what}{}", position(code, w, frame, pc))
-}
-
-fn position(code: &Code, w: &Warp, frame: u32, pc: u32) -> String {
-    let func = w.frames.get(frame as usize).and_then(|f| code.funcs.get(f.func as usize)?.as_ref());
-    func.map_or(String::new(), |func| {
-        let line = func.func.source.lines.line(func.place(pc).span.start);
-        format!(" in `{}`, line {line}", func.func.name)
-    })
 }
 
 /// Makes groups that wait for tensor memory ready again, since columns were freed.
@@ -441,54 +271,6 @@ fn release(code: &Code, warp: &mut Warp, what: Wait, barrier: Option<&Barrier>) 
         g.since = warp.turn;
         warp.ready.push(g);
     }
-}
-
-/// An unused warp.
-pub fn new_warp() -> Warp {
-    Warp {
-        index: 0,
-        tid: [Row::ZERO; 3],
-        live: 0,
-        frames: Vec::new(),
-        free: Vec::new(),
-        ready: Vec::new(),
-        blocked: Vec::new(),
-        cluster_arrived: 0,
-        ended: false,
-        turn: 0,
-        spins: 0,
-        slept: false,
-        favored: (0, 0),
-        local: None,
-        local_high: 0,
-        registers: Vec::new(),
-        space: Vec::new(),
-        stage: Vec::new(),
-        scratch: vec![Row::ZERO; SCRATCH],
-        select: super::state::Select::default(),
-        lookaside: Lookaside::default(),
-    }
-}
-
-/// Initializes a warp at the kernel's entry.
-fn begin(warp: &mut Warp, index: u32, block: [u32; 3], code: &Code, base: u32, top: u32) {
-    let threads = block.iter().product::<u32>();
-    let left = threads - index * LANES as u32;
-    let live = if left >= LANES as u32 { u32::MAX } else { (1 << left) - 1 };
-    for lane in 0..LANES {
-        let t = index * LANES as u32 + lane as u32;
-        warp.tid[0].0[lane] = t % block[0];
-        warp.tid[1].0[lane] = t / block[0] % block[1];
-        warp.tid[2].0[lane] = t / (block[0] * block[1]);
-    }
-    (warp.index, warp.live, warp.turn, warp.spins, warp.favored) = (index, live, 0, 0, (0, 0));
-    warp.local_high = top;
-    warp.registers.resize(code.registers as usize, Row::ZERO);
-    let rows = code.funcs[code.kernel.0 as usize].as_ref().map_or(0, |f| f.rows);
-    let frame = warp.new_frame(code.kernel.0, rows, live);
-    let f = &mut warp.frames[frame as usize];
-    (f.base, f.top) = (Row([base; LANES]), Row([top; LANES]));
-    warp.ready.push(Group { mask: live, frame, pc: 0, since: 0 });
 }
 
 impl Cta for Cluster<'_> {
@@ -535,19 +317,4 @@ impl Cta for Cluster<'_> {
         };
         Ok(Slice { progress, executed: spent.min(fuel) })
     }
-}
-
-/// Cleans a warp for reuse: zeroes its local memory and frees its frames.
-pub fn clean(warp: &mut Warp, stride: u64) {
-    if let Some(local) = &warp.local {
-        for lane in 0..LANES as u64 {
-            mem::fill(&local.block, local.block.base() + lane * stride, &[0], warp.local_high as usize);
-        }
-    }
-    warp.free = (0..warp.frames.len() as u32).collect();
-    warp.frames.iter_mut().for_each(|f| f.lanes = 0);
-    warp.ready.clear();
-    warp.blocked.clear();
-    (warp.cluster_arrived, warp.ended, warp.slept) = (0, false, false);
-    warp.lookaside = Lookaside::default();
 }
