@@ -9,7 +9,7 @@ use super::super::{
     state::lanes,
 };
 use super::address::{addresses, bad_access, find_allocation, observe};
-use super::memory::put_quad;
+use super::quad;
 use crate::{
     AccessKind, LANES,
     mem::{AtomicU128, Block, Kind},
@@ -113,7 +113,7 @@ pub fn atomic_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
     if let Some(d) = m.dst.first() {
         debug_assert!(d.shape == Shape::Quad || d.row == super::super::code::NOWHERE);
-        put_quad(ctx, *d, &old);
+        quad::put(ctx, *d, &old);
     }
     Flow::Next
 }

@@ -11,6 +11,7 @@ pub mod matrix;
 pub mod mbarrier;
 pub mod memory;
 pub mod pure;
+mod quad;
 pub mod row;
 pub mod special;
 pub mod stack;
@@ -18,7 +19,8 @@ pub mod surface;
 pub mod tcgen05;
 pub mod tensor;
 pub mod texture;
+mod transfer;
 pub mod warp;
 pub mod watch;
 
-pub use call::Home;
+pub use transfer::Home;
