@@ -159,7 +159,7 @@ impl Cluster<'_> {
 
 /// Whether all state of the kernel's threads is in registers and in the shared window.
 fn is_in_registers(code: &Code, kernel: &FuncCode) -> bool {
-    let tensor_memory = !kernel.fifths.is_empty();
+    let tensor_memory = !kernel.tcgen05s.is_empty();
     let address = |o: &Operand| matches!(o, Operand::ParamAddr(_));
     !code.local && !tensor_memory && !kernel.func.operands.iter().any(address)
 }

@@ -113,7 +113,7 @@ pub struct FuncCode {
     /// See [`FuncCode::wides`].
     pub tensors: Vec<TensorOp>,
     /// See [`FuncCode::wides`].
-    pub fifths: Vec<FifthOp>,
+    pub tcgen05s: Vec<Tcgen05Op>,
     /// See [`FuncCode::wides`].
     pub maps: Vec<MapOp>,
     pub textures: Vec<TextureOp>,

@@ -2,7 +2,7 @@
 
 use super::{Address, Dst, Src};
 use crate::sem::PureFn;
-use margay_isa::{Mod, Type};
+use margay_isa::{Mod, Type, Variant};
 
 /// A warp operation.
 pub struct WarpOp {
@@ -29,12 +29,32 @@ pub enum WarpKind {
     MatchAny,
     /// `match.all`
     MatchAll,
-    /// `redux` with its operation, and whether it has `.abs` and `.NaN`
-    Redux(Mod, bool, bool),
+    /// `redux`
+    Redux(Reduction),
     /// `elect`
     Elect,
     /// `bar.warp.sync`
     Barrier,
+}
+
+/// The reduction of `redux` and `tcgen05.ld.red`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reduction {
+    /// The operation: `.add`, `.min`, `.max`, `.and`, `.or`, `.xor`.
+    pub op: Mod,
+    /// `.abs`: of absolute values.
+    pub abs: bool,
+    /// `.NaN`: the result is NaN if an input is.
+    pub propagate_nan: bool,
+}
+
+impl Reduction {
+    /// The reduction of an instruction.
+    pub fn of(v: &Variant) -> Reduction {
+        let ops = [Mod::Add, Mod::Min, Mod::Max, Mod::And, Mod::Or];
+        let op = ops.into_iter().find(|m| v.has(*m)).unwrap_or(Mod::Xor);
+        Reduction { op, abs: v.has(Mod::Abs), propagate_nan: v.has(Mod::PropagateNan) }
+    }
 }
 
 /// `bar`, `barrier`.
@@ -65,7 +85,7 @@ pub enum BarrierKind {
 }
 
 /// A `tcgen05` instruction with the names of its operands.
-pub struct FifthOp {
+pub struct Tcgen05Op {
     /// Destinations.
     pub dst: Vec<Dst>,
     /// Register and immediate operands.

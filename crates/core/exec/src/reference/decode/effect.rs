@@ -1,7 +1,7 @@
 //! Decodes instructions with effects: memory, warps, barriers, the stack.
 
 use super::super::{
-    code::{BarrierKind, BarrierOp, Base, Handler, MemOp, Op, Order, WarpKind, WarpOp, WideOp},
+    code::{BarrierKind, BarrierOp, Base, Handler, MemOp, Op, Order, Reduction, WarpKind, WarpOp, WideOp},
     step,
 };
 use super::{Decoder, operand::plain};
@@ -100,12 +100,7 @@ impl Decoder<'_> {
                 let kind = if v.has(Mod::Any) { WarpKind::MatchAny } else { WarpKind::MatchAll };
                 self.warp(func, inst, kind, step::warp::synced)
             }
-            Opcode::Redux => {
-                let ops = [Mod::Add, Mod::Min, Mod::Max, Mod::And, Mod::Or];
-                let op = ops.into_iter().find(|m| v.has(*m)).unwrap_or(Mod::Xor);
-                let kind = WarpKind::Redux(op, v.has(Mod::Abs), v.has(Mod::PropagateNan));
-                self.warp(func, inst, kind, step::warp::synced)
-            }
+            Opcode::Redux => self.warp(func, inst, WarpKind::Redux(Reduction::of(v)), step::warp::synced),
             Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
                 self.matrix(func, inst)
             }

@@ -111,7 +111,7 @@ impl<'i> Decoder<'i> {
             queries: Vec::new(),
             matrices: Vec::new(),
             tensors: Vec::new(),
-            fifths: Vec::new(),
+            tcgen05s: Vec::new(),
             maps: Vec::new(),
             calls: Vec::new(),
             specials: Vec::new(),

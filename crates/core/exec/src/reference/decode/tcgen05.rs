@@ -1,7 +1,7 @@
 //! Decodes `tcgen05` instructions (manual, section 9.7.16).
 
 use super::super::{
-    code::{FifthOp, Handler},
+    code::{Handler, Tcgen05Op},
     step,
 };
 use super::{Decoder, tensor::named};
@@ -40,8 +40,8 @@ impl Decoder<'_> {
         }
         let types = margay_ir::operand_types(func, inst).dsts;
         let dst = func.operands(inst.dsts).iter().zip(&types).map(|(o, ty)| self.dst(func, o, *ty)).collect();
-        self.code.fifths.push(FifthOp { dst, values, addresses });
-        let x = self.code.fifths.len() - 1;
+        self.code.tcgen05s.push(Tcgen05Op { dst, values, addresses });
+        let x = self.code.tcgen05s.len() - 1;
         self.emit(inst, handler, x);
         Ok(())
     }

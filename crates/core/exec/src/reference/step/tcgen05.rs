@@ -4,7 +4,7 @@
 //! once.
 
 use super::super::{
-    code::{Address, FifthOp, Flow, Op},
+    code::{Address, Flow, Op, Reduction, Tcgen05Op},
     ctx::Ctx,
     state::{Wait, lanes},
     tensor_memory::TensorMemory,
@@ -12,7 +12,7 @@ use super::super::{
 use super::address::{addresses, offsets, out_of_bounds, rank_of};
 use super::copy::{peers, transactions};
 use super::matrix::{gather, read_unit, scatter_rows};
-use super::{address::Region, mbarrier};
+use super::{address::Region, mbarrier, warp::reduce};
 use crate::{
     Access, FaultKind, LANES, Row,
     lanes::u32s,
@@ -24,12 +24,12 @@ use crate::{
     mem,
 };
 use margay_ir::MemSpace;
-use margay_isa::{Mod, Type, Variant, name};
+use margay_isa::{Mod, Variant, name};
 use std::sync::{MutexGuard, PoisonError};
 
-fn table<'c>(ctx: &Ctx<'c>, op: &Op) -> &'c FifthOp {
+fn table<'c>(ctx: &Ctx<'c>, op: &Op) -> &'c Tcgen05Op {
     let func = ctx.func;
-    &func.fifths[op.x as usize]
+    &func.tcgen05s[op.x as usize]
 }
 
 /// The tensor memory of a CTA of the cluster. A cluster runs on one host thread, so the lock is never contended.
@@ -54,16 +54,16 @@ fn outside(ctx: &mut Ctx<'_>, lane: usize, at: (usize, usize), write: bool) -> F
 }
 
 /// A 32-bit operand of one lane.
-fn value(ctx: &Ctx<'_>, f: &FifthOp, name: &str, lane: usize) -> Option<u32> {
+fn value(ctx: &Ctx<'_>, f: &Tcgen05Op, name: &str, lane: usize) -> Option<u32> {
     f.values.iter().find(|(n, _)| *n == name).map(|(_, s)| ctx.words(*s)[lane])
 }
 
-fn long(ctx: &Ctx<'_>, f: &FifthOp, name: &str, lane: usize) -> Option<u64> {
+fn long(ctx: &Ctx<'_>, f: &Tcgen05Op, name: &str, lane: usize) -> Option<u64> {
     f.values.iter().find(|(n, _)| *n == name).map(|(_, s)| ctx.doubles(*s)[lane])
 }
 
 /// A tensor-memory address operand of one lane.
-fn place(ctx: &Ctx<'_>, f: &FifthOp, name: &str, lane: usize) -> Option<u32> {
+fn place(ctx: &Ctx<'_>, f: &Tcgen05Op, name: &str, lane: usize) -> Option<u32> {
     let (_, address) = f.addresses.iter().find(|(n, _)| *n == name)?;
     let mut out = [0; LANES];
     offsets(ctx, address, &mut out);
@@ -171,7 +171,7 @@ struct Tile<'v> {
 }
 
 impl<'v> Tile<'v> {
-    fn new(ctx: &mut Ctx<'_>, variant: &'v Variant, f: &FifthOp) -> Result<Tile<'v>, Flow> {
+    fn new(ctx: &mut Ctx<'_>, variant: &'v Variant, f: &Tcgen05Op) -> Result<Tile<'v>, Flow> {
         let Some(address) = place(ctx, f, name::TADDR, 0) else {
             return Err(ctx.bug("not an address in tensor memory"));
         };
@@ -223,25 +223,15 @@ pub fn load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         }
     }
     if variant.has(Mod::Red) {
-        let reduced = std::array::from_fn(|lane| reduce(variant, rows[..loaded].iter().map(|r| r.0[lane])));
+        let reduction = Reduction::of(variant);
+        let values = |lane: usize| rows[..loaded].iter().map(move |r| r.0[lane]);
+        let reduced = std::array::from_fn(|lane| reduce(reduction, variant.t(), values(lane)));
         if let Some(last) = rows.last_mut() {
             last.0 = reduced;
         }
     }
     scatter_rows(ctx, &f.dst, &rows);
     Flow::Next
-}
-
-/// The minimum or maximum of a lane's values.
-fn reduce(v: &Variant, values: impl Iterator<Item = u32>) -> u32 {
-    let (min, ty) = (v.has(Mod::Min), v.t());
-    if ty == Type::F32 {
-        let op = if min { Mod::Min } else { Mod::Max };
-        return super::warp::redux_float(values, op, v.has(Mod::Abs), v.has(Mod::PropagateNan));
-    }
-    let signed = |x: u32| if ty.is_signed() { i64::from(x as i32) } else { i64::from(x) };
-    let best = if min { values.min_by_key(|x| signed(*x)) } else { values.max_by_key(|x| signed(*x)) };
-    best.unwrap_or(0)
 }
 
 /// `tcgen05.st`
@@ -424,7 +414,7 @@ pub fn product(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-fn one_product(ctx: &mut Ctx<'_>, f: &FifthOp, v: &Variant, lane: usize) -> Result<(), Flow> {
+fn one_product(ctx: &mut Ctx<'_>, f: &Tcgen05Op, v: &Variant, lane: usize) -> Result<(), Flow> {
     ctx.cta.note_effect();
     let idesc = value(ctx, f, name::IDESC, lane).unwrap_or(0);
     let job = tcgen05::job(v, idesc).map_err(|refused| match refused {

@@ -9,7 +9,7 @@
 
 use super::super::uninitialized::note_stray;
 use super::super::{
-    code::{Code, Flow, FuncCode, Op, WarpKind, WarpOp},
+    code::{Code, Flow, FuncCode, Op, Reduction, WarpKind, WarpOp},
     ctx::{Ctx, write},
     state::{Select, Wait, Warp, lanes},
 };
@@ -139,20 +139,8 @@ fn compute(kind: WarpKind, ty: Type, mask: u32, input: &Input) -> Output {
                 out.truth = u32::MAX;
             }
         }
-        WarpKind::Redux(op, abs, nan) => {
-            let values = lanes(mask).map(|i| input.a[i] as u32);
-            let signed = ty.is_signed();
-            let result = match op {
-                _ if ty == Type::F32 => redux_float(values, op, abs, nan),
-                Mod::Add => values.fold(0, u32::wrapping_add),
-                Mod::And => values.fold(u32::MAX, |a, b| a & b),
-                Mod::Or => values.fold(0, |a, b| a | b),
-                Mod::Xor => values.fold(0, |a, b| a ^ b),
-                Mod::Min if signed => values.map(|v| v as i32).min().unwrap_or(0) as u32,
-                Mod::Min => values.min().unwrap_or(0),
-                _ if signed => values.map(|v| v as i32).max().unwrap_or(0) as u32,
-                _ => values.max().unwrap_or(0),
-            };
+        WarpKind::Redux(reduction) => {
+            let result = reduce(reduction, ty, lanes(mask).map(|i| input.a[i] as u32));
             out.d = [result.into(); LANES];
         }
         WarpKind::Elect => {
@@ -165,13 +153,29 @@ fn compute(kind: WarpKind, ty: Type, mask: u32, input: &Input) -> Output {
     out
 }
 
-/// `redux.f32`: +0.0 > -0.0; NaNs count only with `.NaN` (section 9.7.13.12).
-pub fn redux_float(values: impl Iterator<Item = u32>, op: Mod, abs: bool, nan: bool) -> u32 {
+/// Reduces values of 32 bits; `ty` is `.u32`, `.s32`, `.b32` or `.f32`.
+pub fn reduce(reduction: Reduction, ty: Type, values: impl Iterator<Item = u32>) -> u32 {
+    let signed = ty.is_signed();
+    match reduction.op {
+        _ if ty == Type::F32 => reduce_floats(reduction, values),
+        Mod::Add => values.fold(0, u32::wrapping_add),
+        Mod::And => values.fold(u32::MAX, |a, b| a & b),
+        Mod::Or => values.fold(0, |a, b| a | b),
+        Mod::Xor => values.fold(0, |a, b| a ^ b),
+        Mod::Min if signed => values.map(|v| v as i32).min().unwrap_or(0) as u32,
+        Mod::Min => values.min().unwrap_or(0),
+        _ if signed => values.map(|v| v as i32).max().unwrap_or(0) as u32,
+        _ => values.max().unwrap_or(0),
+    }
+}
+
+/// Minimum or maximum of `.f32`: +0.0 > -0.0; NaNs count only with `.NaN` (section 9.7.13.12).
+fn reduce_floats(Reduction { op, abs, propagate_nan }: Reduction, values: impl Iterator<Item = u32>) -> u32 {
     let mut best: Option<f32> = None;
     for bits in values {
         let v = f32::from_bits(if abs { bits & 0x7fff_ffff } else { bits });
         if v.is_nan() {
-            if nan {
+            if propagate_nan {
                 return fp::NAN32;
             }
             continue;
@@ -459,7 +463,9 @@ mod tests {
     #[test]
     fn float_reductions_order_zeros_and_skip_nans() {
         let bits = |v: &[f32]| v.iter().map(|f| f.to_bits()).collect::<Vec<_>>();
-        let min = |v: &[f32], nan| redux_float(bits(v).into_iter(), Mod::Min, false, nan);
+        let min = |v: &[f32], propagate_nan| {
+            reduce(Reduction { op: Mod::Min, abs: false, propagate_nan }, Type::F32, bits(v).into_iter())
+        };
         assert_eq!(min(&[0.0, -0.0], false), (-0.0f32).to_bits());
         assert_eq!(min(&[f32::NAN, 3.0], false), 3.0f32.to_bits());
         assert_eq!(min(&[f32::NAN, 3.0], true), fp::NAN32);
