@@ -79,7 +79,7 @@ fn wrong(text: &str, all: &[Diagnostic], d: &Diagnostic, fix: &Suggestion, optio
 }
 
 #[test]
-fn every_fix_mends_and_changes_nothing_else() {
+fn every_fix_removes_its_diagnostic_and_adds_none() {
     let mut files = Vec::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     modules(&root.join("tests"), &mut files);

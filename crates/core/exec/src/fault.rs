@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_recursion_one_cycle_is_kept() {
+    fn call_stacks_keep_one_cycle_of_a_recursion() {
         let stack = |calls: &[u32]| {
             let frame = |func: &u32| Frame { func: FuncId(*func), at: SourcePlace::default() };
             let stack = calls.iter().map(frame).collect();

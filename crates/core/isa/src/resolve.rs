@@ -382,7 +382,7 @@ mod tests {
 
     /// As ptxas 13.5 has it: some words are overlooked by operations that never use them, and only by those.
     #[test]
-    fn idle_words_are_overlooked_where_they_are_strange() {
+    fn modifiers_that_a_form_does_not_use_are_ignored_as_by_ptxas() {
         let accepted = |op: Opcode, text: &str| resolve(op, &words(text), |_| true).is_ok();
         assert!(accepted(Opcode::Add, "u32.b8x16"));
         assert!(accepted(Opcode::Ld, "global.u32.rank"));

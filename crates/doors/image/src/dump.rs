@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_listing() {
+    fn other_texts_are_not_listings() {
         assert_eq!(modules(".version 7.0\n// Fatbin ptx code: not a heading\n"), None);
         assert_eq!(modules(""), None);
     }

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_come_back_as_they_went_in() {
+    fn texts_round_trip() {
         let texts = [".version 7.0\n".to_string(), String::new(), "ä\n".into()];
         let image = pack(&texts);
         assert_eq!(unpack(image.strip_suffix(b"\0").unwrap()), Some(Ok(texts.to_vec())));

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_no_programs() {
+    fn other_files_are_not_programs() {
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         assert!(open(Path::new(manifest)).unwrap().is_none());
     }

@@ -425,7 +425,7 @@ mod tests {
         }";
 
     #[test]
-    fn a_launch_is_repeated_with_all_that_it_reaches() {
+    fn a_replayed_launch_has_all_memory_that_it_reaches() {
         let device = crate::device().unwrap();
         let context = device.context();
         let module = crate::Module::parse(MODULE).unwrap().check().unwrap().load(&context).unwrap();

@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_print_so_that_they_read_back() {
+    fn printed_floats_parse_to_the_same_value() {
         assert_eq!(ptx(Type::F32).show(&0.1f32.to_le_bytes()), "0.1");
         assert_eq!(ptx(Type::F64).show(&1e300f64.to_le_bytes()), "1e300");
         assert_eq!(ptx(Type::B16).show(&[0x34, 0x12]), "0x1234");

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn words_say_how_it_is_read() {
+    fn options_set_how_a_texture_is_sampled() {
         let spec = ImageSpec::parse(Role::Texture, ["filter=linear", "address=wrap/border", "normalized"]).unwrap();
         let s = spec.options.sampler;
         assert_eq!((s.filter, s.address), (Filter::Linear, [Address::Wrap, Address::Border, Address::Border]));

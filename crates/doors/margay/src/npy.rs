@@ -152,7 +152,7 @@ mod tests {
     use margay_isa::Type;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_files_read_back() {
         for (element, shape) in
             [(Type::F16, vec![2, 3]), (Type::S64, vec![]), (Type::U8, vec![5]), (Type::F64, vec![0, 7])]
         {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_named() {
+    fn unsupported_files_are_errors_that_say_why() {
         let refused = |f: &[u8]| Array::from_bytes(f).unwrap_err().to_string();
         assert!(refused(b"hello").contains("not a .npy file"));
         let big = file("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", &[0; 4]);

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_have_the_standards_form() {
+    fn files_follow_the_standards() {
         let array = Array { element: Element::Ptx(Type::U8), shape: vec![1, 2], data: vec![7, 9] };
         assert_eq!(ppm(&array).unwrap(), b"P6\n2 1\n255\n\x07\x07\x07\x09\x09\x09");
         assert_eq!(crc32(b"IEND"), 0xae42_6082, "the standard's value for the empty IEND chunk");

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_known_name_says_everything() {
+    fn the_name_of_a_gpu_sets_all_properties() {
         let t4 = Profile::parse("T4").unwrap();
         assert_eq!((t4.capability, t4.multiprocessors, t4.memory, t4.count), ((7, 5), Some(40), Some(15 << 30), 1));
         // Compute capability 7.5: 64 KiB of shared memory, 1024 threads and 16 CTAs of a multiprocessor.
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn single_values_change_single_things() {
+    fn single_values_override_single_properties() {
         let small = Profile::parse("h100,sms=4,memory=512M,count=2").unwrap();
         assert_eq!((small.capability, small.multiprocessors, small.memory), ((9, 0), Some(4), Some(512 << 20)));
         assert_eq!(small.count, 2);

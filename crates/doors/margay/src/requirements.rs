@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_says_since_when() {
+    fn requirements_follow_the_manual() {
         // redux.sync: PTX ISA 7.0, sm_80 (section 9.7.13.12); shfl.sync: 6.0, sm_30 (9.7.9.6).
         assert_eq!(needs(".reg .b32 %r;\nredux.sync.add.u32 %r, %r, 0xffffffff;").0, "7.0");
         assert_eq!(needs(".reg .b32 %r;\nredux.sync.add.u32 %r, %r, 0xffffffff;").1, "sm_80");

@@ -119,7 +119,7 @@ fn levels_of_lints() {
 }
 
 #[test]
-fn fmt_is_stable_and_says_what_it_would_change() {
+fn fmt_is_idempotent_and_lists_files_that_it_would_change() {
     let once = out(&with_input(&["fmt", "-"], GOOD));
     let twice = out(&with_input(&["fmt", "-"], &once));
     assert_eq!(once, twice);
@@ -161,7 +161,7 @@ fn run_saxpy(extra: &[&str]) -> Output {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_named() {
+fn mismatched_arguments_are_reported_by_name() {
     let count = run_saxpy(&["--arg", "3"]);
     assert_eq!(code(&count), 2);
     assert!(err(&count).contains("takes 4 arguments, found 1"), "{}", err(&count));
@@ -241,7 +241,7 @@ fn commands_for_one_kernel_ask_which() {
 }
 
 #[test]
-fn a_launch_that_no_gpu_takes_is_refused() {
+fn launches_beyond_the_limits_are_refused() {
     let refused = |extra: &[&str]| err(&margay(&[&["run", "examples/saxpy.ptx"], extra, &SAXPY[..]].concat()));
     assert!(refused(&["--block", "2000"]).contains("2000 threads; the limit is 1024"));
     assert!(refused(&["--grid", "0"]).contains("size of zero"));
@@ -415,7 +415,7 @@ fn a_listing_of_several_modules_is_read() {
 }
 
 #[test]
-fn exec_and_extract_say_what_they_do_not_understand() {
+fn exec_and_extract_name_arguments_that_they_reject() {
     for words in
         [["--engine", "diesel"], ["--device", "voodoo2"], ["--check", "everything"], ["--fault-exit-code", "256"]]
     {

@@ -53,7 +53,7 @@ fn engines_count_the_same_accesses() {
 }
 
 #[test]
-fn people_are_told_as_well() {
+fn text_statistics_show_the_counters() {
     let told = text(&saxpy("reference", None, &["--stats"]));
     assert!(told.contains("3 contiguous, 0 to one address, 0 gathers and scatters"), "{told}");
     assert!(told.contains("bytes         global 240 B"), "{told}");
@@ -77,7 +77,7 @@ fn a_trace_has_rows_for_threads_and_spans_of_time() {
 
 #[cfg(feature = "simd")]
 #[test]
-fn code_on_disk_is_found_again_and_a_broken_file_is_made_anew() {
+fn cached_code_is_reused_and_damaged_files_are_replaced() {
     let cache = scratch("cache");
     let print = ["--print", "3[0..32]", "--stats", "json"];
     let compiled = |output: &Output| stats(output)["compile_steps_ns"]["generate"].is_u64();

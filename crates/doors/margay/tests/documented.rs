@@ -81,7 +81,7 @@ fn captured(folder: &Path) {
 }
 
 #[test]
-fn a_captured_launch_is_replayed_alike_on_every_engine() {
+fn a_captured_launch_replays_equally_on_every_engine() {
     let folder = scratch("replay");
     captured(&folder.join("launches/0007"));
     let mut digests = Vec::new();

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ptx_is_linked_as_it_is() {
+    fn ptx_is_linked_unchanged() {
         let mut link = Link::default();
         assert_eq!(link.add(input::PTX, b".version 7.0\n\0", "a"), Taken::Here);
         assert_eq!(link.add(input::ANY, b".version 8.0\n", "b"), Taken::Here);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn intermediate_code_is_for_the_real_library() {
+    fn lto_ir_is_left_to_nvidias_library() {
         let mut link = Link { real: Some(8), ..Link::default() };
         assert_eq!(link.add(input::LTO, b"\xde\xc0\x17\x0b", "a"), Taken::Real);
         assert_eq!(link.complete(Some(".version 9.0\n".into())), result::SUCCESS);

@@ -81,7 +81,7 @@ fn a_program_runs_on_the_runtime_of_its_release() {
 }
 
 #[test]
-fn functions_that_are_shorter_than_a_jump_are_led_by_their_padding() {
+fn functions_shorter_than_a_jump_are_redirected_from_their_padding() {
     let program = compile("short", "standin.c", &["-DRELEASE=13", "-DSHORT"]);
     check(&run(&program, &[]), &["9 functions redirected"]);
 }
@@ -97,13 +97,13 @@ fn a_library_that_is_opened_later_runs_before_its_constructors() {
 }
 
 #[test]
-fn a_program_that_a_program_starts_is_led_too() {
+fn child_processes_are_redirected() {
     let program = compile("started", "standin.c", &["-DRELEASE=13"]);
     check(&run(Path::new("/bin/sh"), &[Path::new("-c"), &program]), &["started: a static CUDA 13 runtime"]);
 }
 
 #[test]
-fn a_runtime_without_names_is_named_with_what_to_do() {
+fn a_stripped_runtime_is_reported_with_a_remedy() {
     let program = compile("stripped", "standin.c", &["-DRELEASE=13", "-DASKS", "-s"]);
     let output = run(&program, &[]);
     let err = String::from_utf8_lossy(&output.stderr);
@@ -113,7 +113,7 @@ fn a_runtime_without_names_is_named_with_what_to_do() {
 }
 
 #[test]
-fn without_margay_exec_the_message_says_what_to_start() {
+fn without_margay_exec_the_message_names_the_command() {
     let program = compile("alone", "standin.c", &["-DRELEASE=13", "-DASKS"]);
     let output = Command::new(&program).env("LD_LIBRARY_PATH", folder()).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
@@ -121,7 +121,7 @@ fn without_margay_exec_the_message_says_what_to_start() {
 }
 
 #[test]
-fn a_library_of_another_folder_is_not_taken_for_margays() {
+fn libraries_of_other_folders_are_not_mistaken_for_margays() {
     // Its own libcudart would answer 0 to everything; margay's says which release it is.
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("theirs");
     fs::create_dir_all(&folder).unwrap();
@@ -141,7 +141,7 @@ fn a_library_of_another_folder_is_not_taken_for_margays() {
 }
 
 #[test]
-fn a_fault_makes_a_program_fail_that_does_not_look_at_errors() {
+fn a_fault_fails_a_program_that_ignores_errors() {
     let program = compile("fault", "standin.c", &["-DRELEASE=13", "-DFAULT"]);
     let failed = run_with(&program, &[], &[("MARGAY_FAULT_EXIT", "7")]);
     let err = String::from_utf8_lossy(&failed.stderr);
@@ -152,7 +152,7 @@ fn a_fault_makes_a_program_fail_that_does_not_look_at_errors() {
 }
 
 #[test]
-fn the_end_says_what_ran() {
+fn the_summary_lists_what_ran() {
     let program = compile("counted", "standin.c", &["-DRELEASE=13"]);
     let output = run_with(&program, &[], &[("MARGAY_STATS", "1")]);
     // One launch of one kernel; 32 numbers of four bytes, there and back.

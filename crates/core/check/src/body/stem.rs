@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_apart() {
+    fn names_split_into_stem_and_number() {
         let apart = |name: &str| {
             let text = format!("x{name}, and more");
             split(&text, Span::new(1, 1 + name.len() as u32))

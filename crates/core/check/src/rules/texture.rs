@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_later() {
+    fn features_of_later_versions() {
         let indirect = PLAIN.replace("tex0", "%rd0");
         assert_eq!(verdict("sm_30", "3.1", &indirect), [""; 0]);
         assert_eq!(verdict("sm_30", "3.0", &indirect).len(), 1);

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cached_is_said_on_removal() {
+    fn removal_tells_whether_a_range_was_cached() {
         let arena = arena();
         let slot = arena.slot(64).unwrap();
         arena.enter(slot.base(), 64);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_used_again_when_there_is_no_other_room() {
+    fn slots_are_reused_only_when_no_others_are_left() {
         let arena = arena();
         let slots: Vec<Block> = std::iter::from_fn(|| arena.slot(1 << 10)).collect();
         assert_eq!(slots.len(), (1 << 16) / (1024 + RED_ZONE));

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forgets_what_lies_in_one_allocation() {
+    fn ranges_in_a_freed_allocation_are_forgotten() {
         let ranges = Ranges::new(3);
         let all = || [0, 1, 2].map(|at| ranges.places(at));
         ranges.set(0, 0x1000, 8);

@@ -95,7 +95,7 @@ fn what_is_freed_stays_until_the_launches_have_ended() {
 }
 
 #[test]
-fn tables_of_running_launches_forget_what_is_freed() {
+fn freeing_empties_the_tables_of_running_launches() {
     let m = Memory::default();
     let (a, b) = (m.alloc(64, 16).unwrap(), m.alloc(64, 16).unwrap());
     let table = Arc::new(Ranges::new(2));
@@ -115,7 +115,7 @@ fn tables_of_running_launches_forget_what_is_freed() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it takes minutes there")]
-fn the_device_heap_takes_memory_again_when_much_was_freed() {
+fn the_device_heap_reuses_memory_once_much_was_freed() {
     let m = Memory::default();
     m.set_heap_limit(1 << 20);
     let launch = m.begin();
@@ -140,7 +140,7 @@ fn the_device_heap_takes_memory_again_when_much_was_freed() {
 }
 
 #[test]
-fn memory_on_loan_is_given_back_when_the_launches_have_ended() {
+fn borrowed_memory_is_returned_when_the_launches_have_ended() {
     let owner = Block::new(64, 64).unwrap();
     let m = Arc::new(Memory::default());
     let base = owner.base();
@@ -165,7 +165,7 @@ fn memory_on_loan_is_given_back_when_the_launches_have_ended() {
 }
 
 #[test]
-fn loans_are_exchanged_at_once() {
+fn loans_are_exchanged_atomically() {
     let owner = Block::new(128, 64).unwrap();
     let m = Memory::default();
     let base = owner.base();

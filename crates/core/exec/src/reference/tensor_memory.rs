@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_handed_out_and_come_back() {
+    fn columns_are_allocated_and_freed() {
         let mut t = TensorMemory::default();
         assert_eq!((t.allocate(256), t.allocate(128), t.allocate(256)), (Some(0), Some(256), None));
         assert_eq!(t.store(127, 383, 7), Some(()));

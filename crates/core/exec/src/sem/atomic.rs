@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_memory_as_it_was_changes_nothing() {
+    fn operations_without_a_change_are_recognized() {
         let change = |op, old, b, c| Rmw { op, ty: Type::U32 }.changes(false, old, b, c);
         assert!(!change(AtomicOp::Add, 7, 0, 0) && change(AtomicOp::Add, 7, 1, 0));
         assert!(!change(AtomicOp::Max, 7, 7, 0) && change(AtomicOp::Max, 7, 8, 0));

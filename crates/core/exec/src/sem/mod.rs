@@ -139,7 +139,7 @@ pub fn pure(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
         | Opcode::Vset2
         | Opcode::Vset4
         | Opcode::Vmad => video::video(v, src_bits.len()),
-        // A pure instruction without an arm here fails `every_pure_variant_is_there_and_total`.
+        // A pure instruction without an arm here fails `every_pure_variant_has_a_total_function`.
         _ => None,
     }
 }

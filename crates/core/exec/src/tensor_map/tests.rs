@@ -8,7 +8,7 @@ fn halves(sizes: &[u64], bounds: &[u32]) -> TensorMap {
 }
 
 #[test]
-fn what_is_encoded_is_decoded() {
+fn encoded_maps_decode_to_themselves() {
     let mut map = halves(&[64, 9, 14, 64], &[8, 4, 2, 1]);
     assert_eq!(TensorMap::decode(&map.encode()), Ok(map.clone()));
     map.im2col = Some(Im2col { channels: 8, pixels: 64, lower: [-1, -1, 0], upper: [-1, -1, 0] });

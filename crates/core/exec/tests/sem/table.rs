@@ -32,7 +32,7 @@ pub fn variants(op: Opcode, form: &'static margay_isa::Form) -> Vec<Variant> {
 }
 
 #[test]
-fn every_pure_variant_is_there_and_total() {
+fn every_pure_variant_has_a_total_function() {
     let mut missing = Vec::new();
     let mut count = 0;
     for op in Opcode::ALL.iter().copied().filter(|op| op.row().effect == Effect::Pure) {

@@ -46,7 +46,7 @@ fn every_small_signature_verifies() {
 }
 
 #[test]
-fn the_page_shows_this_very_code() {
+fn the_page_contains_the_code_of_the_example() {
     let page = include_str!("../../../../../ABIS.md");
     let code = include_str!("riscv.rs");
     assert!(page.contains(code), "copy crates/core/ir/tests/abi_example/riscv.rs into ABIS.md");

@@ -27,7 +27,7 @@ fn externals_find_definitions_of_other_modules() {
 }
 
 #[test]
-fn strong_definitions_beat_weak_ones_wherever_they_stand() {
+fn strong_definitions_override_weak_ones_in_any_order() {
     let weak = ".weak .func f() { ret; }\n.visible .entry k() { call f, (); ret; }";
     let ir = link(&[weak, ".visible .func f() { ret; }"], None).unwrap();
     assert_eq!(reached(&ir, "k").1, "b.ptx");
@@ -36,7 +36,7 @@ fn strong_definitions_beat_weak_ones_wherever_they_stand() {
 }
 
 #[test]
-fn symbols_without_a_word_stay_apart() {
+fn symbols_without_linkage_are_local_to_their_module() {
     let own = |k: &str| format!(".func f() {{ ret; }}\n.visible .entry {k}() {{ call f, (); ret; }}");
     let ir = link(&[&own("k"), &own("l")], None).unwrap();
     assert_eq!(reached(&ir, "k").1, "a.ptx");
@@ -44,7 +44,7 @@ fn symbols_without_a_word_stay_apart() {
 }
 
 #[test]
-fn two_strong_definitions_and_none_are_errors_with_both_places() {
+fn duplicate_and_missing_definitions_are_errors() {
     let twice = link(&[".visible .func f() { ret; }", ".visible .func f() { ret; }"], None).unwrap_err();
     assert!(twice.message.contains("`f` is defined twice") && twice.file == "b.ptx");
     assert_eq!(twice.other.unwrap().0, "a.ptx");
@@ -78,7 +78,7 @@ fn aliases_reach_their_function() {
 }
 
 #[test]
-fn common_variables_are_one_of_the_largest_size() {
+fn common_variables_merge_into_the_largest() {
     let small = ".common .global .b8 c[4];\n.visible .entry k() { .reg .b64 %a; mov.u64 %a, c; ret; }";
     let ir = link(&[small, ".common .global .b8 c[12];"], Some("k")).unwrap();
     let c: Vec<_> = ir.globals.iter().filter(|g| &*g.name == "c").collect();
@@ -86,7 +86,7 @@ fn common_variables_are_one_of_the_largest_size() {
 }
 
 #[test]
-fn a_kernel_brings_what_it_reaches_and_nothing_else() {
+fn a_kernel_is_lowered_with_exactly_what_it_reaches() {
     let text = ".func used() { ret; }\n.func unused() { ret; }\n.func by_address() { ret; }
         .global .u64 table[1] = { by_address };
         .visible .entry k() { .reg .b64 %a; call used, (); ld.global.u64 %a, [table]; ret; }
@@ -99,13 +99,13 @@ fn a_kernel_brings_what_it_reaches_and_nothing_else() {
 }
 
 #[test]
-fn a_kernel_that_is_not_there_is_said_with_those_that_are() {
+fn a_missing_kernel_is_reported_with_the_existing_ones() {
     let e = link(&[".visible .entry saxpy() { ret; }"], Some("sxpy")).unwrap_err();
     assert!(e.message.contains("`sxpy`") && e.message.contains("`saxpy`"), "{}", e.message);
 }
 
 #[test]
-fn a_variable_has_one_size() {
+fn declarations_of_a_variable_must_agree_in_size() {
     // Each as nvlink 13 has it.
     let with = |declared: &str, defined: &str| {
         let user = format!("{declared}\n.visible .entry k() {{ .reg .b64 %a; mov.u64 %a, x; ret; }}");

@@ -5,7 +5,7 @@ use margay_ir::{Arg, Builtin, FormalHome, FrameRole, LowerOptions, MemSpace, Ope
 use margay_isa::{Space, Type};
 
 #[test]
-fn guards_of_jumps_become_branches_and_dead_blocks_vanish() {
+fn guarded_jumps_become_branches_and_dead_blocks_are_removed() {
     let ir = module(
         ".func f(.param .b32 n) {
             .reg .b32 %r<3>; .reg .pred %p;
@@ -51,7 +51,7 @@ fn a_table_of_targets_is_a_switch() {
 }
 
 #[test]
-fn vectors_are_taken_apart() {
+fn vectors_become_scalars() {
     let ir = module(
         ".func f(.param .b64 a) {
             .reg .b64 %a; .reg .v4 .f32 %v; .reg .f32 %x, %y; .reg .b64 %d; .reg .b32 %l, %h;
@@ -169,7 +169,7 @@ fn parameters_have_their_spaces() {
 }
 
 #[test]
-fn calls_carry_values_variables_and_nothing() {
+fn calls_pass_values_and_variables_and_may_omit_them() {
     let ir = module(
         ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
         .func (.reg .b32 r) g(.reg .b32 a, .param .align 4 .b8 b[8], .param .f32 c, .param .align 8 .b8 rest[]) { mov.b32 r, a; ret; }

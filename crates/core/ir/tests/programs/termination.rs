@@ -25,7 +25,7 @@ fn counter(first: &str, step: &str, test: &str) -> Ends {
 }
 
 #[test]
-fn counters_reach_bounds_ahead_of_them() {
+fn counters_that_approach_a_bound_terminate() {
     let up = "add.u32 %r1, %r1, 1;";
     for test in ["lt.u32 %p1, %r1, %n", "lt.s32 %p1, %r1, %n", "le.s32 %p1, %r1, 7", "ne.u32 %p1, %r1, %n"] {
         assert_eq!(counter("0", up, test), Ends::Always, "{test}");
@@ -54,7 +54,7 @@ fn counters_reach_bounds_ahead_of_them() {
 }
 
 #[test]
-fn what_is_left_of_a_counter_reaches_bounds() {
+fn divided_counters_that_pass_a_bound_terminate() {
     // Tiles of a matrix, row by row: the row is a part of the tile's number.
     let tile = "mov.u32 %r2, %nctaid.x; add.u32 %r1, %r1, %r2; shr.u32 %r4, %r1, 2; and.b32 %r3, %r4, 134217727;";
     assert_eq!(counter("%t", tile, "lt.u32 %p1, %r3, 4"), Ends::Always);
@@ -72,7 +72,7 @@ fn what_is_left_of_a_counter_reaches_bounds() {
 }
 
 #[test]
-fn one_of_several_tests_suffices() {
+fn one_terminating_exit_suffices() {
     let both = "L: add.u32 %r1, %r1, 1; cvt.u64.u32 %d1, %r1; add.u64 %d2, %d9, %d1; ld.global.u32 %r2, [%d2]; setp.lt.u32 %p1, %r1, 9; setp.ne.u32 %p2, %r2, 0;";
     assert_eq!(ends(&format!("mov.u32 %r1, 0; {both} and.pred %p3, %p1, %p2; @%p3 bra L;")), Ends::Always);
     assert_eq!(ends(&format!("mov.u32 %r1, 0; {both} or.pred %p3, %p1, %p2; @%p3 bra L;")), Ends::Unknown);
@@ -84,7 +84,7 @@ fn one_of_several_tests_suffices() {
 }
 
 #[test]
-fn what_shrinks_or_grows_ends() {
+fn shifts_divisions_and_clocks_terminate() {
     assert_eq!(counter("%n", "shr.u32 %r1, %r1, 1;", "ne.u32 %p1, %r1, 0"), Ends::Always);
     assert_eq!(counter("%n", "shr.s32 %r1, %r1, 1;", "gt.s32 %p1, %r1, 0"), Ends::Always);
     assert_ne!(counter("%n", "shr.s32 %r1, %r1, 1;", "ne.s32 %p1, %r1, 0"), Ends::Always, "-1 stays -1");
@@ -123,7 +123,7 @@ fn counters_that_miss_their_bound_never_end() {
 }
 
 #[test]
-fn tests_that_nothing_changes_never_end_a_loop() {
+fn invariant_conditions_never_end_a_loop() {
     assert_eq!(ends("setp.ne.u32 %p1, %n, 0; L: add.u32 %r1, %r1, 1; @%p1 bra L;"), Ends::Never);
     assert_eq!(ends("L: add.u32 %r1, %r1, 1; setp.eq.u32 %p1, %n, %n; @%p1 bra L;"), Ends::Never);
     assert_eq!(
@@ -141,7 +141,7 @@ fn tests_that_nothing_changes_never_end_a_loop() {
 }
 
 #[test]
-fn what_depends_on_memory_may_end() {
+fn conditions_that_depend_on_memory_may_end_a_loop() {
     let chase = "mov.u32 %r1, 0; L: cvt.u64.u32 %d1, %r1; add.u64 %d2, %d9, %d1; ld.global.u32 %r1, [%d2]; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;";
     assert_eq!(ends(chase), Ends::Unknown);
     // What a load found it finds again, unless another thread writes: whoever that is must be let run.

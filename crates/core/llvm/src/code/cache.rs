@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read() {
+    fn sizes_are_parsed() {
         assert_eq!(parse_size("300"), Some(300));
         assert_eq!((parse_size("64k"), parse_size(" 2 G ")), (Some(64 << 10), Some(2 << 30)));
         assert_eq!(
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_for_longest_goes_first_and_nothing_else() {
+    fn only_the_least_recently_used_files_are_evicted() {
         let folder = std::env::temp_dir().join(format!("margay-cache-test-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("lib-of-somebody")).unwrap();

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_claims_and_others_wait() {
+    fn one_process_claims_and_the_others_wait() {
         let folder = std::env::temp_dir().join(format!("margay-claim-test-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();

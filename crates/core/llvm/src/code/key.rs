@@ -167,7 +167,7 @@ mod tests {
 
     /// Sequences that differ in a bit, or in a bit of each of two neighbors, have other hashes, in both halves.
     #[test]
-    fn near_sequences_have_other_hashes() {
+    fn similar_sequences_have_different_hashes() {
         let mut seen = [std::collections::HashSet::new(), std::collections::HashSet::new()];
         let mut tried = 0;
         for words in [[0; 4], [1, 2, 3, 4], [u64::MAX; 4]] {
@@ -188,7 +188,7 @@ mod tests {
 
     /// Bytes that are a prefix of others, and zeros of other lengths, have other hashes.
     #[test]
-    fn lengths_count() {
+    fn lengths_are_part_of_the_hash() {
         let mut seen = std::collections::HashSet::new();
         for length in 0..40 {
             let mut h = DoubleHash::default();

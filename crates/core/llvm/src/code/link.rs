@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_an_error() {
+    fn unknown_relocations_and_damaged_objects_are_errors() {
         assert!(Linked::object(&object(10)).is_err(), "R_X86_64_32");
         let whole = object(PC_RELATIVE);
         for n in 0..whole.len() {

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sites_survive() {
+    fn sites_round_trip() {
         let kinds = [
             SiteKind::Access { size: 16, write: true, space: "generic", span: 512, shift: 3 },
             SiteKind::Lanes,

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_need_not_have_run_is_not_used() {
+    fn values_of_code_that_may_not_have_run_are_not_reused() {
         let mut known = Known::default();
         known.computed("add a, b", &value(1));
         let mark = known.mark();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_written_in_between_are_not_known_behind() {
+    fn stores_invalidate_what_is_known_of_variables() {
         let mut known = Known::default();
         known.holds(1, 0, &value(1));
         known.holds(2, 0, &value(2));

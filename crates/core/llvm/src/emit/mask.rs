@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_taken_apart() {
+    fn addresses_split_into_base_and_words() {
         let mut w = Writer::new(Masks::Calls);
         let base = named(Ty::scalar(Elem::I64), "%base");
         let words = named(Ty::lanes(Elem::I32), "%words");

@@ -146,7 +146,7 @@ mod tests {
     use super::sink;
 
     #[test]
-    fn what_only_rare_code_uses_is_computed_there() {
+    fn operands_of_rare_code_are_computed_there() {
         let text = "\
 start:
   %t1 = add <32 x i64> %t0, %t0

@@ -162,7 +162,7 @@ mod tests {
     use super::tidy;
 
     #[test]
-    fn what_nobody_reads_goes() {
+    fn unused_values_and_stores_are_removed() {
         let text = "\
 entry:
   %t1 = alloca i32, align 4
@@ -191,7 +191,7 @@ entry:
     }
 
     #[test]
-    fn a_variable_whose_address_leaves_is_stored() {
+    fn stores_to_escaping_variables_are_kept() {
         let text =
             "  %t1 = alloca i32, align 4\n  store i32 7, ptr %t1, align 4\n  call void %f(ptr %t1)\n  ret void\n";
         assert_eq!(tidy(text, |_| false), text);

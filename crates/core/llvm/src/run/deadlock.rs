@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn occasional_progress_is_no_deadlock() {
+    fn occasional_progress_is_not_a_deadlock() {
         let mut watch = Watch::default();
         for state in 0..5 {
             // Polls in a loop of two states until another thread's write allows progress.
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_forgets_the_states() {
+    fn progress_clears_the_recorded_states() {
         let mut watch = Watch::default();
         while !watch.is_due() {}
         watch.repeats(1);

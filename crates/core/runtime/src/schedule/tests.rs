@@ -146,7 +146,7 @@ fn clusters_start_at_their_first_cta() {
 }
 
 #[test]
-fn a_cta_gets_what_it_waits_for_from_a_later_one() {
+fn a_cta_may_wait_for_a_later_one() {
     let last = Arc::new(AtomicBool::new(false));
     let seen = last.clone();
     // CTA 0 spins until CTA 29 has run; with one worker that needs the scheduler's patience.
@@ -173,7 +173,7 @@ fn a_cooperative_grid_starts_as_a_whole() {
 }
 
 #[test]
-fn a_seed_is_one_order_and_another_seed_another() {
+fn each_seed_gives_an_order_of_its_own() {
     let order = |seed| {
         let behavior = |_, runs| Ok(if runs < 3 { Step::More } else { Step::Done });
         go(&Setting { seed, ..PLAIN }, Box::new(behavior)).1

@@ -13,7 +13,7 @@ fn streams(n: usize) -> Vec<Stream> {
 }
 
 #[test]
-fn work_is_done_in_order_and_beside_the_caller() {
+fn work_runs_in_order_and_concurrently_with_the_caller() {
     let stream = &streams(1)[0];
     let (tell, told) = mpsc::channel();
     let (open, door) = mpsc::channel::<()>();
@@ -31,7 +31,7 @@ fn work_is_done_in_order_and_beside_the_caller() {
 }
 
 #[test]
-fn streams_run_beside_each_other() {
+fn streams_run_concurrently() {
     // Each piece waits for those of all other streams.
     let all = streams(5);
     let meeting = Arc::new(Barrier::new(all.len()));
@@ -45,7 +45,7 @@ fn streams_run_beside_each_other() {
 }
 
 #[test]
-fn marks_order_streams_whoever_waits() {
+fn marks_order_streams_whichever_thread_waits() {
     let all = streams(8);
     let count = Arc::new(AtomicU32::new(0));
     for round in 0..50 {
@@ -66,7 +66,7 @@ fn marks_order_streams_whoever_waits() {
 }
 
 #[test]
-fn what_is_run_is_done_when_the_call_returns() {
+fn run_returns_when_its_work_is_done() {
     let stream = &streams(1)[0];
     let done = Arc::new(AtomicBool::new(false));
     for _ in 0..1000 {
@@ -78,7 +78,7 @@ fn what_is_run_is_done_when_the_call_returns() {
 }
 
 #[test]
-fn a_stream_whose_last_mark_is_reached_is_idle_and_the_other_way_round() {
+fn a_stream_is_idle_exactly_when_its_last_mark_is_reached() {
     let stream = &streams(1)[0];
     for round in 0..2000 {
         stream.push(Vec::new(), || ());
@@ -94,7 +94,7 @@ fn a_stream_whose_last_mark_is_reached_is_idle_and_the_other_way_round() {
 }
 
 #[test]
-fn errors_and_panics_come_when_the_stream_is_synchronized() {
+fn synchronizing_returns_errors_and_resumes_panics() {
     let stream = &streams(1)[0];
     let after = Arc::new(AtomicBool::new(false));
     let behind = after.clone();
@@ -116,7 +116,7 @@ fn errors_and_panics_come_when_the_stream_is_synchronized() {
 }
 
 #[test]
-fn asking_for_marks_leaves_a_stream_as_it_is() {
+fn marks_add_no_work_to_a_stream() {
     let stream = &streams(1)[0];
     for _ in 0..100 {
         let (open, door) = mpsc::channel::<()>();
@@ -133,7 +133,7 @@ fn asking_for_marks_leaves_a_stream_as_it_is() {
 }
 
 #[test]
-fn an_event_is_where_it_was_recorded_last() {
+fn an_event_has_the_position_of_its_last_recording() {
     let all = streams(2);
     let event = Event::new();
     let (open, door) = mpsc::channel::<()>();

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_fixes_are_left_for_the_next_time() {
+    fn overlapping_fixes_are_skipped() {
         let (text, count) = apply_fixes("abcdef", &[fix(1, 3, "X"), fix(2, 4, "Y"), fix(5, 5, "Z"), fix(90, 91, "?")]);
         assert_eq!((text.as_str(), count), ("aXdeZf", 2));
     }

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_compute_sanitizer_become_lines_of_exec() {
+    fn command_lines_of_compute_sanitizer_are_translated() {
         for (from, to) in [
             ("./a.out -x 3", "exec --check memory,api --error-exitcode 0 -- ./a.out -x 3"),
             (

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_says_what_is_checked() {
+    fn settings_come_from_the_environment() {
         assert!(of(&[]).unwrap().is_none());
         let s =
             of(&[("MARGAY_CHECK", "races,leaks"), ("MARGAY_CHECK_LAUNCHES", "2:5"), ("MARGAY_CHECK_FORMAT", "sarif")]);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_are_chosen_by_either_name() {
+    fn kernels_match_by_mangled_and_demangled_name() {
         let chosen = |pattern: &str| Settings { kernels: vec![pattern.into()], ..Settings::default() };
         for pattern in ["_Z3sumPii", "sum", "sum(int*, int)", "*sum*"] {
             assert!(chosen(pattern).watches("_Z3sumPii"), "{pattern}");

@@ -133,13 +133,13 @@ mod tests {
     }
 
     #[test]
-    fn stars_stand_for_anything() {
+    fn stars_match_anything() {
         assert!(fits("*reduce*", "_Z6reducePi") && fits("a*c*e", "abcde") && fits("", "") && fits("*", ""));
         assert!(!fits("a*c", "abcd") && !fits("*x*", "abc") && !fits("ab", "abc") && !fits("ab*ba", "aba"));
     }
 
     #[test]
-    fn lines_name_a_kind_and_a_place() {
+    fn entries_name_a_kind_and_a_place() {
         let list = Suppressions::parse("# ours\nrace sum*   # known\n\nleak *\n").unwrap();
         let covers = |kind, kernel| {
             let finding = finding(kind, "t");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_compute_sanitizer_are_read() {
+    fn records_of_compute_sanitizer_are_parsed() {
         let text = "<?xml version=\"1.0\"?>\n<ComputeSanitizerOutput><record><kind>Initcheck</kind><what><text>.*read.*</text></what>\
             <where><func>sum</func></where><hostStack><frame><func>main</func></frame></hostStack></record></ComputeSanitizerOutput>";
         let list = Suppressions::parse(text).unwrap();

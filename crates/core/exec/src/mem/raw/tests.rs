@@ -38,7 +38,7 @@ fn low_blocks() {
 }
 
 #[test]
-fn sixteen_bytes_are_never_seen_in_parts() {
+fn accesses_of_16_bytes_do_not_tear() {
     let b = Block::new(16, 16).unwrap();
     let cell = b.cell::<AtomicU128>(b.base()).unwrap();
     let pair = |n: u64| u128::from(n) << 64 | u128::from(n);
@@ -75,7 +75,7 @@ fn cells_are_in_bounds_and_aligned_or_none() {
 }
 
 #[test]
-fn a_block_is_renewed_within_its_room() {
+fn a_block_can_be_resized_within_its_room() {
     let mut b = Block::new(64, 16).unwrap();
     b.shorten(10);
     assert_eq!((b.len(), b.room()), (10, 64));

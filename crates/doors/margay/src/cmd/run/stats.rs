@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_for_people() {
+    fn numbers_are_grouped_and_scaled() {
         assert_eq!([grouped(7), grouped(1000), grouped(12_345_678)], ["7", "1 000", "12 345 678"]);
         assert_eq!([size(0), size(1023), size(1536), size(3 << 30)], ["0 B", "1023 B", "1.5 KiB", "3.0 GiB"]);
     }
