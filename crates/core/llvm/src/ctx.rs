@@ -231,6 +231,14 @@ pub enum Helper {
     Event,
 }
 
+impl Helper {
+    /// Whether it returns a status.
+    pub fn has_status(self) -> bool {
+        use Helper::{Event, Finish, Loads, Observe, ObserveRow, Pure, Strays, Unwind};
+        !matches!(self, Pure | Unwind | Finish | Observe | ObserveRow | Loads | Strays | Event)
+    }
+}
+
 /// Number of helpers.
 pub const HELPERS: usize = Helper::Event as usize + 1;
 

@@ -108,7 +108,7 @@ impl Emitter<'_> {
         };
         if wanted {
             let (site, lanes) = (self.site(SiteKind::Moment(moment)), self.active_bits());
-            self.helper(Helper::Event, &[&int(Elem::I32, site as i128), &lanes], false);
+            self.helper(Helper::Event, &[&int(Elem::I32, site as i128), &lanes]);
         }
     }
 
@@ -197,11 +197,11 @@ impl Emitter<'_> {
         match address {
             Address::Affine { bases, width: 32, .. } => {
                 let stride = int(Elem::I64, i128::from(stride as i64));
-                self.helper(Helper::ObserveRow, &[&site, &lanes, &bases[0], &stride, &stored], false);
+                self.helper(Helper::ObserveRow, &[&site, &lanes, &bases[0], &stride, &stored]);
             }
             _ => {
                 let list = self.listed(address);
-                self.helper(Helper::Observe, &[&site, &lanes, &list, &stored], false);
+                self.helper(Helper::Observe, &[&site, &lanes, &list, &stored]);
             }
         }
     }
@@ -247,13 +247,13 @@ impl Emitter<'_> {
         }
         let after = self.w.value(wide, format_args!("add i64 {here}, {SIZE}"));
         self.w.line(format_args!("store i64 {after}, ptr {next}, align 8, !noalias !3"));
-        let end = self.ctx_fixed(Elem::I64, at::LOADS_END);
+        let end = self.ctx_value(Elem::I64, at::LOADS_END);
         let full = self.w.cmp("icmp eq", &after, &end);
         let (flush, on) = (self.w.label("loads"), self.w.label("noted"));
         self.w.branch_unlikely(&full, &flush, &on);
         let mark = self.w.mark();
         self.w.follow(&flush);
-        self.helper(Helper::Loads, &[], false);
+        self.helper(Helper::Loads, &[]);
         self.w.jump(&on);
         self.w.join(&on, mark);
     }
@@ -286,7 +286,7 @@ impl Emitter<'_> {
         let Some(outside) = self.leaves(site, address, reach) else { return };
         let (on, mark) = self.unlikely(&outside, mask);
         let (lanes, list) = (self.lane_bits(mask), self.listed(address));
-        self.helper(Helper::Strays, &[&int(Elem::I32, site as i128), &lanes, &list], false);
+        self.helper(Helper::Strays, &[&int(Elem::I32, site as i128), &lanes, &list]);
         self.w.jump(&on);
         self.w.join(&on, mark);
     }

@@ -17,7 +17,7 @@ impl Emitter<'_> {
         let site = self.site(SiteKind::Pure { srcs: read, dsts: written });
         let mask = self.active_bits();
         self.in_memory(inst, srcs, dsts, |e, input, output| {
-            e.helper(Helper::Pure, &[&int(Elem::I32, site as i128), &mask, input, output], false);
+            e.helper(Helper::Pure, &[&int(Elem::I32, site as i128), &mask, input, output]);
         })
     }
 

@@ -76,7 +76,7 @@ impl Emitter<'_> {
         let Operands { arrives, reduction: reduces, .. } = operands;
         let site = self.site(SiteKind::Barrier { counted: count.is_some(), reduces, arrives });
         let count = count.unwrap_or(id.clone());
-        self.helper(Helper::Arrive, &[&int(Elem::I32, site as i128), &bits, &id, &count, &truth], true);
+        self.helper(Helper::Arrive, &[&int(Elem::I32, site as i128), &bits, &id, &count, &truth]);
         let next = self.prepared.barriers[barrier as usize].next;
         let position = self.prepared.cfg.position[self.prepared.barriers[barrier as usize].block.0 as usize];
         let stays = !arrives;
@@ -132,7 +132,7 @@ impl Emitter<'_> {
     pub fn cluster_barrier(&mut self, waits: bool) {
         let site = int(Elem::I32, self.site(SiteKind::Cluster { waits }) as i128);
         let bits = self.active_bits();
-        self.helper(Helper::Cluster, &[&site, &bits], true);
+        self.helper(Helper::Cluster, &[&site, &bits]);
     }
 
     /// Takes the released lanes out of `lanes`; if `patient`, suspends until there are some.
@@ -140,7 +140,7 @@ impl Emitter<'_> {
         let place = self.w.alloca("i32", 4);
         let output = output.cloned().unwrap_or(named(Ty::scalar(Elem::Ptr), "null"));
         let patient = int(Elem::I32, patient.into());
-        self.helper(Helper::Wait, &[lanes, &place, &output, &patient], true);
+        self.helper(Helper::Wait, &[lanes, &place, &output, &patient]);
         self.w.load(lanes.ty, &place, 4)
     }
 
@@ -204,7 +204,7 @@ impl Emitter<'_> {
             self.finish_others(&all);
         }
         self.report_held();
-        self.helper(Helper::Yield, &[], true);
+        self.helper(Helper::Yield, &[]);
         if !self.lane_sets.waiting.is_empty() {
             let output = self.rendezvous_rows();
             let released = self.released(&here, output.as_ref(), false);
@@ -221,7 +221,7 @@ impl Emitter<'_> {
         }
         let gone = self.w.op_const("xor", here, -1);
         let gone = self.w.op("and", &named(gone.ty, "%mask"), &gone);
-        self.helper(Helper::Finish, &[&gone], false);
+        self.helper(Helper::Finish, &[&gone]);
     }
 
     /// Resumes released lanes after their barriers.

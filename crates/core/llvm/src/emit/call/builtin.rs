@@ -38,7 +38,7 @@ impl Emitter<'_> {
         }
         let site = self.site(SiteKind::Builtin { builtin, args: count });
         let mask = self.lane_bits(lanes);
-        self.helper(Helper::Builtin, &[&int(Elem::I32, site as i128), &mask, &input, &output], true);
+        self.helper(Helper::Builtin, &[&int(Elem::I32, site as i128), &mask, &input, &output]);
         let result = |e: &mut Self| e.w.load(Ty::lanes(Elem::I64), &output, 64);
         match (call.rets.first(), call.sig.rets.first()) {
             (Some(Arg::Values(values)), _) => {
@@ -62,7 +62,7 @@ impl Emitter<'_> {
     pub fn fail(&mut self, kind: margay_exec::FaultKind) {
         let bits = self.active_bits();
         let site = self.site(SiteKind::Fails(kind));
-        self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits], true);
+        self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits]);
     }
 
     /// The value of the first active lane; for values that are uniform over the active lanes.

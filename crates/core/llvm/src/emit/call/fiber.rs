@@ -114,7 +114,7 @@ impl Emitter<'_> {
             let p = self.w.offset_const(args, end + 64 * i as u64);
             self.w.store(v, &p, 8);
         }
-        self.helper(Helper::Spawn, &[&site, lanes, frame, args, rets, entry], true);
+        self.helper(Helper::Spawn, &[&site, lanes, frame, args, rets, entry]);
         Ok(())
     }
 

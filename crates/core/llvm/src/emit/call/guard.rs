@@ -47,7 +47,7 @@ impl Emitter<'_> {
         self.w.follow(&refused);
         let site = int(Elem::I32, self.site(SiteKind::Call) as i128);
         let none = int(Elem::I64, 0);
-        self.helper(Helper::Refuse, &[&site, lanes, address, &none, &none], true);
+        self.helper(Helper::Refuse, &[&site, lanes, address, &none, &none]);
         self.w.jump("stop");
         self.w.join(&admitted, mark);
     }
@@ -72,7 +72,7 @@ impl Emitter<'_> {
             self.w.extract(&v, &lane)
         });
         let site = int(Elem::I32, self.site(kind) as i128);
-        self.helper(Helper::Refuse, &[&site, &lanes, &a, &b, &c], true);
+        self.helper(Helper::Refuse, &[&site, &lanes, &a, &b, &c]);
         self.w.jump("stop");
         self.w.join(&admitted, mark);
     }

@@ -437,7 +437,7 @@ impl Emitter<'_> {
         self.w.branch_unlikely(&spent, &tired, &on);
         self.w.block(&tired);
         self.w.store(&int(Elem::I32, i128::from(PERIOD)), &p, 4);
-        self.helper(Helper::Tick, &[], true);
+        self.helper(Helper::Tick, &[]);
         self.w.jump(&on);
         self.w.block(&on);
     }
@@ -460,7 +460,7 @@ impl Emitter<'_> {
         self.w.branch_unlikely(&bad, &unwind, &go_on);
         self.w.block(&unwind);
         let site = self.site(SiteKind::Call);
-        self.helper(Helper::Unwind, &[&int(Elem::I32, site as i128)], false);
+        self.helper(Helper::Unwind, &[&int(Elem::I32, site as i128)]);
         self.w.jump("stop");
         self.w.block(&go_on);
         let value = |(i, c)| self.w.value(signature::carried(c), format_args!("extractvalue {ty} {result}, {}", i + 1));

@@ -6,6 +6,7 @@
 //! also gets `i32 %incoming, i32 %passed`: the offset of its caller's outgoing area in the local window, and the number
 //! of bytes there. Result registers follow the status, `iN` where all lanes get the same value: `{ i32, <32 x iN>, … }`.
 
+use crate::ctx::status;
 use crate::emit::{
     function::Emitter,
     text::{Elem, Ty, Val, named},
@@ -92,15 +93,15 @@ pub(in crate::emit) fn slots(carriers: &[Carrier]) -> (Vec<u64>, u64) {
 }
 
 impl Emitter<'_> {
-    /// Returns with a status and, if `results`, the values stored for them.
-    pub fn return_status(&mut self, status: u32, results: bool) {
+    /// Returns with a status and, if that is [`status::DONE`], the values stored for the results.
+    pub fn return_status(&mut self, status: u32) {
         let carriers = &self.interface().carriers;
         let ty = result(carriers, self.stores_results());
         if ty == "i32" {
             return self.w.line(format_args!("ret i32 {status}"));
         }
         let mut last = format!("insertvalue {ty} poison, i32 {status}, 0");
-        for (i, slot) in self.calls.results.clone().iter().enumerate().filter(|_| results) {
+        for (i, slot) in self.calls.results.clone().iter().enumerate().filter(|_| status == status::DONE) {
             let whole = self.w.value(Ty::scalar(Elem::Ptr), format_args!("{last}"));
             let v = self.w.load(slot.0, &slot.1, 64);
             last = format!("insertvalue {ty} {whole}, {} {v}, {}", v.ty, i + 1);

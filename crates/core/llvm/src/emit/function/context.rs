@@ -168,20 +168,15 @@ impl Emitter<'_> {
         Some(values)
     }
 
-    /// Loads a scalar field that never changes while the context is in use.
-    pub fn ctx_fixed(&mut self, elem: Elem, offset: u64) -> Val {
-        self.ctx_value(elem, offset)
-    }
-
     /// Registers a site of the current instruction; returns its number.
     pub fn site(&mut self, kind: SiteKind) -> usize {
         self.sites.push(Site { func: self.id.0, inst: self.inst, at: self.at, kind });
         self.sites.len() - 1
     }
 
-    /// Calls a helper with the context and `args`; if it `returns` a status, a nonzero one leaves the function.
-    pub fn helper(&mut self, helper: Helper, args: &[&Val], returns: bool) {
-        if !returns {
+    /// Calls a helper with the context and `args`; if it returns a status, a nonzero one leaves the function.
+    pub fn helper(&mut self, helper: Helper, args: &[&Val]) {
+        if !helper.has_status() {
             let (f, list) = self.helper_call(helper, args);
             self.w.line(format_args!("call void {f}(ptr %ctx{list})"));
             return;

@@ -456,7 +456,7 @@ impl Emitter<'_> {
         let mark = self.w.mark();
         self.w.follow(&bad);
         let site = self.site(kind);
-        self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits], true);
+        self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits]);
         self.w.jump(reported);
         self.w.join(&good, mark);
     }

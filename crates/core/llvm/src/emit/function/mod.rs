@@ -251,7 +251,7 @@ impl Emitter<'_> {
         }
         self.w.block("stop");
         self.end_combining();
-        self.return_status(status::STOP, false);
+        self.return_status(status::STOP);
         Ok(self.assemble())
     }
 
@@ -267,7 +267,7 @@ impl Emitter<'_> {
         self.begin(&lanes, BlockId(0));
         self.bodies()?;
         self.w.block("done");
-        self.return_status(status::DONE, true);
+        self.return_status(status::DONE);
         Ok(())
     }
 

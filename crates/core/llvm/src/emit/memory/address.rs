@@ -82,8 +82,8 @@ impl Emitter<'_> {
     /// Host addresses of an offset in the threads' local windows.
     pub fn local_lanes(&mut self, offset: &Val) -> Address {
         self.local.used = true;
-        let base = self.ctx_fixed(Elem::I64, at::LOCAL);
-        let stride = self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
+        let base = self.ctx_value(Elem::I64, at::LOCAL);
+        let stride = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
         let lanes = per_lane(Elem::I64, i128::from);
         let windows = self.w.op("mul", &stride, &lanes);
         let windows = self.w.op("add", &base, &windows);
@@ -255,7 +255,7 @@ impl Emitter<'_> {
         };
         // Sign-extended: the first lane of a row may lie below the window while the active lanes lie inside it.
         let v = self.w.resize(v, Elem::I64, true);
-        let base = self.ctx_fixed(Elem::I64, field);
+        let base = self.ctx_value(Elem::I64, field);
         let v = self.w.op("add", &base, &v);
         self.w.op_const("add", &v, i128::from(apart))
     }
@@ -312,7 +312,7 @@ impl Emitter<'_> {
             MemSpace::KernelParam => at::PARAMS,
             _ => return offsets.clone(),
         };
-        let base = self.ctx_fixed(Elem::I64, field);
+        let base = self.ctx_value(Elem::I64, field);
         let wide = self.w.resize(offsets, Elem::I64, false);
         self.w.op("add", &base, &wide)
     }
@@ -320,7 +320,7 @@ impl Emitter<'_> {
     fn checked_shared_lanes(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {
         let lanes = self.host_lanes(MemSpace::Shared, offsets);
         if let Some(check) = check {
-            let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
+            let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
             self.unless_within(check, |e| e.check_offsets((offsets, &lanes), (MemSpace::Shared, &size), check, mask));
         }
         Address::Lanes(lanes)
@@ -329,7 +329,7 @@ impl Emitter<'_> {
     fn checked_local(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {
         let address = self.local_lanes(offsets);
         if let Some(check) = check {
-            let size = self.ctx_fixed(Elem::I64, at::LOCAL_SIZE);
+            let size = self.ctx_value(Elem::I64, at::LOCAL_SIZE);
             let lanes = self.spread(&address);
             self.check_offsets((offsets, &lanes), (MemSpace::Local, &size), check, mask);
         }

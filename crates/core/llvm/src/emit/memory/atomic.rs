@@ -219,7 +219,7 @@ impl Emitter<'_> {
         // Offsets in the window are half as wide as addresses. They are extracted from registers, since loads of single lanes from a
         // vector that was just stored take longer, and in pairs, so that consecutive updates are addressed by different registers: on
         // Zen 4 an update takes 6 ns instead of 0.3 if all go by the same one, as if memory renaming mistook them for one word.
-        let (addresses, base) = (self.spread(address), self.ctx_fixed(Elem::I64, at::SHARED));
+        let (addresses, base) = (self.spread(address), self.ctx_value(Elem::I64, at::SHARED));
         let offsets = self.w.op("sub", &addresses, &base);
         let offsets = self.w.resize(&offsets, Elem::I32, false);
         // A vector of half as many lanes, which only the extractions name.
@@ -259,8 +259,8 @@ impl Emitter<'_> {
         let ty = Ty::lanes(code.integer);
         let mut list: String = operands.iter().map(|v| format!(", {} {v}", v.ty)).collect();
         if code.flush == Flush::OutsideShared {
-            let low = self.ctx_fixed(Elem::I64, at::SHARED);
-            let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
+            let low = self.ctx_value(Elem::I64, at::SHARED);
+            let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
             list.push_str(&format!(", i64 {low}, i64 {size}"));
         }
         self.w.declared.insert(if all { code.list(one) } else { code.walk() });

@@ -104,7 +104,7 @@ impl Emitter<'_> {
     /// Emits a check, skipped where shared memory extends to where the accesses are known to end.
     pub(super) fn unless_within(&mut self, check: &Check, f: impl FnOnce(&mut Self)) {
         let Some(end) = check.end else { return f(self) };
-        let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
+        let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
         let short = self.w.cmp("icmp ult", &size, &int(Elem::I64, end.into()));
         let (near, within) = (self.w.label("near"), self.w.label("within"));
         self.w.branch_unlikely(&short, &near, &within);
@@ -132,7 +132,7 @@ impl Emitter<'_> {
         let lanes = self.lane_bits(mask);
         let at = self.frame_address(frame, offset);
         let at = self.w.resize(&at, Elem::I64, false);
-        self.helper(Helper::Refuse, &[&site, &lanes, &at, &last, &int(Elem::I64, 0)], true);
+        self.helper(Helper::Refuse, &[&site, &lanes, &at, &last, &int(Elem::I64, 0)]);
         self.w.jump("stop");
         self.w.join(&good, mark);
     }
@@ -155,7 +155,7 @@ impl Emitter<'_> {
 
     /// The range cached for a site: the lowest start of an access, and the number of possible starts.
     pub(in crate::emit) fn cached(&mut self, site: usize) -> (Val, Val) {
-        let sites = self.ctx_fixed(Elem::Ptr, at::SITES);
+        let sites = self.ctx_value(Elem::Ptr, at::SITES);
         let [low, limit] = [0, 8].map(|field| {
             let p = self.w.offset_const(&sites, site as u64 * 16 + field);
             self.w.value(Ty::scalar(Elem::I64), format_args!("load i64, ptr {p}, align 8, !noalias !3"))
@@ -165,7 +165,7 @@ impl Emitter<'_> {
 
     /// The CTA's shared memory.
     fn shared_window(&mut self, size: Val) -> Window {
-        Window::Fixed { low: self.ctx_fixed(Elem::I64, at::SHARED), size }
+        Window::Fixed { low: self.ctx_value(Elem::I64, at::SHARED), size }
     }
 
     /// Number of starts in a window of `size` bytes for an access of `span` bytes.
@@ -178,7 +178,7 @@ impl Emitter<'_> {
     pub(super) fn check(&mut self, address: &Address, check: &Check, space: MemSpace, mask: Option<&Val>) {
         let window = match space {
             MemSpace::Shared => {
-                let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
+                let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
                 self.shared_window(size)
             }
             _ => Window::Cached,

@@ -50,7 +50,7 @@ impl Emitter<'_> {
         let v = self.value(src, elem)?;
         let v = self.w.resize(&v, Elem::I64, false);
         let v = if shared || param {
-            let base = self.ctx_fixed(Elem::I64, if shared { at::SHARED } else { at::PARAMS });
+            let base = self.ctx_value(Elem::I64, if shared { at::SHARED } else { at::PARAMS });
             self.w.op(if to { "sub" } else { "add" }, &v, &base)
         } else if variant.has(Mod::Local) {
             let windows = self.local_lanes(&int(Elem::I32, 0));
@@ -76,20 +76,20 @@ impl Emitter<'_> {
             e.w.cmp("icmp ult", &offset, size)
         };
         let shared = |e: &mut Self| {
-            let (base, size) = (e.ctx_fixed(Elem::I64, at::SHARED), e.ctx_fixed(Elem::I64, at::SHARED_SIZE));
+            let (base, size) = (e.ctx_value(Elem::I64, at::SHARED), e.ctx_value(Elem::I64, at::SHARED_SIZE));
             within(e, &base, &size)
         };
         let local = |e: &mut Self| {
             let windows = e.local_lanes(&int(Elem::I32, 0));
             let windows = e.spread(&windows);
-            let size = e.ctx_fixed(Elem::I64, at::LOCAL_SIZE);
+            let size = e.ctx_value(Elem::I64, at::LOCAL_SIZE);
             within(e, &windows, &size)
         };
         if variant.has(Mod::Global) {
             // The reference engine tells constant from global memory, but does not know the lanes' local windows.
             self.effect(inst)?;
             self.local.used = true;
-            let (base, stride) = (self.ctx_fixed(Elem::I64, at::LOCAL), self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE));
+            let (base, stride) = (self.ctx_value(Elem::I64, at::LOCAL), self.ctx_value(Elem::I64, at::LOCAL_STRIDE));
             let size = self.w.op_const("mul", &stride, 32);
             let local = within(self, &base, &size);
             let other = self.w.op_const("xor", &local, 1);

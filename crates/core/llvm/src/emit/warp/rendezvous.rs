@@ -45,7 +45,7 @@ impl Emitter<'_> {
         self.w.block(&park);
         let Spilled { site, input, .. } = self.spill(false)?;
         let (live, lanes) = (self.alive_bits(), self.active_bits());
-        self.helper(Helper::Park, &[&site, &live, &lanes, &input], true);
+        self.helper(Helper::Park, &[&site, &live, &lanes, &input]);
         self.park(k, &lanes);
         self.continue_masked(next, position);
         Ok(())

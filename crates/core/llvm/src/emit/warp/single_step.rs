@@ -43,7 +43,7 @@ impl Emitter<'_> {
         let Spilled { site, input, writes, written } = self.spill(seldom)?;
         let [_, output] = self.buffers(0, written);
         let (live, mask) = (self.alive_bits(), self.active_bits());
-        self.helper(Helper::Effect, &[&site, &live, &mask, &input, &output], true);
+        self.helper(Helper::Effect, &[&site, &live, &mask, &input, &output]);
         let guard = self.guard(inst);
         self.fill(&writes, &output, guard.as_ref());
         if let Some(Operand::Reg(r)) = func.operands(original.dsts).first().filter(|_| polls(func, original)) {
@@ -157,7 +157,7 @@ impl Emitter<'_> {
             let left = if self.prepared.spins { 1 } else { self.period() };
             self.w.store(&int(Elem::I32, i128::from(left)), &fuel, 4);
         }
-        self.helper(Helper::Yield, &[], true);
+        self.helper(Helper::Yield, &[]);
         self.w.jump(&on);
         self.w.block(&on);
     }
