@@ -171,6 +171,13 @@ impl SpillPlan {
     }
 }
 
+/// Where a value is copied: to its spill slot, or back to the register or promoted frame variable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum To {
+    Spill,
+    Register,
+}
+
 fn is_index(s: Special) -> bool {
     use Special::*;
     matches!(s, Ntid | Ctaid | Nctaid | LaneId | WarpId | NwarpId | DynamicSmemSize | TotalSmemSize)
@@ -259,14 +266,14 @@ impl Emitter<'_> {
     }
 
     /// Copies a register to its spill slot, or back.
-    fn move_slot(&mut self, r: u32, out: bool) {
+    fn move_slot(&mut self, r: u32, to: To) {
         let (ty, slot, parts, bytes) = self.slot_parts(r);
         let place = self.spill_slot(r, bytes);
         let align = if ty.vector { (bytes as u32).min(64) } else { 1 };
         let step = bytes / parts.len() as u64;
         for (i, part) in parts.iter().enumerate() {
             let p = self.w.offset_const(&place, i as u64 * step);
-            if out {
+            if to == To::Spill {
                 let v = self.w.get(ty, &slot, *part, align);
                 self.w.store(&v, &p, align);
             } else {
@@ -274,7 +281,7 @@ impl Emitter<'_> {
                 self.w.set(&v, &slot, *part, align);
             }
         }
-        if !out {
+        if to == To::Register {
             self.restore_shadow(r);
         }
     }
@@ -290,11 +297,11 @@ impl Emitter<'_> {
                 let v = self.w.get(Ty::scalar(slot.elem), &slot.pointer, 0, 1);
                 self.w.store(&v, &once, 1);
             } else {
-                self.move_slot(r, true);
+                self.move_slot(r, To::Spill);
             }
         }
         for f in self.spilled_frame(barrier) {
-            self.move_frame(f, true);
+            self.move_frame(f, To::Spill);
         }
     }
 
@@ -328,11 +335,11 @@ impl Emitter<'_> {
         }
         for r in self.restored(barrier) {
             if !self.spills.once(r) {
-                self.move_slot(r, false);
+                self.move_slot(r, To::Register);
             }
         }
         for f in self.spilled_frame(barrier) {
-            self.move_frame(f, false);
+            self.move_frame(f, To::Register);
         }
         let next = self.prepared.barriers[barrier as usize].next;
         let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
@@ -363,11 +370,12 @@ impl Emitter<'_> {
         self.instruction(&inst)
     }
 
-    fn move_frame(&mut self, f: u32, out: bool) {
+    /// Copies a promoted frame variable to its spill slot, or back.
+    fn move_frame(&mut self, f: u32, to: To) {
         let Some(words) = self.local.frame[f as usize].clone() else { return };
         let size = u64::from(self.func.frame[f as usize].size.div_ceil(4)) * 128;
         let p = self.spill_slot(u32::MAX - f, size);
-        let (to, from) = if out { (&p, &words) } else { (&words, &p) };
+        let (to, from) = if to == To::Spill { (&p, &words) } else { (&words, &p) };
         self.w.declared.insert("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)".into());
         self.w.line(format_args!(
             "call void @llvm.memcpy.p0.p0.i64(ptr align 64 {to}, ptr align 64 {from}, i64 {size}, i1 false)"
