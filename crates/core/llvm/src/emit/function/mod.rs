@@ -10,6 +10,7 @@ mod members;
 pub(in crate::emit) mod prepare;
 pub(crate) mod reach;
 mod state;
+mod sweep;
 pub(in crate::emit) mod value;
 
 use state::{Accesses, Floats, GridLoop, LaneSets, Local};
