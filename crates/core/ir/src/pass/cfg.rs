@@ -28,7 +28,7 @@ pub struct Cfg {
     pub loops: Vec<Loop>,
     /// False when some retreating edge does not lead to a header that dominates it, or a loop cannot be laid out contiguously.
     pub reducible: bool,
-    /// By block: the nearest post-dominator where lanes that it parts come together again; `None` where that is only the end of the
+    /// By block: the nearest post-dominator, where lanes that diverge at its end reconverge; `None` where that is only the end of the
     /// function.
     pub ipdom: Vec<Option<BlockId>>,
 }
@@ -72,9 +72,9 @@ impl Cfg {
         cfg
     }
 
-    /// The nearest post-dominator where lanes that a block parts come together again, if an engine repeats a loop for some lanes as soon as
-    /// they return to its header: other lanes pass what follows in the loop before them. So it is no block of a loop whose header some
-    /// path leads back to before.
+    /// The nearest post-dominator where lanes that diverge at the end of a block reconverge, if an engine repeats a loop for some lanes as
+    /// soon as they return to its header, when other lanes have passed the blocks that follow in the loop. So it is in no loop to whose
+    /// header some path returns first.
     fn reconvergence(&self, b: BlockId) -> Option<BlockId> {
         let mut stop = self.ipdom[b.0 as usize]?;
         if self.succs[b.0 as usize].len() < 2 {

@@ -53,7 +53,7 @@ impl Uniformity {
     }
 
     /// Whether lanes of one warp may be at both blocks at the same time, having taken different sides of a branch.
-    pub fn apart(&self, a: BlockId, b: BlockId) -> bool {
+    pub fn may_diverge_between(&self, a: BlockId, b: BlockId) -> bool {
         let (a, b) = (&self.sides[a.0 as usize], &self.sides[b.0 as usize]);
         a.iter().any(|bit| b.has(bit ^ 1))
     }
@@ -63,7 +63,7 @@ struct Analysis<'a> {
     func: &'a Func,
     cfg: &'a Cfg,
     warp: WarpShape,
-    /// Lanes never part.
+    /// Lanes never diverge.
     whole: bool,
     /// By register; `None` until the first definition was seen.
     facts: Vec<Option<Fact>>,

@@ -137,14 +137,14 @@ impl Writer {
     /// Addresses of 64 bits as one number and a word for each lane, without signs, if that is how they were computed: calls with words as
     /// arguments need half the code.
     pub fn base_and_words(&mut self, addresses: &Val) -> Option<(Val, Val)> {
-        let (base, words, plus) = self.taken_apart(addresses, ORIGIN_DEPTH)?;
+        let (base, words, plus) = self.split_base(addresses, ORIGIN_DEPTH)?;
         Some((self.op_const("add", &base, plus.into()), words))
     }
 
-    fn taken_apart(&self, v: &Val, depth: u32) -> Option<(Val, Val, i64)> {
+    fn split_base(&self, v: &Val, depth: u32) -> Option<(Val, Val, i64)> {
         let Origin::Add(a, b) = self.origin(v)? else { return None };
         if let Some(plus) = b.unsigned() {
-            let (base, words, before) = self.taken_apart(a, depth.checked_sub(1)?)?;
+            let (base, words, before) = self.split_base(a, depth.checked_sub(1)?)?;
             return Some((base, words, before.wrapping_add(plus as i64)));
         }
         let (Origin::Splat(base), other) = (match self.origin(a) {
@@ -158,8 +158,8 @@ impl Writer {
         }
         let steps = other.each()?;
         let least = steps.iter().min().copied()?;
-        let apart = |step: &i64| u32::try_from(step.checked_sub(least)?).ok();
-        let words = steps.iter().map(apart).collect::<Option<Vec<u32>>>()?;
+        let above = |step: &i64| u32::try_from(step.checked_sub(least)?).ok();
+        let words = steps.iter().map(above).collect::<Option<Vec<u32>>>()?;
         let words = per_lane(Elem::I32, |lane| words[lane as usize].into());
         Some((base.clone(), words, least))
     }

@@ -301,9 +301,9 @@ pub(super) fn compared(variant: &Variant, a: Fact, b: Fact, bound: Operand) -> O
         _ => 0,
     };
     let has = |mods: &[Mod]| mods.iter().any(|m| variant.has(*m));
-    let apart = has(&[Mod::Lt, Mod::Ge, Mod::Lo, Mod::Hs]) && begins >= k
+    let agrees = has(&[Mod::Lt, Mod::Ge, Mod::Lo, Mod::Hs]) && begins >= k
         || has(&[Mod::Gt, Mod::Le, Mod::Hi, Mod::Ls]) && ends >= k;
-    (apart && a.carry_free(k) && a.rows()?.0 == 32 && a.sure).then_some(Fact::UNIFORM)
+    (agrees && a.carry_free(k) && a.rows()?.0 == 32 && a.sure).then_some(Fact::UNIFORM)
 }
 
 /// `a & mask`, for masks of low bits and masks that clear low bits.

@@ -46,8 +46,8 @@ impl Emitter<'_> {
             }
             (Opcode::Sad, [a, b, c]) => {
                 let [less, more] = [Opcode::Min, Opcode::Max].map(|op| self.integer_extreme(op, a, b, signed));
-                let apart = self.w.op("sub", &more, &less);
-                Some(self.w.op("add", &apart, c))
+                let difference = self.w.op("sub", &more, &less);
+                Some(self.w.op("add", &difference, c))
             }
             (Opcode::Min | Opcode::Max, [a, b]) => {
                 let r = self.integer_extreme(op, a, b, signed);

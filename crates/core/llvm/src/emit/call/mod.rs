@@ -302,8 +302,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The memory of the current call site; `apart` if the call runs on a fiber of its own.
-    fn blocks_of_call(&mut self, sequence: &Sequence, apart: bool) -> Blocks {
+    /// The memory of the current call site; `own_fiber` if the call runs on a fiber of its own.
+    fn blocks_of_call(&mut self, sequence: &Sequence, own_fiber: bool) -> Blocks {
         if let Some(blocks) = self.calls.blocks.get(&self.inst) {
             return blocks.clone();
         }
@@ -315,7 +315,7 @@ impl Emitter<'_> {
                 blocks.behind.insert(b.pointer, block);
             }
         }
-        if apart {
+        if own_fiber {
             let size = |c| signature::slots(c).1;
             let beside = 64 * signature::beside(carriers).len() as u64;
             let mut block = |bytes: u64| Some(self.w.alloca(&format!("[{} x i8]", bytes.max(64)), 64));
@@ -328,9 +328,9 @@ impl Emitter<'_> {
 
     /// Everything before the call itself: stores the arguments and checks the native stack. With a fiber of its own,
     /// the arguments of lanes that are still in an earlier call from this site are preserved.
-    pub(in crate::emit) fn begin_call(&mut self, number: u32, apart: bool) -> Result<Begun> {
+    pub(in crate::emit) fn begin_call(&mut self, number: u32, own_fiber: bool) -> Result<Begun> {
         let (site, sequence) = self.sequence(number);
-        let blocks = self.blocks_of_call(&sequence, apart);
+        let blocks = self.blocks_of_call(&sequence, own_fiber);
         let carriers = &sequence.carriers;
         let mut found: HashMap<Reg, Val> = blocks.behind.clone();
         let (stack, space) = (blocks.stack.clone(), blocks.space.clone());
@@ -346,7 +346,7 @@ impl Emitter<'_> {
             };
             for p in &t.pieces {
                 if let Some((block, at)) = places.memory(p) {
-                    self.store_area(&side, &p.bytes, t.unit, (&block, at), apart)?;
+                    self.store_area(&side, &p.bytes, t.unit, (&block, at), own_fiber)?;
                 } else if let Place::Reg(reg) = p.at {
                     let v = self.side_bytes(&side, &p.bytes)?;
                     found.insert(reg, v);

@@ -88,7 +88,7 @@ impl Prepared {
     /// Prepares a function; assumes divergence within warps if the code may cause it.
     pub fn new(id: FuncId, original: &Func, options: &Options, reached: &Reached) -> Prepared {
         let plain = Prepared::with(original, options.warp, reached);
-        if !plain.may_diverge() && !reached.is_apart(id, original) {
+        if !plain.may_diverge() && !reached.is_blocking(id, original) {
             return plain;
         }
         Prepared::with(original, WarpShape { divergent: true, ..options.warp }, reached)
@@ -101,9 +101,9 @@ impl Prepared {
         if divergent {
             split_before(&mut func, needs_warp);
         }
-        let apart =
+        let on_fiber =
             |f: &Func, i: &Inst| reached.fibers && call_site(f, i).is_some_and(|c| reached.may_block(&c.callee));
-        let waits = |f: &Func, i: &Inst| waits_at_barrier(f, i) || divergent && is_rendezvous(f, i) || apart(f, i);
+        let waits = |f: &Func, i: &Inst| waits_at_barrier(f, i) || divergent && is_rendezvous(f, i) || on_fiber(f, i);
         let cuts = split_after(&mut func, |f, i| waits(f, i) || reached.may_exit(f, i));
         propagate_constants(&mut func);
         let last = |c: &Cut| func.insts(&func.blocks[c.block.0 as usize]).last();
@@ -130,8 +130,8 @@ impl Prepared {
     /// Whether lanes on different sides of a branch may participate in one warp operation, wait at different barriers, or
     /// exit while others wait for them. A plain sweep would run one side to its end before the other.
     fn may_diverge(&self) -> bool {
-        let apart = |a: &BlockId| self.uniformity.divergent[a.0 as usize];
-        if self.barriers.iter().any(|c| apart(&c.block)) {
+        let divergent = |a: &BlockId| self.uniformity.divergent[a.0 as usize];
+        if self.barriers.iter().any(|c| divergent(&c.block)) {
             return true;
         }
         let insts = |b: &BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter();
@@ -139,7 +139,7 @@ impl Prepared {
         let waits = |b: &BlockId| {
             let mut all = self.func.blocks[b.0 as usize].insts.range();
             all.any(|i| match &self.func.insts[i] {
-                inst if needs_warp(&self.func, inst) => apart(b),
+                inst if needs_warp(&self.func, inst) => divergent(b),
                 inst => is_rendezvous(&self.func, inst) && !members.come_together(*b, i),
             })
         };
@@ -152,7 +152,7 @@ impl Prepared {
         if self.spins && !found.is_empty() {
             return true;
         }
-        found.iter().enumerate().any(|(i, a)| found[..i].iter().any(|b| self.uniformity.apart(*a, *b)))
+        found.iter().enumerate().any(|(i, a)| found[..i].iter().any(|b| self.uniformity.may_diverge_between(*a, *b)))
     }
 }
 
@@ -184,9 +184,9 @@ impl Prepared {
     }
 
     /// Whether some call must run on a fiber of its own.
-    pub fn calls_apart(&self, reached: &Reached) -> bool {
+    pub fn needs_call_fibers(&self, reached: &Reached) -> bool {
         let func = &self.func;
-        let apart = |b: &BlockId| {
+        let on_fiber = |b: &BlockId| {
             let divergent = self.divergent || self.spins || self.uniformity.divergent[b.0 as usize];
             let insts = func.insts(&func.blocks[b.0 as usize]);
             insts
@@ -194,7 +194,7 @@ impl Prepared {
                 .filter_map(|i| call_site(func, i))
                 .any(|c| reached.may_block(&c.callee) && (divergent || reached.may_diverge(&c.callee)))
         };
-        self.cfg.order.iter().any(apart)
+        self.cfg.order.iter().any(on_fiber)
     }
 }
 
@@ -204,7 +204,7 @@ fn diverges_while_polling(func: &Func, cfg: &Cfg, uniformity: &Uniformity) -> bo
     cfg.order.iter().any(|b| {
         let looped = cfg.innermost(cfg.position[b.0 as usize]).is_some();
         let mut insts = func.insts(&func.blocks[b.0 as usize]).iter().filter(|i| polls(func, i));
-        let apart = uniformity.divergent[b.0 as usize];
-        insts.any(|i| looped && (apart || func.operands(i.dsts).iter().any(varies)))
+        let divergent = uniformity.divergent[b.0 as usize];
+        insts.any(|i| looped && (divergent || func.operands(i.dsts).iter().any(varies)))
     })
 }

@@ -111,11 +111,11 @@ impl Reached {
         while changed {
             changed = false;
             for f in callees().filter(|f| self.blocking[f.0 as usize]) {
-                let apart = made(f).is_some_and(|p| p.returns_divergent(self));
-                changed |= apart && !std::mem::replace(&mut self.staggered[f.0 as usize], true);
+                let diverges = made(f).is_some_and(|p| p.returns_divergent(self));
+                changed |= diverges && !std::mem::replace(&mut self.staggered[f.0 as usize], true);
             }
         }
-        self.fibers = functions.iter().any(|f| made(*f).is_some_and(|p| p.calls_apart(self)));
+        self.fibers = functions.iter().any(|f| made(*f).is_some_and(|p| p.needs_call_fibers(self)));
         if self.fibers {
             self.waits = self.waits.max(Waits::Spinning);
         }
@@ -142,9 +142,9 @@ impl Reached {
         }
     }
 
-    /// Whether lanes may leave a function, or calls in it, group by group, so that the sweep passes blocks more than
-    /// once.
-    pub fn is_apart(&self, id: FuncId, func: &Func) -> bool {
+    /// Whether lanes may wait in a function, or in calls in it, for lanes that have not called it. They leave it group by group, so that the
+    /// sweep passes blocks more than once.
+    pub fn is_blocking(&self, id: FuncId, func: &Func) -> bool {
         self.fibers && (self.blocking[id.0 as usize] || func.calls.iter().any(|c| self.may_block(&c.callee)))
     }
 

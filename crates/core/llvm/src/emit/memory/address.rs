@@ -228,14 +228,14 @@ impl Emitter<'_> {
         check: Option<&Check>,
     ) -> Address {
         // Within a window, the offset is added to the host address: there it cannot wrap around.
-        let (added, apart) = if what.narrow() { (0, what.offset) } else { (what.offset, 0) };
+        let (added, displacement) = if what.narrow() { (0, what.offset) } else { (what.offset, 0) };
         let mut bases = Vec::new();
         for row in rows(width) {
             let Some(v) = self.read_row(r, row) else { continue };
             let v = self.w.resize(&v, what.elem(), false);
             bases.push(self.w.op_const("add", &v, i128::from(added)));
         }
-        self.checked_at(what.space, Address::Affine { bases, width, stride }, apart, check, what.mask)
+        self.checked_at(what.space, Address::Affine { bases, width, stride }, displacement, check, what.mask)
     }
 
     /// The address of each lane.
@@ -246,31 +246,31 @@ impl Emitter<'_> {
         self.checked(what.space, Address::Lanes(v), check, what.mask)
     }
 
-    /// The host address of a scalar offset in a space; `apart` is added after the offset has wrapped around.
-    fn based(&mut self, space: MemSpace, v: &Val, apart: i64) -> Val {
+    /// The host address of a scalar offset in a space; `displacement` is added after the offset has wrapped around.
+    fn based(&mut self, space: MemSpace, v: &Val, displacement: i64) -> Val {
         let field = match space {
             MemSpace::Shared => at::SHARED,
             MemSpace::KernelParam => at::PARAMS,
-            _ => return self.w.op_const("add", v, i128::from(apart)),
+            _ => return self.w.op_const("add", v, i128::from(displacement)),
         };
         // Sign-extended: the first lane of a row may lie below the window while the active lanes lie inside it.
         let v = self.w.resize(v, Elem::I64, true);
         let base = self.ctx_value(Elem::I64, field);
         let v = self.w.op("add", &base, &v);
-        self.w.op_const("add", &v, i128::from(apart))
+        self.w.op_const("add", &v, i128::from(displacement))
     }
 
     fn checked(&mut self, space: MemSpace, raw: Address, check: Option<&Check>, mask: Option<&Val>) -> Address {
         self.checked_at(space, raw, 0, check, mask)
     }
 
-    /// Converts offsets in a space to host addresses that pass a check; without one, the access is proven. `apart` is
+    /// Converts offsets in a space to host addresses that pass a check; without one, the access is proven. `displacement` is
     /// added to the 64-bit addresses: within a window nothing wraps around.
     fn checked_at(
         &mut self,
         space: MemSpace,
         raw: Address,
-        apart: i64,
+        displacement: i64,
         check: Option<&Check>,
         mask: Option<&Val>,
     ) -> Address {
@@ -283,12 +283,12 @@ impl Emitter<'_> {
                         _ => self.spread_rows(&bases, Elem::I32, width, stride),
                     },
                 };
-                let offsets = self.w.op_const("add", &offsets, i128::from(apart));
+                let offsets = self.w.op_const("add", &offsets, i128::from(displacement));
                 self.checked_local(&offsets, check, mask)
             }
             (MemSpace::Shared, Address::Lanes(offsets)) => self.checked_shared_lanes(&offsets, check, mask),
             (_, Address::Affine { bases, width, stride }) => {
-                let bases = bases.iter().map(|b| self.based(space, b, apart)).collect();
+                let bases = bases.iter().map(|b| self.based(space, b, displacement)).collect();
                 let address = Address::Affine { bases, width, stride };
                 if let Some(check) = check {
                     self.unless_within(check, |e| e.check(&address, check, space, mask));

@@ -183,9 +183,9 @@ impl Emitter<'_> {
 
     /// Declares a function that takes a vector of addresses as `%at`; returns the end of its name and the argument with which to call it.
     pub(super) fn call_at(&mut self, lanes: &Val, text: String) -> (&'static str, String) {
-        let apart = self.w.base_and_words(lanes).zip(at_words(&text));
+        let parts = self.w.base_and_words(lanes).zip(at_words(&text));
         self.w.declared.insert(text);
-        match apart {
+        match parts {
             Some(((base, words), text)) => {
                 self.w.declared.insert(text);
                 (".at", format!("i64 {base}, <32 x i32> {words}"))
@@ -227,9 +227,9 @@ impl Emitter<'_> {
             if count == 1
                 && masked.is_none()
                 && kind == Kind::Weak
-                && let Some(apart) = near(*stride, elem, width)
+                && let Some(elements) = near(*stride, elem, width)
             {
-                let pieces = pointers.iter().map(|p| self.load_apart(p, elem, width, apart)).collect();
+                let pieces = pointers.iter().map(|p| self.load_strided_by_shuffle(p, elem, width, elements)).collect();
                 return vec![self.concat(pieces, elem, width)];
             }
             if count == 1 && masked.is_none() && kind == Kind::Weak {

@@ -171,17 +171,17 @@ impl Emitter<'_> {
         self.every(&all, elem, count, 32)
     }
 
-    /// Loads the elements of a row of lanes that are `apart` elements from each other, with what lies between them: as two
+    /// Loads the elements of a row of lanes whose addresses are `stride` elements from each other, with what lies between them: as two
     /// vectors, of which one begins with the first element and one ends with the last.
-    pub(super) fn load_apart(&mut self, pointer: &Val, elem: Elem, width: u32, apart: u32) -> Val {
-        let (ty, all) = (Ty::lanes(elem), (width - 1) * apart + 1);
+    pub(super) fn load_strided_by_shuffle(&mut self, pointer: &Val, elem: Elem, width: u32, stride: u32) -> Val {
+        let (ty, all) = (Ty::lanes(elem), (width - 1) * stride + 1);
         let half = all.div_ceil(2).next_power_of_two();
         let whole = ty.part(half);
         let [low, high] = [0, all - half].map(|from| {
             let at = self.w.offset_const(pointer, u64::from(from * elem.bits() / 8));
             self.w.value(ty, format_args!("load {whole}, ptr {at}, align {}, {PROGRAM}", elem.bits() / 8))
         });
-        let pick = |l: u32| if l * apart < half { l * apart } else { half + l * apart - (all - half) };
+        let pick = |l: u32| if l * stride < half { l * stride } else { half + l * stride - (all - half) };
         let picks: Vec<String> = (0..width).map(|l| format!("i32 {}", pick(l))).collect();
         let picks = picks.join(", ");
         self.w.value(ty, format_args!("shufflevector {whole} {low}, {whole} {high}, <{width} x i32> <{picks}>"))
