@@ -96,34 +96,35 @@ pub struct FuncCode {
     pub func: Arc<Func>,
     /// The variants of the function, in one vector.
     pub variants: Vec<Variant>,
-    /// Side tables.
+    /// Pure rows with many operands: the first of the side tables that [`Op::x`] indexes.
     pub wides: Vec<WideOp>,
-    /// See [`FuncCode::wides`].
+    /// Loads, stores, atomics.
     pub mems: Vec<MemOp>,
-    /// See [`FuncCode::wides`].
+    /// Shuffles, votes and other warp operations.
     pub warps: Vec<WarpOp>,
-    /// See [`FuncCode::wides`].
+    /// Barriers of the CTA.
     pub barriers: Vec<BarrierOp>,
-    /// See [`FuncCode::wides`].
+    /// Asynchronous copies.
     pub copies: Vec<CopyOp>,
-    /// See [`FuncCode::wides`].
+    /// Operations on barrier objects.
     pub objects: Vec<ObjectOp>,
-    /// See [`FuncCode::wides`].
+    /// Matrix instructions.
     pub matrices: Vec<MatrixOp>,
-    /// See [`FuncCode::wides`].
+    /// Tensor copies.
     pub tensors: Vec<TensorOp>,
-    /// See [`FuncCode::wides`].
+    /// `tcgen05` instructions.
     pub tcgen05s: Vec<Tcgen05Op>,
-    /// See [`FuncCode::wides`].
+    /// Updates of tensor maps.
     pub maps: Vec<MapOp>,
+    /// Texture instructions.
     pub textures: Vec<TextureOp>,
-    /// See [`FuncCode::wides`].
+    /// Surface instructions.
     pub surfaces: Vec<SurfaceOp>,
-    /// See [`FuncCode::wides`].
+    /// Queries of textures, samplers and surfaces.
     pub queries: Vec<QueryOp>,
-    /// See [`FuncCode::wides`].
+    /// Call sites.
     pub calls: Vec<CallOp>,
-    /// See [`FuncCode::wides`].
+    /// Special registers.
     pub specials: Vec<(Special, Component)>,
     /// Tables of branch targets (`brx.idx`).
     pub switches: Vec<Vec<u32>>,
