@@ -278,9 +278,11 @@ pub enum Progress {
     /// Fuel ran out; the cluster can continue. So can CTAs that poll for others, which is why every cluster of a
     /// cooperative launch must get its turn.
     More,
-    /// It only polls memory and has changed nothing since the last call, so only another cluster can unblock it. The
-    /// flag says that its whole state is a repeated one.
-    Waiting(bool),
+    /// It only polls memory and has changed nothing since the last call, so only another cluster can unblock it.
+    Waiting {
+        /// Its whole state is a repeated one.
+        repeats: bool,
+    },
 }
 
 /// An engine that executes programs without compiling them.

@@ -102,7 +102,7 @@ impl<'a> SimdCluster<'a> {
         // CTAs that wait in memory do not progress while the thread runs another cluster: time alone is not a sign of
         // progress.
         let waits = self.watch.report() && self.members.iter().all(SimdCta::only_waits);
-        Ok(if waits { Progress::Waiting(true) } else { Progress::More })
+        Ok(if waits { Progress::Waiting { repeats: true } } else { Progress::More })
     }
 }
 

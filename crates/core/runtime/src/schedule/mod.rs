@@ -16,13 +16,14 @@
 //! code may take over a CTA that the reference engine has run for long. So units and ranges of one grid may run side by side, on the same
 //! memory.
 
-mod idle;
+mod current;
+mod stall;
 #[cfg(test)]
 mod tests;
-mod tool;
 mod worker;
 
 use crate::tiers::{CodeSource, Tier};
+use current::CurrentCode;
 use margay_exec::{Bug, Exhausted, Grid, Meter, Stop};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -35,7 +36,6 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tool::Tool;
 use worker::Worker;
 
 /// A cancellation flag for launches; clones share it.
@@ -179,18 +179,18 @@ pub(crate) fn run(code: &dyn CodeSource, grid: &Grid<'_>, schedule: &Schedule<'_
         ended: Mutex::new(None),
     };
     let shared = &shared;
-    let mut tool = Tool::new(shared)?;
-    if workers == 1 || tool.suffices_alone(shared)? {
-        Worker::new(shared, tool, 0, 1).run();
+    let mut current = CurrentCode::new(shared)?;
+    if workers == 1 || current.suffices_alone(shared)? {
+        Worker::new(shared, current, 0, 1).run();
     } else {
         schedule.pool.in_place_scope(|scope| {
             for index in 1..workers {
-                scope.spawn(move |_| match Tool::new(shared) {
-                    Ok(tool) => Worker::new(shared, tool, index, workers).run(),
+                scope.spawn(move |_| match CurrentCode::new(shared) {
+                    Ok(current) => Worker::new(shared, current, index, workers).run(),
                     Err(stop) => shared.end(stop.into()),
                 });
             }
-            Worker::new(shared, tool, 0, workers).run();
+            Worker::new(shared, current, 0, workers).run();
         });
     }
     schedule.cost.0.store(shared.nanoseconds.load(Relaxed) / units.max(1), Relaxed);

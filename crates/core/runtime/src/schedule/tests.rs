@@ -202,7 +202,7 @@ fn a_panic_ends_the_grid_and_nobody_waits_for_it() {
     // The others wait for CTA 7, which never says anything.
     let behavior = |n, _| match n {
         7 => panic!("seven"),
-        _ => Ok(Step::Waiting(true)),
+        _ => Ok(Step::Waiting { repeats: true }),
     };
     let (result, _) = go(&PLAIN, Box::new(behavior));
     assert!(matches!(result, Err(Ended::Stopped(Stop::Bug(b))) if b.0.contains("seven")));

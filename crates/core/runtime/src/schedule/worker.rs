@@ -1,9 +1,10 @@
 //! A worker: a thread that runs units of a launch.
 
 use super::{
-    Ended, IDLE, RUNS, Schedule, Shared, guarded,
-    idle::{Idle, Patience},
-    tool::Tool,
+    Ended, IDLE, RUNS, Schedule, Shared,
+    current::CurrentCode,
+    guarded,
+    stall::{Stall, StallLimits},
 };
 use crate::tiers::{Attempt, Tier};
 use margay_exec::{Cta, Progress as Step, Slice, Stop};
@@ -52,20 +53,20 @@ pub(super) struct Worker<'a> {
     index: usize,
     /// Number of workers.
     workers: usize,
-    tool: Tool<'a>,
+    current: CurrentCode<'a>,
     /// The units that it has started, the next one first.
     live: VecDeque<Unit<'a>>,
     /// Picks units and lengths of slices, in launches with a seed.
     random: Option<Random>,
     /// Since when every slice was one of a unit that only polled.
     waiting_since: Option<Instant>,
-    idle: Option<Idle>,
+    stall: Option<Stall>,
 }
 
 impl<'a> Worker<'a> {
-    pub fn new(shared: &'a Shared<'a>, tool: Tool<'a>, index: usize, workers: usize) -> Worker<'a> {
+    pub fn new(shared: &'a Shared<'a>, current: CurrentCode<'a>, index: usize, workers: usize) -> Worker<'a> {
         let random = Some(shared.grid.launch.seed).filter(|seed| *seed != 0).map(Random);
-        Worker { shared, index, workers, tool, live: VecDeque::new(), random, waiting_since: None, idle: None }
+        Worker { shared, index, workers, current, live: VecDeque::new(), random, waiting_since: None, stall: None }
     }
 
     /// Runs units and ranges until none are left.
@@ -82,11 +83,11 @@ impl<'a> Worker<'a> {
         let shared = self.shared;
         loop {
             if self.live.is_empty() {
-                if self.tool.version != shared.code.version() {
-                    self.tool = Tool::new(shared)?;
+                if self.current.version != shared.code.version() {
+                    self.current = CurrentCode::new(shared)?;
                 }
-                if self.tool.batch.is_some() {
-                    match self.tool.next_range(shared, self.index, self.workers)? {
+                if self.current.batch.is_some() {
+                    match self.current.next_range(shared, self.index, self.workers)? {
                         true => continue,
                         false => return Ok(()),
                     }
@@ -124,10 +125,10 @@ impl<'a> Worker<'a> {
         let shared = self.shared;
         let last = self.index > 0 && self.index + 1 == self.workers;
         let saturated = self.workers >= shared.schedule.pool.current_num_threads();
-        if !last || !saturated || self.tool.tier != Tier::Reference {
+        if !last || !saturated || self.current.tier != Tier::Reference {
             return false;
         }
-        let stays = || self.tool.version == shared.code.version() && !shared.over.load(Relaxed);
+        let stays = || self.current.version == shared.code.version() && !shared.over.load(Relaxed);
         let mut held = false;
         while shared.code.holds_back(shared.left(), self.workers) && stays() {
             shared.code.wait(Duration::from_millis(1));
@@ -151,7 +152,7 @@ impl<'a> Worker<'a> {
         let patient = self.waiting_since.is_some_and(|since| {
             self.live.len() >= FEW_LIVE && self.shared.running.load(Relaxed) > 0 && since.elapsed() <= LENIENCE
         });
-        let outdated = self.tool.version != self.shared.code.version();
+        let outdated = self.current.version != self.shared.code.version();
         let times = if outdated { PATIENCE_FOR_CODE } else { 1 };
         let enough = if front.waits { PATIENCE } else { (PATIENCE * times).saturating_mul(self.live.len() as u32) };
         eager || front.slices >= enough && !patient
@@ -168,7 +169,7 @@ impl<'a> Worker<'a> {
         let [x, y, _] = shared.clusters.map(u64::from);
         let (at, size) = ([index % x, index / x % y, index / (x * y)], shared.grid.launch.shape.cluster_size());
         let first: [u32; 3] = std::array::from_fn(|i| at[i] as u32 * size[i]);
-        let cta = self.tool.kernel.clone().start(shared.grid, first)?;
+        let cta = self.current.kernel.clone().start(shared.grid, first)?;
         let [x, y, z] = first.map(u64::from);
         let [width, height, _] = shared.grid.launch.shape.grid.map(u64::from);
         Ok(Some(Unit {
@@ -176,7 +177,7 @@ impl<'a> Worker<'a> {
             first: x + width * (y + height * z),
             slices: 0,
             waits: false,
-            tier: self.tool.tier,
+            tier: self.current.tier,
             attempt: Attempt::default(),
         }))
     }
@@ -201,7 +202,7 @@ impl<'a> Worker<'a> {
         let slice = guarded(|| unit.cta.run(fuel));
         shared.running.fetch_sub(runs, Relaxed);
         let step = slice.as_ref().map(|slice| slice.progress);
-        unit.waits = matches!(step, Ok(Step::Waiting(_)));
+        unit.waits = matches!(step, Ok(Step::Waiting { .. }));
         match unit.waits {
             true => _ = self.waiting_since.get_or_insert(started),
             false => self.waiting_since = None,
@@ -216,7 +217,7 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         let executed = match step {
-            Step::Waiting(certain) => self.waited(&mut unit, certain, executed.min(fuel / 64))?,
+            Step::Waiting { repeats } => self.waited(&mut unit, repeats, executed.min(fuel / 64))?,
             _ => {
                 shared.epoch.fetch_add(1, Relaxed);
                 executed
@@ -250,16 +251,16 @@ impl<'a> Worker<'a> {
 
     /// A unit has only polled in its slice: ends the launch if all units have for too long, else returns how many
     /// instructions that counts for.
-    fn waited(&mut self, unit: &mut Unit<'_>, certain: bool, executed: u64) -> Result<u64, Ended> {
+    fn waited(&mut self, unit: &mut Unit<'_>, repeats: bool, executed: u64) -> Result<u64, Ended> {
         let shared = self.shared;
         let all_started = shared.left() == 0;
         let epoch = shared.epoch.load(Relaxed);
         let Schedule { stall, instructions, .. } = *shared.schedule;
-        let patience = Patience { stall, limited: instructions.is_some() };
-        let idle = self.idle.get_or_insert_with(Idle::default);
-        let too_long = idle.waited(epoch, certain, self.live.len() + 1, patience);
+        let limits = StallLimits { stall, limited: instructions.is_some() };
+        let period = self.stall.get_or_insert_with(Stall::default);
+        let too_long = period.waited(epoch, repeats, self.live.len() + 1, limits);
         // What a unit executes whose state repeats does not count.
-        let executed = if idle.certain { 0 } else { executed };
+        let executed = if period.repeats { 0 } else { executed };
         if too_long && all_started && shared.all_wait(self.index, epoch) {
             return Err(Ended::Stopped(unit.cta.stuck()));
         }

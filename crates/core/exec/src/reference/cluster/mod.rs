@@ -307,7 +307,7 @@ impl Cta for Cluster<'_> {
                 self.idle = 0;
                 break match self.polling.only_polls() {
                     false => Progress::More,
-                    true => Progress::Waiting(self.polling.repeats(self.fingerprint())),
+                    true => Progress::Waiting { repeats: self.polling.repeats(self.fingerprint()) },
                 };
             }
             // Rounds in which all warps only poll are counted to the end.

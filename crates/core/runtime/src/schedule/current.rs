@@ -1,4 +1,4 @@
-//! The code that a worker uses, and the ranges of CTAs that some code runs.
+//! The code that a worker runs, and the sizes of the ranges of CTAs that it runs at once.
 
 use super::{Ended, Shared, guarded};
 use crate::tiers::Tier;
@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Limit of the first range of a batch in CTAs, and how long it should take: whoever runs it cannot change to better code meanwhile.
+/// Limit of the first range of a batch in CTAs, and how long it should take: the worker cannot switch to better code meanwhile.
 const FIRST_RANGE: u64 = 64;
 const FIRST: Duration = Duration::from_micros(500);
 /// Limit of the first range of one worker if the whole grid took less than [`SHORT`] before.
@@ -20,8 +20,8 @@ const LONG: Duration = Duration::from_millis(2);
 /// Amount of work for which another thread is woken.
 const WORTH_WAKING: Duration = Duration::from_micros(20);
 
-/// The code that a worker uses.
-pub(super) struct Tool<'a> {
+/// The code that a worker runs.
+pub(super) struct CurrentCode<'a> {
     pub kernel: Arc<dyn Kernel>,
     pub tier: Tier,
     pub version: u32,
@@ -31,9 +31,9 @@ pub(super) struct Tool<'a> {
     size: u64,
 }
 
-impl<'a> Tool<'a> {
+impl<'a> CurrentCode<'a> {
     /// The best code at the moment.
-    pub fn new(shared: &'a Shared<'a>) -> Result<Tool<'a>, Stop> {
+    pub fn new(shared: &'a Shared<'a>) -> Result<CurrentCode<'a>, Stop> {
         let version = shared.code.version();
         let (kernel, tier) = shared.code.best();
         let batch = match kernel.by_range() {
@@ -44,7 +44,7 @@ impl<'a> Tool<'a> {
             true => shared.units.clamp(1, FIRST_RANGE_ALONE),
             false => (shared.units / (shared.workers as u64 * 4)).clamp(1, first_range(shared)),
         };
-        Ok(Tool { kernel, tier, version, batch, size })
+        Ok(CurrentCode { kernel, tier, version, batch, size })
     }
 
     /// Whether a grid that runs in ranges is too small to be worth waking other threads: probably as cheap as before,
