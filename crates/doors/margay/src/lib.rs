@@ -54,6 +54,7 @@ pub mod image;
 pub mod installed;
 pub mod npy;
 pub mod nvcc;
+pub mod output;
 pub mod picture;
 pub mod profile;
 pub mod programs;

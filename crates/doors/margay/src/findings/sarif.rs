@@ -1,11 +1,12 @@
-//! Findings as one SARIF 2.1.0 log (OASIS standard): the thread that was noticed first is the location, the others are related.
+//! Findings as one SARIF 2.1.0 log (OASIS standard). The first thread of a finding is its location, the others are
+//! related locations.
 
 use super::{Files, Item, Line, cuda, ptx};
 use margay_exec::Image;
 use margay_sanitizer::{FindingKind, Party};
 use serde_json::{Value, json};
 
-/// Rules, in the order of their index: what each is about.
+/// Rules with their descriptions, in the order of their index.
 const RULES: [(FindingKind, &str); 8] = [
     (FindingKind::Race, "Two accesses, at least one of them a write, are neither ordered nor both morally strong"),
     (FindingKind::Uninitialized, "An uninitialized value is used"),
@@ -17,12 +18,6 @@ const RULES: [(FindingKind, &str); 8] = [
     (FindingKind::Fault, "A launch does not complete"),
 ];
 
-/// A file name as a relative URI: everything that is not unreserved is percent-encoded (RFC 3986).
-fn uri(name: &str) -> String {
-    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-._~/".contains(b);
-    name.bytes().map(|b| if plain(&b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
-}
-
 fn location(image: &Image, p: &Party, files: &mut Files) -> Value {
     let line: Line = cuda(image, p.at, files).pop().unwrap_or_else(|| ptx(image, p.at));
     let mut region = json!({ "startLine": line.line });
@@ -31,7 +26,7 @@ fn location(image: &Image, p: &Party, files: &mut Files) -> Value {
     }
     let (thread, cta) = (p.thread, p.cta);
     json!({
-        "physicalLocation": { "artifactLocation": { "uri": uri(&line.file) }, "region": region },
+        "physicalLocation": { "artifactLocation": { "uri": crate::output::uri(&line.file) }, "region": region },
         "logicalLocations": [{ "name": crate::render::demangled(&image.ir.func(p.at.0).name), "kind": "function" }],
         "message": { "text": format!("thread {thread:?} of CTA {cta:?} {}", p.verb) },
     })
@@ -62,13 +57,5 @@ pub fn result(item: Item<'_>, files: &mut Files) -> Value {
 pub fn log(results: Vec<Value>) -> Value {
     let rules: Vec<Value> =
         RULES.iter().map(|(kind, text)| json!({ "id": kind.name(), "shortDescription": { "text": text } })).collect();
-    json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": { "name": "margay", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
-            "columnKind": "unicodeCodePoints",
-            "results": results,
-        }],
-    })
+    crate::output::sarif(rules, results)
 }

@@ -1,4 +1,4 @@
-//! Writing findings: for people, as JSON lines, as SARIF, as GitHub annotations; and how a stopped kernel ends a command.
+//! Output of diagnostics as text, JSON lines, SARIF or GitHub annotations; and the exit of a command whose kernel stopped.
 
 mod sarif;
 
@@ -6,6 +6,7 @@ use crate::{
     args::{Color, MessageFormat},
     exit::{Failure, Outcome},
 };
+use margay::output::{github_message, github_property};
 use margay::render::json::{diagnostic as json_diagnostic, region};
 use margay_exec::Stop;
 use margay_ir::Source;
@@ -48,7 +49,7 @@ pub fn emit(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// What was found in one file.
+/// The diagnostics of one file.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The file.
@@ -68,12 +69,12 @@ pub fn render(found: &Found, format: MessageFormat, color: bool) -> String {
     }
 }
 
-/// A diagnostic for people.
+/// A diagnostic as text.
 pub fn human(source: &Source, diagnostic: &Diagnostic, color: bool) -> String {
     margay::render::diagnostic(source, diagnostic, color)
 }
 
-/// The end of a command whose kernel stopped.
+/// The exit of a command whose kernel stopped.
 pub fn stopped(report: &StopReport, color: bool) -> Failure {
     let outcome = match &report.stop {
         Stop::Fault(_) => Outcome::Findings,
@@ -84,19 +85,15 @@ pub fn stopped(report: &StopReport, color: bool) -> Failure {
     Failure { message: margay::render::stop(report, color), outcome }
 }
 
-/// `::error file=k.ptx,line=3,col=5,title=E0204::message`: properties and message are percent-encoded as GitHub's runner asks.
+/// An annotation of GitHub's workflows: `::error file=k.ptx,line=3,col=5,title=E0204::message`.
 fn github(source: &Source, diagnostic: &Diagnostic) -> String {
-    let encode = |text: &str, property: bool| {
-        let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-        if property { text.replace(':', "%3A").replace(',', "%2C") } else { text }
-    };
     let level = match diagnostic.severity {
         Severity::Note => "notice",
         other => severity(other),
     };
     let [line, column, end_line, end_column] = region(source, diagnostic.span());
-    let (file, code) = (encode(&source.name, true), diagnostic.code.info().number);
-    let message = encode(&diagnostic.message, false);
+    let (file, code) = (github_property(&source.name), diagnostic.code.info().number);
+    let message = github_message(&diagnostic.message);
     format!(
         "::{level} file={file},line={line},col={column},endLine={end_line},endColumn={end_column},title={code}::{message}\n"
     )

@@ -1,6 +1,7 @@
 //! Findings as one SARIF 2.1.0 log (OASIS standard), as code-scanning services read it.
 
 use super::{Found, region};
+use margay::output::uri;
 use margay_ir::Source;
 use margay_syntax::{Code, Diagnostic, Severity, Span};
 use serde_json::{Value, json};
@@ -13,19 +14,7 @@ pub fn log(found: &[Found]) -> Value {
     let index = |code: Code| codes.iter().position(|c| *c == code).unwrap_or(0);
     let results: Vec<Value> =
         found.iter().flat_map(|f| f.diagnostics.iter().map(|d| result(&f.source, d, index(d.code)))).collect();
-    json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": {
-                "name": "margay",
-                "version": env!("CARGO_PKG_VERSION"),
-                "rules": rules,
-            }},
-            "columnKind": "unicodeCodePoints",
-            "results": results,
-        }],
-    })
+    margay::output::sarif(rules, results)
 }
 
 fn level(severity: Severity) -> &'static str {
@@ -88,10 +77,4 @@ fn fix(source: &Source, suggestion: &margay_syntax::Suggestion) -> Value {
         "description": { "text": suggestion.message },
         "artifactChanges": [{ "artifactLocation": { "uri": uri(&source.name) }, "replacements": replacements }],
     })
-}
-
-/// A file name as a relative URI: everything that is not unreserved is percent-encoded (RFC 3986).
-fn uri(name: &str) -> String {
-    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-._~/".contains(b);
-    name.bytes().map(|b| if plain(&b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
