@@ -10,7 +10,7 @@ use clap::Parser;
 use std::{collections::VecDeque, ffi::OsString};
 
 /// Options with a value that have no effect here: they are always on, or concern machine code.
-const PASSED_OVER: [&str; 26] = [
+const WITHOUT_EFFECT: [&str; 26] = [
     "--coredump-behavior",
     "--coredump-name",
     "--demangle",
@@ -98,13 +98,113 @@ fn is_on(given: Option<String>, words: &mut VecDeque<OsString>) -> bool {
     given.or(next).as_deref() != Some("no")
 }
 
+/// What compute-sanitizer's options ask for.
+struct Requested {
+    /// Words of `--check`.
+    what: Vec<&'static str>,
+    /// Options that `margay exec` takes as they are.
+    options: Vec<OsString>,
+    skip: Option<String>,
+    count: Option<String>,
+    exit_code: String,
+    xml: bool,
+    output: Option<String>,
+    leaks: bool,
+    unused: bool,
+    api_errors: bool,
+    streams: bool,
+}
+
+impl Requested {
+    fn new() -> std::result::Result<Requested, Failure> {
+        Ok(Requested {
+            what: tool("memcheck")?,
+            options: Vec::new(),
+            skip: None,
+            count: None,
+            exit_code: "0".to_owned(),
+            xml: false,
+            output: None,
+            leaks: false,
+            unused: false,
+            api_errors: true,
+            streams: false,
+        })
+    }
+
+    /// Reads an option; `value` takes its value.
+    fn option(
+        &mut self,
+        name: &str,
+        mut value: impl FnMut() -> std::result::Result<String, Failure>,
+    ) -> std::result::Result<(), Failure> {
+        match name {
+            "--tool" => self.what = tool(&value()?)?,
+            "--kernel-name" | "--kernel-regex" | "-k" | "--filter" => {
+                self.options.extend(["--kernel-name".into(), kernel(&value()?)?.into()]);
+            }
+            "--exclude" | "--kernel-name-exclude" | "--kernel-regex-exclude" => {
+                self.options.extend(["--kernel-name".into(), format!("!{}", kernel(&value()?)?).into()]);
+            }
+            "--launch-skip" | "-s" => self.skip = Some(value()?),
+            "--launch-count" | "-c" => self.count = Some(value()?),
+            "--error-exitcode" => self.exit_code = value()?,
+            "--track-stream-ordered-races" => self.streams = value()? != "no",
+            "--mode" => match value()?.as_str() {
+                "launch-and-attach" => {}
+                mode => return Err(Failure::unsupported(format!("`--mode {mode}` of compute-sanitizer"))),
+            },
+            "--leak-check" => self.leaks = value()? == "full",
+            "--report-api-errors" => self.api_errors = value()? != "no",
+            "--xml" => self.xml = true,
+            "--save" | "--log-file" => self.output = Some(value()?),
+            "--suppressions" => self.options.extend(["--suppress".into(), value()?.into()]),
+            "--language" | "--read" => {
+                return Err(Failure::unsupported(format!("`{name}` of compute-sanitizer")));
+            }
+            name if WITHOUT_EFFECT.contains(&name) => drop(value()?),
+            other => {
+                return Err(Failure::usage(format!(
+                    "margay does not support the option `{other}` of compute-sanitizer"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The arguments of `margay exec`, before the program.
+    fn into_arguments(mut self) -> Vec<OsString> {
+        self.what.retain(|w| self.api_errors || *w != "api");
+        if self.streams && !self.what.contains(&"races") {
+            self.what.push("races");
+        }
+        if self.leaks {
+            self.what.push("leaks");
+        }
+        if self.unused {
+            self.what.push("unused");
+        }
+        let mut all: Vec<OsString> =
+            ["exec", "--check", &self.what.join(","), "--error-exitcode", &self.exit_code].map(OsString::from).into();
+        all.append(&mut self.options);
+        if self.skip.is_some() || self.count.is_some() {
+            let launches = format!("{}:{}", self.skip.unwrap_or_default(), self.count.unwrap_or_default());
+            all.extend(["--launches".into(), launches.into()]);
+        }
+        if self.xml {
+            all.extend(["--message-format".into(), "xml".into()]);
+        }
+        if let Some(file) = self.output {
+            all.extend(["--output".into(), file.into()]);
+        }
+        all
+    }
+}
+
 /// The equivalent arguments of `margay exec`.
 fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> {
     let mut words: VecDeque<OsString> = words.iter().cloned().collect();
-    let (mut what, mut options) = (tool("memcheck")?, Vec::<OsString>::new());
-    let (mut skip, mut count, mut code) = (None, None, "0".to_owned());
-    let (mut xml, mut output) = (false, None);
-    let (mut leaks, mut unused, mut errors, mut streams) = (false, false, true, false);
+    let mut requested = Requested::new()?;
     while let Some(word) = words.front().and_then(|w| w.to_str()).filter(|w| w.starts_with('-')).map(str::to_owned) {
         words.pop_front();
         if word == "--" {
@@ -114,75 +214,18 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
             Some((name, value)) if name.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
             _ => (word.clone(), None),
         };
-        if name == "--track-unused-memory" {
-            unused = is_on(given, &mut words);
-            continue;
-        }
-        if SWITCHES.contains(&name.as_str()) {
-            is_on(given, &mut words);
-            continue;
-        }
-        let mut value = || {
-            let next = given.take().or_else(|| words.pop_front().and_then(|w| w.into_string().ok()));
-            next.ok_or_else(|| Failure::usage(format!("`{name}` requires a value")))
-        };
         match name.as_str() {
-            "--tool" => what = tool(&value()?)?,
-            "--kernel-name" | "--kernel-regex" | "-k" | "--filter" => {
-                options.extend(["--kernel-name".into(), kernel(&value()?)?.into()]);
-            }
-            "--exclude" | "--kernel-name-exclude" | "--kernel-regex-exclude" => {
-                options.extend(["--kernel-name".into(), format!("!{}", kernel(&value()?)?).into()]);
-            }
-            "--launch-skip" | "-s" => skip = Some(value()?),
-            "--launch-count" | "-c" => count = Some(value()?),
-            "--error-exitcode" => code = value()?,
-            "--track-stream-ordered-races" => streams = value()? != "no",
-            "--mode" => match value()?.as_str() {
-                "launch-and-attach" => {}
-                mode => return Err(Failure::unsupported(format!("`--mode {mode}` of compute-sanitizer"))),
-            },
             "--version" | "-V" => return Ok(vec!["exec".into(), "--version".into()]),
-            "--leak-check" => leaks = value()? == "full",
-            "--report-api-errors" => errors = value()? != "no",
-            "--xml" => xml = true,
-            "--save" | "--log-file" => output = Some(value()?),
-            "--suppressions" => options.extend(["--suppress".into(), value()?.into()]),
-            "--language" | "--read" => {
-                return Err(Failure::unsupported(format!("`{name}` of compute-sanitizer")));
-            }
             "--help" | "-h" => return Ok(vec!["exec".into(), "--help".into()]),
-            name if PASSED_OVER.contains(&name) => drop(value()?),
-            other => {
-                return Err(Failure::usage(format!(
-                    "margay does not support the option `{other}` of compute-sanitizer"
-                )));
-            }
+            "--track-unused-memory" => requested.unused = is_on(given, &mut words),
+            name if SWITCHES.contains(&name) => _ = is_on(given, &mut words),
+            name => requested.option(name, || {
+                let next = given.take().or_else(|| words.pop_front().and_then(|w| w.into_string().ok()));
+                next.ok_or_else(|| Failure::usage(format!("`{name}` requires a value")))
+            })?,
         }
     }
-    what.retain(|w| errors || *w != "api");
-    if streams && !what.contains(&"races") {
-        what.push("races");
-    }
-    if leaks {
-        what.push("leaks");
-    }
-    if unused {
-        what.push("unused");
-    }
-    if skip.is_some() || count.is_some() {
-        let launches = format!("{}:{}", skip.unwrap_or_default(), count.unwrap_or_default());
-        options.extend(["--launches".into(), launches.into()]);
-    }
-    if xml {
-        options.extend(["--message-format".into(), "xml".into()]);
-    }
-    if let Some(file) = output {
-        options.extend(["--output".into(), file.into()]);
-    }
-    let mut all: Vec<OsString> =
-        ["exec", "--check", &what.join(","), "--error-exitcode", &code].map(OsString::from).into();
-    all.append(&mut options);
+    let mut all = requested.into_arguments();
     all.push("--".into());
     all.extend(words);
     Ok(all)
