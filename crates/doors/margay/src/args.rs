@@ -1,4 +1,4 @@
-//! The command line as types.
+//! The command line, as types for clap.
 
 mod run;
 
@@ -155,7 +155,7 @@ pub struct VerdictArgs {
 /// Output formats of diagnostics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum MessageFormat {
-    /// Text for people, with source lines and suggested fixes
+    /// Text, with source lines and suggested fixes
     Human,
     /// One JSON object per line
     Json,

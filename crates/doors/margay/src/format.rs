@@ -4,7 +4,7 @@ use margay_isa::{Opcode, Word, resolve};
 use margay_syntax::FormatOptions;
 use std::{cell::RefCell, collections::HashMap};
 
-/// Writes modules in canonical form; keeps what it learned of mnemonics from one text to the next.
+/// Writes modules in canonical form; keeps resolved mnemonics from one text to the next.
 #[derive(Default)]
 pub struct Formatter {
     known: RefCell<HashMap<String, Option<String>>>,

@@ -1,6 +1,6 @@
-//! Textures, samplers and surfaces as people write them: `filter=linear address=wrap normalized`.
+//! The syntax of textures, samplers and surfaces in arguments: `filter=linear address=wrap normalized`.
 //!
-//! An array of numbers becomes an image. Its shape is `[w]`, `[h,w]` or `[d,h,w]`; words say where it is more than that:
+//! An array of numbers becomes an image. Its shape is `[w]`, `[h,w]` or `[d,h,w]`, unless options say otherwise:
 //! ```text
 //! channels=4      the last extent counts channels (1, 2 or 4)
 //! layers, cube    the first extent counts layers, or faces (six a cube)
@@ -10,7 +10,7 @@
 //! unorm, snorm    integers are fractions of their largest value
 //! linear          linear memory and no array (textures of one level only)
 //! ```
-//! and how it is read: `filter=point|linear`, `mip=point|linear`, `address=wrap|mirror|clamp|border` (for single dimensions
+//! Others set how it is sampled: `filter=point|linear`, `mip=point|linear`, `address=wrap|mirror|clamp|border` (for single dimensions
 //! `wrap/clamp/border`), `normalized` (coordinates from 0 to 1), `read=normalized`, `border=R/G/B/A`, `lod=LOW/HIGH`,
 //! `bias=X`, `compare=less|equal|...`, `unnormalized` (samplers of their own).
 
@@ -21,7 +21,7 @@ use margay_isa::{Kind, Type};
 use margay_runtime::{Array, Buffer, Context, Error, Module, SurfaceObject, TextureObject, TextureOptions};
 use std::sync::Arc;
 
-/// What an image is shown as.
+/// The kind of object that an image becomes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// A texture.
@@ -30,12 +30,12 @@ pub enum Role {
     Surface,
 }
 
-/// The words of an image, read.
+/// The parsed options of an image.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ImageSpec {
-    /// What it is shown as.
+    /// The kind of object.
     pub role: Role,
-    /// How a texture reads it.
+    /// How a texture samples it.
     pub options: TextureOptions,
     channels: u32,
     layered: bool,
@@ -182,7 +182,7 @@ impl ImageSpec {
         })
     }
 
-    /// Extents, from the words or from the array's shape.
+    /// Extents, from the options or from the array's shape.
     fn extent(&self, shape: &[u64]) -> Result<Extent, String> {
         if let Some([w, h, d]) = self.size {
             let (levels, samples) = (self.levels, self.samples);
@@ -213,7 +213,7 @@ impl ImageSpec {
         Ok(Extent { layers, cube: self.cube, samples, ..Extent::new(w, h, d) })
     }
 
-    /// Makes the image on the device; `data` are all levels.
+    /// Creates the image on the device; `data` holds all levels.
     pub fn make(&self, context: &Arc<Context>, element: Element, shape: &[u64], data: &[u8]) -> Result<Image, String> {
         let (format, extent) = (self.format(element)?, self.extent(shape)?);
         let text = |e: Error| e.to_string();

@@ -1,5 +1,5 @@
-//! What was installed with this program, and where: libraries next to the command, in `../lib`, or in the Python package whose wheel
-//! brought the command.
+//! Finds the files installed with this program: libraries next to the command, in `../lib`, or in the Python package whose wheel
+//! installed the command.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
-/// The name of the library that has only as much of LLVM as the SIMD engine uses; wheels bring it.
+/// The name of the library in wheels that contains the part of LLVM that the SIMD engine uses.
 pub const LLVM: &str = "libmargay_llvm.so";
 
 /// The file that this code was loaded from: the command, or a library in any process.
@@ -20,7 +20,7 @@ pub fn own_file() -> Option<&'static Path> {
     .as_deref()
 }
 
-/// The file that is mapped at an address, of the lines of `/proc/self/maps` (proc_pid_maps(5)): `from-to flags offset device inode
+/// The file that is mapped at an address, from the lines of `/proc/self/maps` (proc_pid_maps(5)): `from-to flags offset device inode
 /// path`.
 fn file_at(maps: &str, address: usize) -> Option<PathBuf> {
     let at = |text: &str| usize::from_str_radix(text, 16).ok();

@@ -19,7 +19,7 @@ pub struct Array {
 /// Why a file was not read or written.
 #[derive(Debug)]
 pub enum NpyError {
-    /// The operating system says no.
+    /// An error of the operating system.
     Io(std::io::Error),
     /// The file is not an array that margay supports, and why.
     Format(String),
@@ -123,13 +123,13 @@ impl Array {
         file
     }
 
-    /// Type and shape for people: `f32[4,8]`.
+    /// Type and shape as text: `f32[4,8]`.
     pub fn describe(&self) -> String {
         describe(self.element, &self.shape)
     }
 }
 
-/// Type and shape for people: `f32[4,8]`.
+/// Type and shape as text: `f32[4,8]`.
 pub fn describe(element: Element, shape: &[u64]) -> String {
     format!("{element}[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(","))
 }

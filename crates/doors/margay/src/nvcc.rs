@@ -1,5 +1,5 @@
-//! NVIDIA's compiler driver on margay: asked for PTX where a program asks it for machine code. PyCUDA and others call it at run time
-//! and hand its output to the driver.
+//! Replaces NVIDIA's compiler driver: where a program asks it for machine code, the real one is asked for PTX. PyCUDA and others call it
+//! at run time and pass its output to the driver.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -21,8 +21,8 @@ pub fn behind(path: Option<&OsStr>, own: &Path) -> Option<PathBuf> {
     places.into_iter().find(|p| p.is_file() && p.canonicalize().ok() != own)
 }
 
-/// Makes `root/bin` a folder of a toolkit that is like the compiler's, but for what margay puts in the place of `nvcc`: programs find the
-/// toolkit's headers and libraries by where the compiler is.
+/// Makes `root/bin` a copy of the compiler's folder by links, except for `nvcc`, which is margay's: programs find the toolkit's headers
+/// and libraries relative to the compiler.
 pub fn mirror(compiler: &Path, root: &Path, own: &Path) -> std::io::Result<PathBuf> {
     let bin = root.join("bin");
     std::fs::create_dir_all(&bin)?;
@@ -41,7 +41,7 @@ pub fn mirror(compiler: &Path, root: &Path, own: &Path) -> std::io::Result<PathB
     Ok(bin)
 }
 
-/// A symbolic link that leads where it should, renamed into place so that another process never finds it missing.
+/// Creates or corrects a symbolic link, which is renamed into place so that other processes never find it missing.
 pub fn link(target: &Path, link: &Path) -> std::io::Result<()> {
     if std::fs::read_link(link).is_ok_and(|to| to == target) {
         return Ok(());
@@ -52,7 +52,7 @@ pub fn link(target: &Path, link: &Path) -> std::io::Result<()> {
     symlink(target, &fresh).and_then(|()| std::fs::rename(&fresh, link))
 }
 
-/// The arguments with PTX in the place of machine code, under the name that the machine code would have.
+/// The arguments that produce PTX in place of machine code, in a file of the same name.
 pub fn translated(words: &[OsString]) -> Vec<OsString> {
     if !words.iter().any(|word| MACHINE_CODE.iter().any(|m| word == m)) {
         return words.to_vec();

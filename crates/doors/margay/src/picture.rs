@@ -1,4 +1,4 @@
-//! Arrays of bytes as pictures: PNG (stored, not compressed: readable everywhere, and simple) and PPM.
+//! Arrays of bytes as pictures: PNG (not compressed, to stay simple) and PPM.
 
 use crate::{element::Element, npy::Array};
 use margay_isa::Type;

@@ -23,7 +23,7 @@ pub struct Profile {
     pub multiprocessors: Option<u32>,
     /// Bytes of memory: no program gets more.
     pub memory: Option<u64>,
-    /// How many there are.
+    /// The number of devices.
     pub count: u32,
     /// What one multiprocessor holds.
     pub limits: Limits,
@@ -44,7 +44,7 @@ pub struct Limits {
     pub cache: u32,
 }
 
-/// A description that says nothing.
+/// An empty description.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadProfile(String);
 
@@ -59,7 +59,7 @@ impl std::error::Error for BadProfile {}
 const MIB: u64 = 1 << 20;
 const KIB: u32 = 1 << 10;
 
-/// A GPU by name: its name, compute capability, multiprocessors, MiB of memory, MiB of second-level cache.
+/// GPUs by name: name, compute capability, multiprocessors, MiB of memory, MiB of second-level cache.
 type Known = (&'static str, &'static str, (u32, u32), u32, u64, u32);
 
 #[rustfmt::skip]
@@ -78,8 +78,8 @@ const KNOWN: &[Known] = &[
     ("rtx5090", "NVIDIA GeForce RTX 5090",     (12, 0), 170,  32_768,  96),
 ];
 
-/// Shared memory of a multiprocessor and the most of one CTA in KiB, threads and CTAs of a multiprocessor, by compute capability. Of
-/// those between two, the lower one counts.
+/// By compute capability: shared memory of a multiprocessor and the maximum of one CTA in KiB, threads and CTAs of a multiprocessor.
+/// A capability between two entries has the lower one's values.
 #[rustfmt::skip]
 const SPECIFICATIONS: &[((u32, u32), [u32; 4])] = &[
     ((5, 0),  [64, 48, 2048, 32]),
@@ -96,7 +96,7 @@ const SPECIFICATIONS: &[((u32, u32), [u32; 4])] = &[
 ];
 
 impl Limits {
-    /// Margay's own: as generous as any device is.
+    /// margay's own device: the maximum of each limit among all devices.
     const OWN: Limits =
         Limits { shared: 228 * KIB, shared_of_cta: 227 * KIB, threads: 2048, ctas: 32, cache: 32 << 20 };
 
@@ -115,7 +115,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// From a description: a known name, single values, or both, with commas between them.
+    /// Parses a description: a known name, single values, or both, separated by commas.
     pub fn parse(text: &str) -> Result<Profile, BadProfile> {
         let mut profile = Profile::default();
         for (i, word) in text.split(',').map(str::trim).enumerate() {
@@ -161,7 +161,7 @@ impl Profile {
         Ok(())
     }
 
-    /// What the environment asks for: `MARGAY_DEVICE`, and `MARGAY_COMPUTE_CAPABILITY` over it.
+    /// The device that the environment requests: `MARGAY_DEVICE`, of which `MARGAY_COMPUTE_CAPABILITY` overrides the capability.
     pub fn from_environment() -> Result<Profile, BadProfile> {
         let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         let in_variable = |name: &str, e: BadProfile| BadProfile(format!("{name}: {e}"));

@@ -1,5 +1,5 @@
-//! CUDA programs on margay: what the dynamic linker and CUDA's own tools must be told, so that a program finds margay's libraries where
-//! it looks for NVIDIA's. `margay exec` starts programs so, and `margay.enable()` in Python.
+//! The environment in which CUDA programs run on margay: variables for the dynamic linker and for CUDA's own tools, with which programs
+//! find margay's libraries in place of NVIDIA's. Used by `margay exec`, and by `margay.enable()` in Python.
 
 use crate::{installed, nvcc};
 use std::{
@@ -11,13 +11,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Under this name the command is NVIDIA's assembler.
+/// The name under which the command acts as NVIDIA's assembler.
 const ASSEMBLER: &str = "ptxas";
-/// The variables by which Triton finds it, for older and for newer architectures.
+/// The variables by which Triton finds the assembler, for older and for newer architectures.
 const TRITON: [&str; 2] = ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"];
-/// Python processes of an environment that has margay's package heed it ([`Programs::environment`]).
+/// The variable that tells Python processes with margay's package that they run under margay ([`Programs::environment`]).
 pub const PYTHON: &str = "MARGAY_PYTHON";
-/// The auditing library, which leads programs to the others.
+/// The auditing library, which redirects programs to the others.
 const REDIRECT: &str = "libmargay_redirect.so";
 /// The libraries as they are built or installed, and the names under which programs ask for them.
 const LIBRARIES: [(&str, &[&str]); 5] = [
@@ -27,10 +27,10 @@ const LIBRARIES: [(&str, &[&str]); 5] = [
     ("libcudart11.so", &["libcudart.so.11.0"]),
     (REDIRECT, &[REDIRECT]),
 ];
-/// Runtime libraries that are loaded before the program asks: it may hold one of its own, whose functions lead there.
+/// Runtime libraries that are preloaded: a program may contain a static runtime, whose functions are redirected to them.
 const PRELOADED: [&str; 3] = ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"];
 
-/// Where programs find margay.
+/// The folder in which programs find margay's libraries.
 #[derive(Clone, Debug)]
 pub struct Programs {
     command: PathBuf,
@@ -52,7 +52,7 @@ impl Programs {
         let base = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
         let base = base.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
         let base = base.unwrap_or_else(env::temp_dir).join("margay");
-        // Two builds on one machine do not take each other's place.
+        // Different builds on one machine use different folders.
         let mut place = DefaultHasher::new();
         command.hash(&mut place);
         let folder = base.join(format!("lib-{}-{:016x}", env!("CARGO_PKG_VERSION"), place.finish()));
@@ -69,8 +69,8 @@ impl Programs {
         &self.folder
     }
 
-    /// What the dynamic linker is told, by variables of the environment: where the libraries are, which come first, and who watches.
-    /// Programs that the program starts inherit it.
+    /// The environment variables for the dynamic linker: the library path, preloaded libraries and the auditing library. Child processes
+    /// inherit them.
     pub fn linking(&self) -> Vec<(&'static str, OsString)> {
         let preloaded: Vec<_> = PRELOADED.iter().map(|name| self.folder.join(name)).collect();
         vec![
@@ -80,8 +80,8 @@ impl Programs {
         ]
     }
 
-    /// All variables with which a program is to be started: [`Programs::linking`], the assembler for those that call one, a compiler
-    /// driver that yields PTX where the path has NVIDIA's, and the word for Python processes that they are under margay.
+    /// All environment variables of a program: [`Programs::linking`], the assembler, a compiler driver that produces PTX if the path has
+    /// NVIDIA's, and the variable for Python processes.
     pub fn environment(&self) -> Result<Vec<(&'static str, OsString)>, String> {
         let mut all = self.linking();
         all.extend(TRITON.map(|variable| (variable, self.folder.join(ASSEMBLER).into_os_string())));
@@ -99,7 +99,7 @@ impl Programs {
     }
 }
 
-/// A list of paths with others in front, each of which it has once.
+/// A list of paths, with others prepended and duplicates removed.
 fn before(variable: &str, first: &[PathBuf]) -> OsString {
     let old = env::var_os(variable).unwrap_or_default();
     let rest = old.as_bytes().split(|b| b": ".contains(b)).map(|p| PathBuf::from(OsStr::from_bytes(p)));

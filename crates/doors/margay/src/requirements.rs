@@ -1,13 +1,13 @@
-//! The lowest `.version` and `.target` that a module needs, and why: which driver and which GPU will take it.
+//! The lowest `.version` and `.target` that a module needs, and why: which drivers and GPUs accept it.
 //!
-//! Found by asking the check itself, so that every rule has its say: the module is checked as if it said less, until it is
-//! refused.
+//! Determined by the check itself, so that every rule counts: the module is checked with lower and lower values until it is
+//! rejected.
 
 use margay_check::{Checked, Options, check};
 use margay_isa::{Suffix, Target, Version};
 use margay_syntax::{Diagnostic, LineIndex, Severity, Span, parse};
 
-/// What a module needs, with the place that refuses less.
+/// What a module needs, with the location that requires it.
 #[derive(Clone, Debug)]
 pub struct Requirements {
     /// The lowest version, and what the next lower one lacks.
@@ -16,16 +16,16 @@ pub struct Requirements {
     pub target: (Target, Option<Reason>),
 }
 
-/// Something that needs more.
+/// A use of a later feature.
 #[derive(Clone, Debug)]
 pub struct Reason {
-    /// The check's words.
+    /// The message of the check.
     pub what: String,
     /// The place.
     pub span: Span,
 }
 
-/// Asks for a module that passed the check.
+/// Determines the requirements of a module that passed the check.
 pub fn of(checked: &Checked, options: &Options) -> Requirements {
     let (version, target) = (checked.module.version, checked.module.target);
     let refused = |version: Option<Version>, target: Option<Target>| {
@@ -53,8 +53,8 @@ fn reason(d: Diagnostic) -> Reason {
     Reason { span: d.span(), what: d.message }
 }
 
-/// The first of some ascending candidates that is taken, and what the one before it lacks. Whoever takes a candidate takes all
-/// higher ones.
+/// The first of some ascending candidates that is accepted, and what the one before it lacks. All candidates above an accepted one are
+/// accepted.
 fn lowest<T: Copy>(candidates: &[T], refused: impl Fn(T) -> Option<Reason>) -> (Option<T>, Option<Reason>) {
     let (mut low, mut high, mut why) = (0, candidates.len(), None);
     while low < high {
@@ -68,7 +68,7 @@ fn lowest<T: Copy>(candidates: &[T], refused: impl Fn(T) -> Option<Reason>) -> (
 }
 
 impl Requirements {
-    /// For people, a line each.
+    /// As text, one line each.
     pub fn render(&self, name: &str, text: &str) -> String {
         let lines = LineIndex::new(text);
         let why = |reason: &Option<Reason>| match reason {

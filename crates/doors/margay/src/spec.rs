@@ -1,4 +1,4 @@
-//! `--arg SPEC`: one argument of a kernel as people write it.
+//! `--arg SPEC`: the syntax of one argument of a kernel.
 //!
 //! ```text
 //! 3  -1.5  0x10  inf  nan  0f3F800000    a scalar, typed by the kernel's parameter
@@ -22,7 +22,7 @@ use crate::{
 };
 use std::path::PathBuf;
 
-/// An argument as asked for.
+/// A requested argument.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Spec {
     /// A literal; its type is the parameter's.
@@ -50,28 +50,28 @@ pub enum MapOf {
     Argument(usize),
 }
 
-/// A buffer as asked for.
+/// A requested buffer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BufferSpec {
-    /// Where its contents come from.
+    /// The source of its contents.
     pub init: Init,
-    /// Where they go afterwards.
+    /// The file to which it is written after the launch.
     pub out: Option<PathBuf>,
 }
 
-/// Where a buffer's contents come from.
+/// The source of a buffer's contents.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Init {
     /// An `.npy` file.
     File(PathBuf),
-    /// Made for the launch.
+    /// Generated.
     Made(Element, Vec<u64>, Fill),
 }
 
-/// What a made buffer holds.
+/// The contents of a generated buffer.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Fill {
-    /// Nothing that a kernel may count on: `--check init` tells of reads.
+    /// Uninitialized: `--check init` reports reads.
     Nothing,
     /// All bytes zero.
     Zeros,
@@ -86,7 +86,7 @@ pub enum Fill {
 const FORMS: &str = "a number, `x.npy`, `x.npy:out.npy`, `f32[1024]=zeros|iota|fill:V|rand:SEED|uninit[:out.npy]`, `hex:0011aabb`, `{u8=1, f32=2.5}`, `tensormap:box=64x32:SPEC`, `tex:x.npy,filter=linear` or `surf:x.npy:out.npy`";
 
 impl Spec {
-    /// Reads a SPEC; the error says what is wrong with it and what was expected.
+    /// Parses a SPEC; the error says what is wrong with it and what was expected.
     pub fn parse(text: &str) -> Result<Spec, String> {
         let text = text.trim();
         for (word, role) in [("tex:", Role::Texture), ("surf:", Role::Surface)] {

@@ -1,4 +1,4 @@
-//! Tensor maps as people write them: options such as `box=64x32,swizzle=128`, and the array that they describe.
+//! The syntax of tensor maps in arguments: options such as `box=64x32,swizzle=128`, and the array that they describe.
 //!
 //! ```text
 //! box=64x32          elements of a box, in the order of the array's shape (the last one along neighbors in memory)

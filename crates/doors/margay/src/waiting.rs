@@ -1,4 +1,4 @@
-//! One line on the terminal for who waits for the compiler.
+//! The line on the terminal that says that a launch waits for the compiler.
 
 use margay_runtime::Waiting;
 use std::{
@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-/// Longest name of a kernel that is shown whole: names of C++ templates can be very long.
+/// Maximum length of a kernel's name in full: names of C++ templates can be very long.
 const LONGEST: usize = 40;
 
 /// Writes the line to standard error and removes it again; does nothing if that is not a terminal.

@@ -163,7 +163,7 @@ impl RunArgs {
 /// Output formats of statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum StatsFormat {
-    /// Text for people
+    /// Text
     Human,
     /// One JSON object on the last line of standard output
     Json,

@@ -1,4 +1,4 @@
-//! What a sanitizer found, for people: both threads with the CUDA line, the PTX line and the calls; values; what is missing.
+//! Findings of a sanitizer as text: both threads with their CUDA line, PTX line and call stack; values; the missing synchronization.
 
 use super::Item;
 use crate::render::{Files, short_name};
@@ -7,7 +7,7 @@ use margay_ir::{FuncId, SourcePlace};
 use margay_sanitizer::Party;
 use std::fmt::Write;
 
-/// A place in CUDA or PTX, as findings name it.
+/// A location in CUDA or PTX source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
     /// The file, as the compiler or the user named it.
@@ -16,7 +16,7 @@ pub struct Line {
     pub line: u32,
     /// 1-based; 0 if not known.
     pub column: u32,
-    /// The line, if the file is there.
+    /// The text of the line, if the file exists.
     pub text: Option<String>,
 }
 

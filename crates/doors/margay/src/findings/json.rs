@@ -1,4 +1,4 @@
-//! Findings as JSON: one object for each.
+//! Findings as JSON, one object each.
 
 use super::{Files, Item, Line, cuda, ptx};
 use margay_exec::Image;

@@ -1,5 +1,5 @@
-//! What sanitizers find, told in every format: for people, as JSON lines, as one SARIF log, as annotations of GitHub's workflows, as
-//! XML with the element names of compute-sanitizer.
+//! The output formats of findings: text, JSON lines, a SARIF log, annotations for GitHub's workflows, and XML with compute-sanitizer's
+//! element names.
 
 mod github;
 mod human;
@@ -19,10 +19,10 @@ use margay_sanitizer::{Finding, FindingKind};
 use serde_json::Value;
 use std::io::Write;
 
-/// How findings are written.
+/// An output format.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Format {
-    /// For people: both threads, their lines, what is missing.
+    /// Text: both threads, their lines, the missing synchronization.
     #[default]
     Human,
     /// One JSON object a line.
@@ -36,7 +36,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them, with the word for each.
+    /// All formats with their names.
     pub const ALL: [(&'static str, Format); 5] = [
         ("human", Format::Human),
         ("json", Format::Json),
@@ -45,7 +45,7 @@ impl Format {
         ("xml", Format::Xml),
     ];
 
-    /// From its word.
+    /// The format of that name.
     pub fn parse(word: &str) -> Result<Format, String> {
         let known = Format::ALL.iter().find(|(name, _)| *name == word);
         known.map(|(_, format)| *format).ok_or_else(|| {
@@ -55,19 +55,19 @@ impl Format {
     }
 }
 
-/// A finding with what is known of where it was made.
+/// A finding with its program and kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
     /// The program that locations refer to; without one, there are no locations.
     pub image: Option<&'a Image>,
     /// The kernel that was launched, mangled; empty outside launches.
     pub kernel: &'a str,
-    /// What was found.
+    /// The finding.
     pub finding: &'a Finding,
 }
 
 impl Item<'_> {
-    /// The line that it is about: of the CUDA text that a programmer wrote if it is known, else of the PTX.
+    /// Its line: in the CUDA source if that is known, else in the PTX.
     pub fn line(&self, files: &mut Files) -> Option<Line> {
         let (image, party) = (self.image?, self.finding.parties.first()?);
         // Inlined code is often in a header: the outermost line is the kernel's.
@@ -85,7 +85,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// To a file or stream.
+    /// A writer to a file or stream.
     pub fn new(format: Format, out: Box<dyn Write + Send>) -> Writer {
         Writer { format, out, files: Files::default(), results: Vec::new(), begun: false }
     }
@@ -110,7 +110,7 @@ impl Writer {
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
 
-    /// Ends the document, of formats that are one.
+    /// Ends the document, in formats whose output is one document.
     pub fn finish(&mut self) {
         let text = match self.format {
             Format::Human | Format::Json | Format::Github => return,
@@ -121,10 +121,10 @@ impl Writer {
     }
 }
 
-/// Places of leaks that are told of.
+/// The maximum number of locations of leaks that are reported.
 const MOST_PLACES: usize = 8;
 
-/// What kernels have taken of the device's heap and not given back, as one finding.
+/// The finding for memory of the device heap that kernels have allocated and not freed.
 pub fn heap_leak(memory: &Memory) -> Option<Finding> {
     let left: Vec<usize> =
         memory.allocations().iter().filter(|a| a.kind == Kind::Heap).map(|a| a.block.len()).collect();

@@ -1,31 +1,31 @@
-//! What a program that runs under `margay exec --check` is told, by variables of the environment.
+//! The settings of `margay exec --check`, which the program gets in environment variables.
 
 use super::{Format, Suppressions, suppress::fits};
 use margay_sanitizer::What;
 use std::path::PathBuf;
 
-/// What is checked, in which launches, and how findings are told.
+/// What is checked, in which launches, and how findings are reported.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What is looked for.
+    /// The checks.
     pub what: What,
-    /// Kernels that are watched, by patterns; all if there are none. A pattern after `!` names kernels that are not.
+    /// Patterns of the kernels to check; all kernels if there are none. A pattern after `!` excludes kernels.
     pub kernels: Vec<String>,
-    /// Launches (of those kernels) that are not watched at first.
+    /// The number of launches of these kernels to skip.
     pub skip: u64,
-    /// Launches that are watched then.
+    /// The number of launches to check after that.
     pub count: u64,
-    /// How findings are written.
+    /// The output format.
     pub format: Format,
-    /// Where to, if not to standard error.
+    /// The output file; `None` for standard error.
     pub output: Option<PathBuf>,
     /// The suppressed findings.
     pub suppress: Option<PathBuf>,
     /// The first finding ends the launches of its context.
     pub stop: bool,
-    /// Accesses of one CTA in so many are looked at.
+    /// Races are checked in one CTA of this many.
     pub sample: u32,
-    /// The interleaving of watched launches; 0 is the natural one.
+    /// The seed of the interleaving; 0 for the natural order.
     pub seed: u64,
 }
 
@@ -46,7 +46,7 @@ impl Default for Settings {
     }
 }
 
-/// `SKIP:COUNT`: launches that are not watched, and those that are then.
+/// Parses `SKIP:COUNT`: the number of launches to skip, and to check after that.
 pub fn launches(text: &str) -> Result<(u64, u64), String> {
     let (skip, count) = text.split_once(':').unwrap_or((text, ""));
     let number = |text: &str, otherwise| match text.trim() {
@@ -57,7 +57,7 @@ pub fn launches(text: &str) -> Result<(u64, u64), String> {
 }
 
 impl Settings {
-    /// From `MARGAY_CHECK` and its sisters; nothing if nothing is to be checked.
+    /// Reads `MARGAY_CHECK` and the variables that belong to it; `None` if nothing is to be checked.
     pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Result<Option<Settings>, String> {
         let get = |name: &str| get(name).filter(|value| !value.is_empty());
         let Some(words) = get("MARGAY_CHECK") else { return Ok(None) };
@@ -86,7 +86,7 @@ impl Settings {
         Ok(Some(settings))
     }
 
-    /// Whether launches of a kernel are watched, by its mangled name.
+    /// Whether launches of a kernel are checked, by its mangled name.
     pub fn watches(&self, kernel: &str) -> bool {
         let demangled = crate::render::demangled(kernel);
         let plain = demangled.split(['(', '<']).next().unwrap_or("").rsplit([' ', ':']).next().unwrap_or("");
@@ -96,7 +96,7 @@ impl Settings {
         (with.is_empty() || with.into_iter().any(names)) && !without.into_iter().any(|p| names(&p[1..]))
     }
 
-    /// What the file of suppressions says.
+    /// Reads the file of suppressions.
     pub fn suppressions(&self) -> Result<Suppressions, String> {
         self.suppress.as_deref().map_or(Ok(Suppressions::default()), Suppressions::read)
     }

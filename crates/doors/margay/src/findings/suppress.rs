@@ -1,9 +1,9 @@
-//! Suppressed findings, named in a file.
+//! Suppression files: findings to ignore.
 //!
 //! A line is a kind and a pattern: `race *reduce*`, `leak *`, `* k.cu:12`. Patterns are compared with the kernel, with functions (mangled
 //! and not) and with locations as `FILE:LINE`; `*` matches anything; `#` begins a comment. Files of compute-sanitizer (`--xml --save`) are
-//! read too: a record holds for findings of its `kind` in whose functions one of its `func` is, and whose title its `text` is, where it
-//! has them; `.*` in them is `*`.
+//! accepted too: a record matches findings of its `kind`, with one of its `func` among their functions and with its `text` as title, if
+//! it has those elements; `.*` in them means `*`.
 
 use super::{Files, Item, cuda, xml};
 use std::path::Path;
@@ -11,15 +11,15 @@ use std::path::Path;
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
-    /// A kind of ours, or one of compute-sanitizer; `*` for all.
+    /// The kind, by margay's or compute-sanitizer's name; `*` for all.
     kind: String,
-    /// One of them must fit, if there are any.
+    /// Patterns, one of which must match if there are any.
     places: Vec<String>,
-    /// The title, if that matters.
+    /// The title; `None` for any.
     title: Option<String>,
 }
 
-/// What a file names.
+/// The entries of a file.
 #[derive(Clone, Default, Debug)]
 pub struct Suppressions(Vec<Entry>);
 
@@ -47,7 +47,7 @@ impl Suppressions {
         lines.filter(|(_, l)| !l.is_empty()).map(entry).collect::<Result<_, _>>().map(Suppressions)
     }
 
-    /// Whether a finding is one of those.
+    /// Whether a finding is suppressed.
     pub fn cover(&self, item: Item<'_>, files: &mut Files) -> bool {
         if self.0.is_empty() {
             return false;
@@ -73,7 +73,7 @@ impl Suppressions {
     }
 }
 
-/// The name of a kind in suppressions from before its spelling changed.
+/// The former name of a kind whose spelling has changed, which older files have.
 fn former(kind: &'static str) -> &'static str {
     match kind {
         "uninitialized" => "uninitialised",
@@ -82,7 +82,7 @@ fn former(kind: &'static str) -> &'static str {
     }
 }
 
-/// What a function may be called: mangled, with its parameters, by its last name alone.
+/// The names of a function: mangled, demangled with parameters, and its last component alone.
 fn names(name: &str) -> [String; 3] {
     [name.to_owned(), crate::render::demangled(name), crate::render::short_name(name)]
 }
@@ -105,7 +105,7 @@ fn record(text: &str) -> Entry {
         t.replace(".*", "*")
     };
     let kind = elements(text, "kind").next().map_or("*".into(), |k| plain(k).to_lowercase());
-    // Frames of the host are of no use here: the launch, not the call that led to it, is what was found.
+    // Host frames do not matter: a finding concerns the launch, not the call that led to it.
     let host = elements(text, "hostStack").next().unwrap_or("");
     let device = text.replace(host, "");
     let places = elements(&device, "func").map(|f| format!("*{}*", plain(f))).collect();

@@ -5,16 +5,16 @@ use margay_exec::Image;
 use margay_sanitizer::{FindingKind, Party};
 use std::fmt::Write;
 
-/// Before the first record.
+/// The text before the first record.
 pub const START: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ComputeSanitizerOutput>\n";
-/// Behind the last one.
+/// The text after the last record.
 pub const END: &str = "</ComputeSanitizerOutput>\n";
 
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The word of compute-sanitizer for a sort.
+/// compute-sanitizer's name of a kind.
 pub fn kind(kind: FindingKind) -> &'static str {
     match kind {
         FindingKind::Race => "Racecheck",

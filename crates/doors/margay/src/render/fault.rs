@@ -1,4 +1,4 @@
-//! How an execution stopped, printed like a diagnostic: the CUDA line, the PTX line, who, where, the call stack.
+//! Faults and other stops, printed like diagnostics: the CUDA line, the PTX line, the thread, the call stack.
 
 use super::human::{Excerpt, Message, render};
 use margay_exec::{Access, Fault, FaultKind, Image, Stop, Unsupported};
@@ -43,7 +43,7 @@ fn of_fault(image: &Image, fault: &Fault, severity: Severity, color: bool) -> St
         let name = demangled(&image.ir.func(func).name);
         let source = &image.ir.func(func).source;
         let origins: Vec<_> = source.tree.origins(at.span.start).into_iter().filter(|o| o.line > 0).collect();
-        // The innermost one that can be shown; intrinsics come from headers that need not be here.
+        // The innermost one whose file exists; headers with intrinsics may be missing.
         let shown = (0..origins.len()).find(|i| {
             origin = Excerpt::read(&source.name, &origins[*i]);
             origin.is_some()
@@ -96,12 +96,12 @@ fn cuda_line(image: &Image, func: FuncId, at: SourcePlace) -> Option<String> {
     (line > 0).then(|| Origin { file: name, line, column }.to_string())
 }
 
-/// A name of C++. Others could be read as the names of types: `x` is `long long`.
+/// A mangled C++ name, parsed. Other names could be read as types: `x` is `long long`.
 fn symbol(name: &str) -> Option<cpp_demangle::Symbol<&str>> {
     name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten()
 }
 
-/// A function's name as its author wrote it, where it is one of C++.
+/// The demangled name of a function; the name itself if it is not mangled.
 pub fn demangled(name: &str) -> String {
     let found = symbol(name).and_then(|symbol| symbol.demangle().ok());
     found.unwrap_or_else(|| name.into())
@@ -133,12 +133,12 @@ fn triple(v: [u32; 3]) -> String {
     format!("({}, {}, {})", v[0], v[1], v[2])
 }
 
-/// What happened, in one line.
+/// A one-line description of the fault.
 pub fn title(kind: &FaultKind) -> String {
     words(kind).0
 }
 
-/// The title, and a few words at the place.
+/// The title, and the label of the location.
 fn words(kind: &FaultKind) -> (String, String) {
     let access =
         |a: &Access| format!("{} of {} bytes at {:#x}", if a.write { "write" } else { "read" }, a.size, a.address);

@@ -1,11 +1,11 @@
-//! Places in a text for people, as rustc shows them.
+//! Messages with source locations as text, in the style of rustc.
 
 use super::Files;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use margay_ir::Source;
 use margay_syntax::{Diagnostic, Severity, Span, Suggestion};
 
-/// Lines between two places that still are shown in one piece.
+/// The maximum number of lines between two places that are shown in one snippet.
 const NEAR: u32 = 40;
 
 /// A message with places.
@@ -39,7 +39,7 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// Reads the line that a module's code comes from; `None` where the file is not here, or has no such line.
+    /// Reads the source line of a module's code; `None` if the file does not exist or has no such line.
     pub fn read(module: &str, place: &margay_syntax::Origin<'_>) -> Option<Excerpt> {
         let text = Files::default().line(module, place.file, place.line)?;
         Some(Excerpt { path: place.file.into(), line: place.line, column: place.column, text })
@@ -64,7 +64,7 @@ impl Excerpt {
     }
 }
 
-/// A diagnostic for people.
+/// A diagnostic as text.
 pub fn diagnostic(source: &Source, d: &Diagnostic, color: bool) -> String {
     let mut notes = d.notes.clone();
     let origins: Vec<String> = source.tree.origins(d.span().start).iter().map(|o| o.to_string()).collect();

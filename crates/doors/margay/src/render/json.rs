@@ -74,7 +74,7 @@ pub fn diagnostic(source: &Source, d: &Diagnostic) -> Value {
 }
 
 /// Why an execution stopped, as an object: `stop` says which of the four kinds it is; a fault has its kind by a word, the thread, the
-/// CTA, the place with its PTX and CUDA lines, the callers and the notes; `report` is what people are shown.
+/// CTA, the place with its PTX and CUDA lines, the callers and the notes; `report` is the text form.
 pub fn stop(report: &StopReport) -> Value {
     let image = &report.image;
     let text = super::stop(report, false);
@@ -117,7 +117,7 @@ fn place(image: &Image, func: FuncId, at: SourcePlace) -> Value {
     })
 }
 
-/// A fault's kind by one word.
+/// The name of a fault's kind.
 pub fn kind(kind: &FaultKind) -> &'static str {
     match kind {
         FaultKind::OutOfBounds(_) => "out-of-bounds",

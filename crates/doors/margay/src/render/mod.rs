@@ -1,4 +1,4 @@
-//! Diagnostics and faults for people: places in the text as rustc shows them, with what is wrong there.
+//! Diagnostics and faults as text, in the style of rustc.
 
 mod fault;
 pub(crate) mod human;
@@ -17,7 +17,7 @@ pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, color: bool) -> Stri
     human::diagnostic(source, diagnostic, color)
 }
 
-/// The first use with an undefined result of a launch that went on: like [`stop`], as a warning.
+/// The first use of an undefined value in a launch that continued: like [`stop`], as a warning.
 pub fn undefined(report: &StopReport, color: bool) -> String {
     fault::undefined(report, color)
 }

@@ -1,4 +1,4 @@
-//! Lines of the files that PTX was compiled from, where these files are at hand.
+//! Lines of the files that PTX was compiled from, if these files exist.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -14,8 +14,8 @@ const MOST: u64 = 16 << 20;
 pub struct Files(HashMap<String, Option<Vec<String>>>);
 
 impl Files {
-    /// A line (counted from 1) of a file as the compiler of a module named it, without what ends it; `None` where the file is not here,
-    /// or has no such line.
+    /// A line (counted from 1) of a file, under the name that the compiler of a module recorded, without its line ending; `None` if the
+    /// file does not exist or has no such line.
     pub fn line(&mut self, module: &str, file: &str, line: u32) -> Option<String> {
         let index = line.checked_sub(1)? as usize;
         let path = beside(module, file).into_iter().find(|path| self.lines(path).is_some())?;
