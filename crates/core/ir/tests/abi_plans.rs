@@ -48,7 +48,7 @@ fn signature() -> impl Strategy<Value = Signature> {
 
 proptest! {
     #[test]
-    fn every_plan_is_one(sig in signature()) {
+    fn every_plan_verifies(sig in signature()) {
         for abi in abi::registry() {
             match abi.plan(&sig, 32) {
                 Ok(plan) => {
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn a_broken_plan_is_found(sig in signature(), pick in any::<prop::sample::Index>(), how in 0..3) {
+    fn broken_plans_are_rejected(sig in signature(), pick in any::<prop::sample::Index>(), how in 0..3) {
         let mut plan = abi::Ptx.plan(&sig, 32).unwrap();
         let candidates: Vec<usize> = (0..plan.args.len()).filter(|i| !sig.params[*i].is_unsized).collect();
         prop_assume!(!candidates.is_empty());
