@@ -9,9 +9,9 @@
 use crate::{
     Sanitizer, State, What,
     clock::Time,
+    deferred::{By, Even, Fate},
     form::{Form, RowForm},
     lanes,
-    phase::{By, Even, Fate},
     row::Row,
     site::Kind,
     threads::{CtaThreads, Threads, Who},
@@ -105,7 +105,7 @@ impl Sanitizer {
             ticket::note(state, self.index(e.actor.cta), e, site);
         }
         self.look_for_incidental_order(state, e, site);
-        let put_off = self.put_off(state, e, form, site);
+        let deferred = self.defer(state, e, form, site);
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
         let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };
         let who = (e.actor.warp, e.actor.lanes, e.order.asynchronous);
@@ -124,7 +124,7 @@ impl Sanitizer {
             && (e.access == AccessKind::Store || threads.any_hints())
             && in_global(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]);
         match form {
-            _ if put_off => {}
+            _ if deferred => {}
             Form::Row(address, shift) if plain => {
                 if !is_local(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]) {
                     row.access_row((shadow, buffer), context, (e.actor.lanes, shift), address, hits);
@@ -210,7 +210,7 @@ impl Sanitizer {
         }
         if line.first.wrapping_sub(cta.shared.0) < cta.shared.1 {
             let access = Even { base: e.row.0, stride: e.row.1, size: e.size, lanes: e.actor.lanes };
-            match cta.phase.row(access, true, By { warp: e.actor.warp, site, now: threads.now }) {
+            match cta.deferred.row(access, true, By { warp: e.actor.warp, site, now: threads.now }) {
                 Fate::Noted => return true,
                 Fate::Due => {}
                 Fate::Last => self.settle(state, index),
@@ -248,11 +248,11 @@ impl Sanitizer {
                 cta.arrivals.pass((warp, lanes), place.at);
             }
             let known = place.memo.get();
-            // Most of what lies in shared memory is put off.
+            // Most of what lies in shared memory is deferred.
             let start = first.wrapping_add(place.stride.wrapping_mul(lanes.trailing_zeros().into()));
             if known != 0 && notes && start.wrapping_sub(cta.shared.0) < cta.shared.1 {
                 let access = Even { base: first, stride: place.stride, size: place.size, lanes };
-                match cta.phase.row(access, false, By { warp, site: known - 1, now: threads.now }) {
+                match cta.deferred.row(access, false, By { warp, site: known - 1, now: threads.now }) {
                     Fate::Noted => continue,
                     Fate::Due => {}
                     Fate::Last => return i,

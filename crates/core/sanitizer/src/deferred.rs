@@ -2,7 +2,7 @@
 //!
 //! A barrier of the whole CTA orders everything before it with everything behind it. In between, a line of shared memory that is only
 //! read, or only updated by relaxed atomics of one size, sees no race. So such accesses are noted, and a barrier forgets them all at once.
-//! An access of another kind lets the notes be looked at first, one after the other, as if nothing had been put off.
+//! An access of another kind lets the notes be looked at first, one after the other, as if nothing had been deferred.
 
 use crate::{
     Sanitizer, State,
@@ -14,19 +14,19 @@ use crate::{
 };
 use margay_exec::{AccessKind, LANES, MemoryEvent, Semantics};
 
-/// The most notes of a phase.
+/// The most notes of an interval.
 const MOST: usize = 1 << 14;
-/// How a line is used in a phase: in several ways, read only, by one store, or by atomics of elements of `size` bytes ([`ATOMICS`]` +
+/// How a line is used in an interval: in several ways, read only, by one store, or by atomics of elements of `size` bytes ([`ATOMICS`]` +
 /// size`).
 const MIXED: u32 = 0;
 const READ: u32 = 1;
 /// Stored to once.
 const WRITTEN: u32 = 2;
 const ATOMICS: u32 = 3;
-/// The phase of lines that asynchronous copies access, which no barrier ends: they are always mixed.
+/// The interval of lines that asynchronous copies access, which no barrier ends: they are always mixed.
 const ALWAYS: u32 = u32::MAX;
 
-/// What becomes of an access that may be put off.
+/// What becomes of an access that may be deferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It is noted.
@@ -77,23 +77,23 @@ pub struct By {
 }
 
 /// What a CTA has done since its last barrier.
-pub struct Phase {
+pub struct Deferred {
     /// Its number, of which lines tell when they were used.
     number: u32,
-    /// The first line's number, and by line the phase and the way in which it was used last.
+    /// The first line's number, and by line the interval and the way in which it was used last.
     first: u64,
     lines: Vec<(u32, u32)>,
     rows: Vec<(Even, By)>,
     scattered: Vec<Scattered>,
 }
 
-impl Phase {
-    /// The first one of a CTA with that shared memory; nothing is put off if it shares the memory with other CTAs.
-    pub fn new((base, size): (u64, u64), alone: bool) -> Phase {
+impl Deferred {
+    /// The first one of a CTA with that shared memory; nothing is deferred if it shares the memory with other CTAs.
+    pub fn new((base, size): (u64, u64), alone: bool) -> Deferred {
         let first = base / LINE_BYTES;
         let count = (base + size).div_ceil(LINE_BYTES) - first;
         let lines = vec![(0, MIXED); if alone { count as usize } else { 0 }];
-        Phase { number: 1, first, lines, rows: Vec::new(), scattered: Vec::new() }
+        Deferred { number: 1, first, lines, rows: Vec::new(), scattered: Vec::new() }
     }
 
     fn has_notes(&self) -> bool {
@@ -123,7 +123,7 @@ impl Phase {
         self.lines.get_mut(from..to)
     }
 
-    /// Whether an access of these bytes, the first and the last, may be put off, if it uses them in this way.
+    /// Whether an access of these bytes, the first and the last, may be deferred, if it uses them in this way.
     #[inline(always)]
     fn fate(&mut self, bytes: (u64, u64), way: u32) -> Fate {
         let number = self.number;
@@ -131,17 +131,17 @@ impl Phase {
         let mut fate = Fate::Noted;
         for line in lines {
             match line {
-                (phase, known) if *phase == number && *known == way => {}
-                (phase, known) if *phase == number && *known != MIXED => return Fate::Last,
+                (interval, known) if *interval == number && *known == way => {}
+                (interval, known) if *interval == number && *known != MIXED => return Fate::Last,
                 (ALWAYS, _) => fate = Fate::Due,
-                (phase, _) if *phase == number => fate = Fate::Due,
+                (interval, _) if *interval == number => fate = Fate::Due,
                 _ => *line = (number, way),
             }
         }
         fate
     }
 
-    /// Notes an access by lanes whose addresses increase evenly, if it can be put off.
+    /// Notes an access by lanes whose addresses increase evenly, if it can be deferred.
     #[inline(always)]
     pub fn row(&mut self, access: Even, writes: bool, who: By) -> Fate {
         let (first, last) = access.range();
@@ -159,12 +159,12 @@ impl Phase {
         }
     }
 
-    /// As [`Phase::fate`], for a store: it must be the first access of all lines.
+    /// As [`Deferred::fate`], for a store: it must be the first access of all lines.
     #[inline(always)]
     fn written(&mut self, bytes: (u64, u64)) -> Fate {
         let number = self.number;
         let Some(lines) = self.lines_of(bytes) else { return Fate::Due };
-        if lines.iter().all(|(phase, _)| *phase < number) {
+        if lines.iter().all(|(interval, _)| *interval < number) {
             lines.fill((number, WRITTEN));
             return Fate::Noted;
         }
@@ -172,7 +172,7 @@ impl Phase {
         if self.mix(bytes, (false, false)) { Fate::Last } else { Fate::Due }
     }
 
-    /// Notes an access whose addresses are those of the event, all of them in shared memory, if it can be put off.
+    /// Notes an access whose addresses are those of the event, all of them in shared memory, if it can be deferred.
     fn scatter(&mut self, e: &MemoryEvent<'_>, kind: Kind, who: By) -> bool {
         let way = match e.access {
             AccessKind::Load if !kind.strong => READ,
@@ -180,12 +180,12 @@ impl Phase {
             _ => return false,
         };
         let full = self.scattered.len() >= MOST / 4;
-        let put_off = |lane: u32| {
+        let deferred = |lane: u32| {
             let at = e.addresses[lane as usize];
             let whole = way == READ || at.is_multiple_of(u64::from(e.size));
             whole && self.fate((at, at + u64::from(e.size) - 1), way) == Fate::Noted
         };
-        if full || !lanes(e.actor.lanes).all(put_off) {
+        if full || !lanes(e.actor.lanes).all(deferred) {
             return false;
         }
         self.scattered.push(Scattered { addresses: *e.addresses, size: e.size, lanes: e.actor.lanes, who });
@@ -204,7 +204,7 @@ impl Phase {
             match line.0 {
                 _ if asynchronous => *line = (ALWAYS, MIXED),
                 ALWAYS => {}
-                phase if reads && phase != self.number => *line = (self.number, READ),
+                interval if reads && interval != self.number => *line = (self.number, READ),
                 // Reads disturb no reads.
                 _ if reads && way == READ => {}
                 _ => *line = (self.number, MIXED),
@@ -215,15 +215,15 @@ impl Phase {
 }
 
 impl Sanitizer {
-    /// Notes an access to shared memory if it can be put off; else looks at what was noted, if the access concerns it.
-    pub(crate) fn put_off(&self, state: &mut State, e: &MemoryEvent<'_>, form: Form, site: u32) -> bool {
+    /// Notes an access to shared memory if it can be deferred; else looks at what was noted, if the access concerns it.
+    pub(crate) fn defer(&self, state: &mut State, e: &MemoryEvent<'_>, form: Form, site: u32) -> bool {
         let now = state.threads.now;
         let kind = state.sites.kinds[site as usize];
         let index = self.index(e.actor.cta);
         let Some(cta) = state.ctas.get_mut(index) else { return false };
         let plain = matches!(e.order.semantics, Semantics::Weak | Semantics::Relaxed);
         // The order of what is noted must not change.
-        let ordering = !plain && cta.phase.has_notes();
+        let ordering = !plain && cta.deferred.has_notes();
         let (base, size) = cta.shared;
         let bytes = u64::from(e.size);
         let own = |lane: u32| {
@@ -236,14 +236,14 @@ impl Sanitizer {
             _ => {
                 let all = lanes(e.actor.lanes).all(own);
                 let who = By { warp: e.actor.warp, site, now };
-                if all && plain && !e.order.asynchronous && cta.phase.scatter(e, kind, who) {
+                if all && plain && !e.order.asynchronous && cta.deferred.scatter(e, kind, who) {
                     return true;
                 }
                 let reads = e.access == AccessKind::Load && plain && !kind.strong && !e.order.asynchronous;
                 let mut concerned = false;
                 for lane in lanes(e.actor.lanes).filter(|lane| all || own(*lane)) {
                     let at = e.addresses[lane as usize];
-                    concerned |= cta.phase.mix((at, at + bytes - 1), (reads, e.order.asynchronous));
+                    concerned |= cta.deferred.mix((at, at + bytes - 1), (reads, e.order.asynchronous));
                 }
                 concerned
             }
@@ -258,7 +258,7 @@ impl Sanitizer {
     #[inline(always)]
     pub(crate) fn mix(&self, state: &mut State, index: u32, range: (u64, u64)) {
         if let Some(cta) = state.ctas.get_mut(index)
-            && cta.phase.mix(range, (false, false))
+            && cta.deferred.mix(range, (false, false))
         {
             self.settle(state, index);
         }
@@ -267,8 +267,9 @@ impl Sanitizer {
     /// Looks at everything that was noted of a CTA.
     pub(crate) fn settle(&self, state: &mut State, index: u32) {
         let State { shadow, ctas, sites, buffer, hits, .. } = state;
-        let Some(cta) = ctas.get_mut(index).filter(|cta| cta.phase.has_notes()) else { return };
-        let (mut rows, mut scattered) = (std::mem::take(&mut cta.phase.rows), std::mem::take(&mut cta.phase.scattered));
+        let Some(cta) = ctas.get_mut(index).filter(|cta| cta.deferred.has_notes()) else { return };
+        let (mut rows, mut scattered) =
+            (std::mem::take(&mut cta.deferred.rows), std::mem::take(&mut cta.deferred.scattered));
         for (Even { base, stride, size, lanes: mask }, who) in rows.drain(..) {
             let kind = sites.kinds[who.site as usize];
             let row = self.row(&mut cta.threads, (who.site, kind), (who.warp, mask, false), who.now);
@@ -302,9 +303,9 @@ impl Sanitizer {
                 row.access((shadow, buffer), context, group, (at, size), hits);
             }
         }
-        // Nothing that was put off races with what came before it.
+        // Nothing that was deferred races with what came before it.
         hits.clear();
-        (cta.phase.rows, cta.phase.scattered) = (rows, scattered);
+        (cta.deferred.rows, cta.deferred.scattered) = (rows, scattered);
     }
 }
 
@@ -319,34 +320,34 @@ mod tests {
     const WHO: By = By { warp: 0, site: 0, now: 1 };
 
     #[test]
-    fn lines_used_in_one_way_are_put_off() {
-        let mut phase = Phase::new((4096, 8 * LINE_BYTES), true);
-        assert_eq!([phase.row(row(0), false, WHO), phase.row(row(0), false, WHO)], [Fate::Noted; 2]);
-        assert_eq!(phase.row(row(0), true, WHO), Fate::Last, "stored to after it was read");
-        assert_eq!(phase.row(row(0), false, WHO), Fate::Due, "from then on, nothing is put off");
-        assert_eq!(phase.row(row(1), true, WHO), Fate::Noted);
-        assert_eq!(phase.row(row(1), false, WHO), Fate::Last, "read after it was stored to");
-        assert_eq!(phase.row(row(2), true, WHO), Fate::Noted);
-        assert_eq!(phase.row(Even { base: 4096 + 3 * LINE_BYTES - 4, ..row(0) }, true, WHO), Fate::Last, "in part");
-        assert_eq!(phase.row(row(3), true, WHO), Fate::Due);
-        phase.end();
-        assert!(!phase.has_notes());
-        assert_eq!(phase.row(row(0), true, WHO), Fate::Noted, "a barrier forgets");
+    fn lines_used_in_one_way_are_deferred() {
+        let mut deferred = Deferred::new((4096, 8 * LINE_BYTES), true);
+        assert_eq!([deferred.row(row(0), false, WHO), deferred.row(row(0), false, WHO)], [Fate::Noted; 2]);
+        assert_eq!(deferred.row(row(0), true, WHO), Fate::Last, "stored to after it was read");
+        assert_eq!(deferred.row(row(0), false, WHO), Fate::Due, "from then on, nothing is deferred");
+        assert_eq!(deferred.row(row(1), true, WHO), Fate::Noted);
+        assert_eq!(deferred.row(row(1), false, WHO), Fate::Last, "read after it was stored to");
+        assert_eq!(deferred.row(row(2), true, WHO), Fate::Noted);
+        assert_eq!(deferred.row(Even { base: 4096 + 3 * LINE_BYTES - 4, ..row(0) }, true, WHO), Fate::Last, "in part");
+        assert_eq!(deferred.row(row(3), true, WHO), Fate::Due);
+        deferred.end();
+        assert!(!deferred.has_notes());
+        assert_eq!(deferred.row(row(0), true, WHO), Fate::Noted, "a barrier forgets");
     }
 
     #[test]
     fn what_was_looked_at_at_once_counts_too() {
-        let mut phase = Phase::new((4096, 8 * LINE_BYTES), true);
-        assert!(!phase.mix((4096, 4099), (true, false)));
-        assert_eq!(phase.row(row(0), false, WHO), Fate::Noted, "two reads");
-        assert!(!phase.mix((4096, 4099), (true, false)));
-        assert_eq!(phase.row(row(0), true, WHO), Fate::Last);
-        assert!(!phase.mix((4096 + LINE_BYTES, 4099 + LINE_BYTES), (true, false)));
-        assert_eq!(phase.row(row(1), true, WHO), Fate::Last, "a store after a read that was not noted");
-        assert!(!phase.mix((4096 + 2 * LINE_BYTES, 4099 + 2 * LINE_BYTES), (false, true)));
-        phase.end();
-        assert_eq!(phase.row(row(2), false, WHO), Fate::Due, "no barrier ends an asynchronous copy");
-        let mut shared = Phase::new((4096, 8 * LINE_BYTES), false);
+        let mut deferred = Deferred::new((4096, 8 * LINE_BYTES), true);
+        assert!(!deferred.mix((4096, 4099), (true, false)));
+        assert_eq!(deferred.row(row(0), false, WHO), Fate::Noted, "two reads");
+        assert!(!deferred.mix((4096, 4099), (true, false)));
+        assert_eq!(deferred.row(row(0), true, WHO), Fate::Last);
+        assert!(!deferred.mix((4096 + LINE_BYTES, 4099 + LINE_BYTES), (true, false)));
+        assert_eq!(deferred.row(row(1), true, WHO), Fate::Last, "a store after a read that was not noted");
+        assert!(!deferred.mix((4096 + 2 * LINE_BYTES, 4099 + 2 * LINE_BYTES), (false, true)));
+        deferred.end();
+        assert_eq!(deferred.row(row(2), false, WHO), Fate::Due, "no barrier ends an asynchronous copy");
+        let mut shared = Deferred::new((4096, 8 * LINE_BYTES), false);
         assert_eq!(shared.row(row(0), false, WHO), Fate::Due, "memory of a cluster");
     }
 }

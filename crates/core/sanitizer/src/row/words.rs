@@ -1,0 +1,239 @@
+//! Accesses at single addresses, word by word.
+
+use super::{Hit, Lack, Row, side};
+use crate::{
+    shadow::{Cell, Crew, MOST, Record, Shadow, WORD},
+    site::Kind,
+    threads::{CtaThreads, Who},
+};
+use margay_exec::Scope;
+
+impl Row {
+    /// The fast path: records an access of a word with at most two earlier records, if there is no race and no list is
+    /// needed. False if the slow path must run.
+    #[inline(always)]
+    pub(super) fn quick(&self, cell: &mut Cell, kinds: &[Kind], lanes: u32, mask: u32) -> bool {
+        if self.agent {
+            return false;
+        }
+        let Some(records) = cell.records() else { return false };
+        if self.kind.strong {
+            return self.quick_strong(records, kinds, lanes, mask);
+        }
+        let new = Record::new((self.who(), lanes), self.now, self.site, mask);
+        if self.kind.writes {
+            let passed = |r: &Record| !r.is_some() || r.bytes() & !mask == 0 && self.has_seen(*r, lanes);
+            let passed = passed(&records[0]) && passed(&records[1]);
+            if passed {
+                *records = [new, Record::none()];
+            }
+            return passed;
+        }
+        for r in records.iter().filter(|r| r.is_some() && r.bytes() & mask != 0) {
+            if kinds[r.site() as usize].writes && !self.has_seen(*r, lanes) {
+                return false;
+            }
+        }
+        let crew = Crew { cta: self.cta, warp: self.warp, lanes };
+        for r in records.iter_mut().filter(|r| r.is_some() && r.site() == self.site && r.bytes() == mask) {
+            if r.time > self.published && r.join(crew, self.warps) {
+                return true;
+            }
+            // What is unordered with the earlier read of this instruction is so with the present one.
+            if r.who == new.who && r.lanes & !lanes == 0 || self.has_seen(*r, lanes) {
+                *r = new;
+                return true;
+            }
+        }
+        match records.iter_mut().find(|r| !r.is_some()) {
+            Some(free) => {
+                *free = new;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The fast path for strong accesses: one that repeats an earlier one beside which there is no more than one record, and
+    /// that stays as it is.
+    #[inline(always)]
+    fn quick_strong(&self, records: &mut [Record; 2], kinds: &[Kind], lanes: u32, mask: u32) -> bool {
+        let Kind { volatile, scope, element, .. } = self.kind;
+        let same = |r: &Record| r.is_some() && r.site() == self.site && r.bytes() == mask && r.time > self.published;
+        let [first, second] = records;
+        let (mine, other) = if same(first) { (first, second) } else { (second, first) };
+        if !same(mine) {
+            return false;
+        }
+        let earlier = kinds[other.site() as usize];
+        let stays = match earlier.strong {
+            true => {
+                let device = scope >= Scope::Gpu && earlier.scope >= Scope::Gpu && element == earlier.element;
+                device && !(volatile && earlier.volatile) && other.site() != self.site
+            }
+            false => self.has_seen(*other, lanes) || !self.kind.writes && !earlier.writes && other.site() != self.site,
+        };
+        let crew = Crew { cta: self.cta, warp: self.warp, lanes };
+        (!other.is_some() || other.bytes() & mask == 0 || stays) && mine.join(crew, self.warps)
+    }
+
+    /// Whether an atomic access is one more of many by the same instruction, which do not race, and beside them there are only plain
+    /// accesses that all have seen: one of their records may stand for it, or there are as many as are kept.
+    #[inline(always)]
+    fn repeats(&self, shadow: &mut Shadow, kinds: &[Kind], word: u64, (lanes, mask): (u32, u32)) -> bool {
+        let Kind { strong, volatile, scope, .. } = self.kind;
+        if !strong || volatile || scope < Scope::Gpu || self.agent {
+            return false;
+        }
+        let Some((first, rest)) = shadow.spilled(word) else { return false };
+        let same = |r: &Record| r.site() == self.site && r.bytes() == mask && r.time > self.published;
+        let apart = |r: &Record| !kinds[r.site() as usize].strong && self.has_seen(*r, lanes);
+        let fits = |r: &Record| same(r) || apart(r);
+        if !fits(first) || !rest.iter().all(fits) {
+            return false;
+        }
+        let crew = Crew { cta: self.cta, warp: self.warp, lanes };
+        let full = rest.len() + 1 >= MOST;
+        std::iter::once(first).chain(rest).any(|r| same(r) && r.join(crew, self.warps)) || full
+    }
+
+    /// An access of some lanes at one address, word by word.
+    #[inline(always)]
+    pub fn access(
+        &self,
+        (shadow, buffer): (&mut Shadow, &mut Vec<Record>),
+        (cta, kinds): (&CtaThreads, &[Kind]),
+        group: u32,
+        (address, size): (u64, u32),
+        hits: &mut Vec<Hit>,
+    ) {
+        let end = address + u64::from(size);
+        let mut word = address & !(WORD - 1);
+        while word < end {
+            let (from, to) = (address.max(word) - word, end.min(word + WORD) - word);
+            let mask = (1u32 << to) - (1 << from);
+            if !self.quick(shadow.cell(word), kinds, group, mask) && !self.repeats(shadow, kinds, word, (group, mask)) {
+                let change = |list: &mut Vec<Record>| access_word(self, (cta, kinds), group, (word, mask), list, hits);
+                shadow.update(word, change, buffer);
+            }
+            word += WORD;
+        }
+    }
+
+    /// Removes from an earlier record the lanes that now repeat the access by the same instruction; whether any are
+    /// left.
+    fn supersede(&self, r: &mut Record, lanes: u32, mask: u32) -> bool {
+        if r.site() != self.site || r.bytes() != mask {
+            return true;
+        }
+        if r.who == self.who() {
+            r.lanes &= !lanes;
+        } else if !self.agent
+            && !r.is_agent()
+            && r.crews(self.warps).any(|c| (c.cta, c.warp) == (self.cta, self.warp) && c.lanes & !lanes == 0)
+        {
+            r.lanes &= !(1 << self.warp);
+        }
+        r.is_some()
+    }
+}
+
+/// A lane that did not see an earlier access by one of its lanes: the two, if there are any.
+fn unordered(
+    cta: &CtaThreads,
+    (earlier, wrote): (&Record, bool),
+    (warp, lanes, warps): (u32, u32, u32),
+) -> Option<(u32, Crew)> {
+    let side = side(earlier, wrote);
+    earlier.crews(warps).find_map(|crew| {
+        let found = cta.unseen(Who { warp, lanes }, (crew.cta, crew.warp, crew.lanes), side, earlier.time);
+        found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
+    })
+}
+
+/// A lane whose copy comes after an access of a program, without a proxy fence in between: the two, if there are any.
+fn unproxied(cta: &CtaThreads, earlier: &Record, (warp, lanes, warps): (u32, u32, u32)) -> Option<(u32, Crew)> {
+    earlier.crews(warps).find_map(|crew| {
+        let others = (crew.cta, crew.warp, crew.lanes);
+        let found = cta.unproxied(Who { warp, lanes }, others, earlier.time);
+        found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
+    })
+}
+
+/// Compares an access of a word with the records in `list`, and updates the list to what later accesses must be
+/// compared with.
+pub(super) fn access_word(
+    row: &Row,
+    (cta, kinds): (&CtaThreads, &[Kind]),
+    group: u32,
+    (word, mask): (u64, u32),
+    list: &mut Vec<Record>,
+    hits: &mut Vec<Hit>,
+) {
+    let Kind { writes, strong, volatile, scope, element, .. } = row.kind;
+    let crew = Crew { cta: row.cta, warp: row.warp, lanes: group };
+    // Most earlier accesses lie before a barrier, which one comparison shows.
+    let find = |r: &Record| match row.has_seen(*r, group) {
+        true => None,
+        false => unordered(cta, (r, kinds[r.site() as usize].writes), (row.warp, group, row.warps)),
+    };
+    let crowded = list.len() > 8 && list.len().is_power_of_two();
+    let (mut joined, mut kept) = (false, 0);
+    for i in 0..list.len() {
+        let mut r = list[i];
+        let keep = 'keep: {
+            if r.bytes() & mask == 0 {
+                break 'keep true;
+            }
+            let same = r.site() == row.site && r.bytes() == mask && (!writes || strong);
+            if same && !joined && !row.agent && r.time > row.published && r.join(crew, row.warps) {
+                joined = true;
+                break 'keep true;
+            }
+            let earlier = kinds[r.site() as usize];
+            if !writes && !earlier.writes {
+                // Two reads: one of them may stand for both.
+                let repeated = || r.site() == row.site && r.bytes() == mask && !row.agent && row.has_seen(r, group);
+                if strong == earlier.strong && !r.is_agent() && (repeated() || crowded && find(&r).is_none()) {
+                    break 'keep false;
+                }
+                break 'keep row.agent || row.supersede(&mut r, group, mask);
+            }
+            // Whoever these are, they do not race.
+            let device = scope >= Scope::Gpu && earlier.scope >= Scope::Gpu && element == earlier.element;
+            if strong && earlier.strong && device && !(volatile && earlier.volatile) {
+                break 'keep !same || row.agent || row.supersede(&mut r, group, mask);
+            }
+            // A later access that races with the earlier one races with this one too.
+            let like = earlier.strong && scope <= earlier.scope && element == earlier.element;
+            let narrower = like && r.cta(row.warps) == row.cta;
+            let covers = (writes || !earlier.writes) && (!strong || narrower) && r.bytes() & !mask == 0;
+            let before = find(&r);
+            if let Some((lane, other)) = before {
+                hits.push(Hit { earlier: r, other, lane, word, mask, lack: Lack::Order });
+            }
+            if before.is_none()
+                && row.kind.proxy
+                && earlier.writes
+                && !r.is_agent()
+                && let Some((lane, other)) = unproxied(cta, &r, (row.warp, group, row.warps))
+            {
+                hits.push(Hit { earlier: r, other, lane, word, mask, lack: Lack::Proxy });
+            }
+            let told = !strong && !earlier.strong && writes;
+            !(covers && (before.is_none() || told))
+        };
+        if keep {
+            list[kept] = r;
+            kept += 1;
+        }
+    }
+    list.truncate(kept);
+    if !joined {
+        list.push(Record::new((row.who(), group), row.now, row.site, mask));
+        if writes {
+            // The last write comes first: it is never dropped.
+            list.swap(0, kept);
+        }
+    }
+}
