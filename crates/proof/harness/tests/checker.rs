@@ -4,7 +4,7 @@
 //! at seed 0, whose threads are at those lines; `//~ KIND, KIND` for several. In functions that a kernel calls, `//~ KIND KERNEL` names the kernel. A kernel without
 //! marks is right, and nothing may be found under any seed. A report has what follows `//?` on a line of the kernel. The kind `fault` is a fault, which ends the launch. `//@ WORDS` on the line
 //! before says how to launch it: `grid=4`, `block=32`, `cluster=2`, `shared=512`, `coop`; `zero` for buffers of zeros (else elements are 0
-//! to 7 in turn), `uninit=0` for an argument that the host does not write; `findings=1` how many there are; `unlined`, that the PTX has no
+//! to 7 in turn), `uninit=0` for an argument that the host does not write, `alias=1` for one that is the first buffer again, `null=1` for a null pointer; `findings=1` how many there are; `unlined`, that the PTX has no
 //! line information, so that only the kinds of findings are compared. Numbers are 4.
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -92,15 +92,24 @@ fn launch(
 ) -> Result<Outcome, String> {
     let kernel = module.kernel(&label.kernel).map_err(|e| e.to_string())?;
     let mut arguments = kernel.arguments();
-    let mut buffers = Vec::new();
+    let mut buffers: Vec<margay::Buffer> = Vec::new();
     for (i, param) in kernel.params().iter().enumerate() {
         if !matches!(param.ty, Type::U64 | Type::B64) {
             arguments.push(&4u32.to_le_bytes()).map_err(|e| e.to_string())?;
             continue;
         }
+        let is = |word: &str| label.number(word, u32::MAX) == i as u32;
+        if is("null") {
+            arguments.push_address(0).map_err(|e| e.to_string())?;
+            continue;
+        }
+        if let Some(first) = buffers.first().filter(|_| is("alias")) {
+            arguments.push_address(first.address()).map_err(|e| e.to_string())?;
+            continue;
+        }
         let buffer = context.buffer(4 * ELEMENTS).map_err(|e| e.to_string())?;
         let element = |i: u64| if label.has("zero") { 0 } else { (i % 8) as u32 };
-        if label.number("uninit", u32::MAX) != i as u32 {
+        if !is("uninit") {
             let bytes: Vec<u8> = (0..ELEMENTS).flat_map(|i| element(i).to_le_bytes()).collect();
             buffer.write(0, &bytes).map_err(|e| e.to_string())?;
         }
