@@ -23,6 +23,7 @@ _AFTER = {
     "cupy_backends.cuda.libs.cublas": "margay.cupy",
     "cupy_backends.cuda.libs.curand": "margay.cupy",
     "cupy_backends.cuda.libs.cusolver": "margay.cupy",
+    "cupy_backends.cuda.libs.cusparse": "margay.cupy",
     "cupy.cuda.cufft": "margay.cupy",
     "jax_plugins.xla_cuda12": "margay._jax",
     "jax_plugins.xla_cuda13": "margay._jax",

@@ -1,4 +1,4 @@
-"""CuPy's calls of cuBLAS, cuFFT, cuRAND and cuSOLVER, computed by NumPy on the same memory.
+"""CuPy's calls of cuBLAS, cuFFT, cuRAND, cuSOLVER and cuSPARSE, computed by NumPy on the same memory.
 
 Those libraries contain only machine code of GPUs, which margay cannot run. A device pointer of margay is a host address, so NumPy can read
 and write the arrays where they are. A call waits for the work on its stream and is complete when it returns.
@@ -16,7 +16,7 @@ _done = set()
 def install() -> None:
     """Serves the libraries of those CuPy modules that are imported, if the CUDA driver of this process is margay's."""
     from margay import _replace
-    from margay.cupy import blas, fft, library, random, solver
+    from margay.cupy import blas, fft, library, random, solver, sparse
 
     if not _replace.is_possible() or not library.is_margay():
         return
@@ -25,6 +25,7 @@ def install() -> None:
         "cupy_backends.cuda.libs.cublas": blas,
         "cupy_backends.cuda.libs.curand": random,
         "cupy_backends.cuda.libs.cusolver": solver,
+        "cupy_backends.cuda.libs.cusparse": sparse,
         "cupy.cuda.cufft": fft,
     }
     for module, part in parts.items():

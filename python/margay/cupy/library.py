@@ -23,8 +23,10 @@ _KINDS = {
     "f": ctypes.c_float,
     "d": ctypes.c_double,
 }
-# CUBLAS_STATUS_INTERNAL_ERROR, CUFFT_INTERNAL_ERROR, CURAND_STATUS_INTERNAL_ERROR, CUSOLVER_STATUS_INTERNAL_ERROR
-_FAILED = {"cublas": 14, "cufft": 5, "curand": 999, "cusolver": 7}
+# CUBLAS_STATUS_INTERNAL_ERROR, CUFFT_INTERNAL_ERROR, CURAND_STATUS_INTERNAL_ERROR, CUSOLVER_ and CUSPARSE_STATUS_INTERNAL_ERROR
+_FAILED = {"cublas": 14, "cufft": 5, "curand": 999, "cusolver": 7, "cusparse": 7}
+# What needs no handle and no device tells of the library that is installed.
+_KEPT = ("GetProperty", "GetVersion", "GetErrorName", "GetErrorString")
 _PT_LOAD, _PT_DYNAMIC, _DT_STRTAB, _DT_STRSZ = 1, 2, 5, 10
 _CHECKS_WRITES = not {word.strip() for word in os.environ.get("MARGAY_CHECK", "").split(",")}.isdisjoint(("init", "all", "undefined"))
 
@@ -99,7 +101,7 @@ def _library(name: str) -> str:
 
 def announce() -> None:
     """Has margay's driver not say that calls of the libraries fail."""
-    for name in ("libcublas", "libcublasLt", "libcufft", "libcurand", "libcusolver"):
+    for name in ("libcublas", "libcublasLt", "libcufft", "libcurand", "libcusolver", "libcusparse"):
         _driver().margayReplaced(name.encode())
 
 
@@ -117,8 +119,7 @@ def serve(path: str, functions: dict[str, tuple[str, Callable]], rest: tuple[str
     linked = _linked[library] = ctypes.CDLL(path)
     for name in sorted(_exported(library)):
         function = getattr(linked, name, None)
-        # What needs no handle and no device tells of the library that is installed.
-        if function is not None and not name.endswith(("GetProperty", "GetVersion")):
+        if function is not None and (name in functions or not name.endswith(_KEPT)):
             kinds, compute = functions.get(name, rest)
             _replace.replace(function, _callback(name, kinds, compute), 0 if "Destroy" in name else _FAILED[library])
 
