@@ -41,11 +41,22 @@ LAUNCH = (
 TORCH = "import margay, time\nmargay.enable()\nimport torch\n"
 TORCH_FIRST = TORCH + "t = time.perf_counter()\n(torch.arange(8., device='cuda') + 1).tolist()" + END
 # The least of many rounds, since other processes disturb some.
-TORCH_OVERHEAD = (
-    TORCH + "def least(x):\n    found = []\n    for _ in range(200):\n        t = time.perf_counter()\n        for _ in range(100): x.add(1)\n"
-    "        found.append((time.perf_counter() - t) / 100)\n    return min(found)\n"
-    "print(least(torch.ones(16, device='cuda')) - least(torch.ones(16)))"
-)
+TORCH_OVERHEAD = TORCH + """
+F = torch.nn.functional
+def least(compute):
+    found = []
+    for _ in range(200):
+        t = time.perf_counter()
+        for _ in range(50): compute()
+        found.append((time.perf_counter() - t) / 50)
+    return min(found)
+def on(device):
+    x, rows, weight = torch.ones(16, device=device), torch.ones(8, 8, device=device), torch.ones(8, device=device)
+    image, filters = torch.ones(1, 3, 8, 8, device=device), torch.ones(4, 3, 3, 3, device=device)
+    return lambda: x.add(1), lambda: F.layer_norm(rows, (8,), weight, weight), lambda: F.conv2d(image, filters)
+torch.set_num_threads(1)
+print(*(least(a) - least(b) for a, b in zip(on('cuda'), on('cpu'))))
+"""
 TRITON = (
     TORCH + "import triton, triton.language as tl\n@triton.jit\ndef scale(x, n, B: tl.constexpr):\n    i = tl.program_id(0) * B + tl.arange(0, B)\n"
     "    tl.store(x + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)\nx = torch.ones(1000, device='cuda')\n"
@@ -54,7 +65,7 @@ TRITON = (
 
 
 def times(program, cache, clear=False, runs=RUNS):
-    """Milliseconds that each of some fresh processes prints as seconds."""
+    """Milliseconds that each of some fresh processes prints as seconds: one number, or a tuple of them."""
     found = []
     for _ in range(runs):
         if clear:
@@ -66,7 +77,8 @@ def times(program, cache, clear=False, runs=RUNS):
             file.flush()
             caches = {"MARGAY_CACHE_DIR": cache, "TRITON_CACHE_DIR": os.path.join(cache, "triton")}
             done = subprocess.run([sys.executable, file.name], env={**os.environ, **caches}, capture_output=True, text=True, check=True)
-        found.append(float(done.stdout) * 1e3)
+        printed = tuple(float(word) * 1e3 for word in done.stdout.split())
+        found.append(printed if len(printed) > 1 else printed[0])
     return found
 
 
@@ -75,7 +87,8 @@ def median(program, cache, clear=False):
 
 
 def least(program, cache, clear=False):
-    return min(times(program, cache, clear, runs=3))
+    found = times(program, cache, clear, runs=3)
+    return tuple(map(min, zip(*found))) if isinstance(found[0], tuple) else min(found)
 
 
 def main():
@@ -92,7 +105,9 @@ def main():
             print(f"first kernel, engine {engine}: {cold:.1f} ms with an empty cache, {median(program, cache):.1f} ms with a warm one")
         print(f"a launch: {median(LAUNCH, cache) * 1e3:.0f} us")
         if importlib.util.find_spec("torch"):
-            print(f"torch: first operator {least(TORCH_FIRST, cache):.0f} ms, an operator {least(TORCH_OVERHEAD, cache) * 1e3:.1f} us over the CPU's")
+            add, norm, convolution = (ms * 1e3 for ms in least(TORCH_OVERHEAD, cache))
+            print(f"torch: first operator {least(TORCH_FIRST, cache):.0f} ms")
+            print(f"over the same operator of the CPU: add {add:.1f} us, layer_norm {norm:.1f} us, conv2d {convolution:.1f} us")
         if importlib.util.find_spec("torch") and importlib.util.find_spec("triton"):
             cold = least(TRITON, cache, clear=True)
             print(f"first Triton kernel: {cold:.0f} ms with empty caches, {least(TRITON, cache):.0f} ms with warm ones")

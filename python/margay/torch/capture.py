@@ -20,6 +20,7 @@ class _State:
 
     def __init__(self):
         self.graphs = []  # those under capture, the last begun last; operators call `record` if it is not empty
+        # `replays`: this thread executes a graph node; everything before it has run, and its stream waits for it. `now`: it records one.
         self.inside = threading.local()
         self.resting = frozenset()  # threads that stop at their next operator
 
@@ -48,11 +49,6 @@ def _run(number):
         STATE.error = error
     finally:
         STATE.inside.replays = False
-
-
-def replays() -> bool:
-    """Whether this thread executes a graph node: everything before the node has run, and its stream waits for it."""
-    return getattr(STATE.inside, "replays", False)
 
 
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

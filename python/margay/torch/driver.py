@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 
 import torch
 
@@ -29,17 +30,26 @@ def is_margay() -> bool:
     return cuda.cuInit(0) == 0 and cuda.cuDeviceGetUuid(uuid, 0) == 0 and uuid.raw.startswith(b"margay-")
 
 
+@functools.cache
+def _waiter():
+    wait = library().cuStreamSynchronize
+    wait.argtypes = [ctypes.c_void_p]
+    return wait
+
+
+# Every operator looks at these.
+_stream = torch._C._cuda_getCurrentRawStream
+_graphs, _thread = capture.STATE.graphs, capture.STATE.inside
+
+
 def synchronize(device: int) -> None:
     """Waits for the work on torch's current stream of the device, because operators run on the caller's thread.
 
     A capturing stream has no work to wait for, and a graph node would wait for itself.
     """
-    if capture.replays():
+    if _graphs and torch._C._cuda_isCurrentStreamCapturing() or getattr(_thread, "replays", False):
         return
-    if capture.STATE.graphs and torch._C._cuda_isCurrentStreamCapturing():
-        return
-    status = library().cuStreamSynchronize(ctypes.c_void_p(torch._C._cuda_getCurrentRawStream(device)))
-    if status != 0:
+    if _waiter()(_stream(device)) != 0:
         torch.cuda.current_stream(device).synchronize()  # torch raises its usual error
 
 

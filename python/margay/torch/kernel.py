@@ -126,11 +126,17 @@ def source(schema, tags=(), dense=True, direct=False):
     keywords = "".join(f", {a.name}={_passed(a)}" for a in options)
     body.append("begin = clock()")
     body.append("try:")
+    plain = f"r = call({arguments_text}{keywords}, **more)"
     if implicit:
-        body.append("    with seeded(d):")
-        body.append(f"        r = call({arguments_text}{keywords}, **more)")
+        # Attention draws numbers only for dropout.
+        chance = next((i for i, a in enumerate(positional) if a.name == "dropout_p"), -1) - len(leading)
+        if chance >= 0:
+            body.append(f"    if (rest[{chance}] if len(rest) > {chance} else more.get('dropout_p')):")
+            body += ["        with seeded(d):", f"            {plain}", "    else:", f"        {plain}"]
+        else:
+            body += ["    with seeded(d):", f"        {plain}"]
     else:
-        body.append(f"    r = call({arguments_text}{keywords}, **more)")
+        body.append(f"    {plain}")
     outs = [a for a in arguments if a.out]
     body.append("except Exception as error:")
     passed = "".join(f"{_passed(a)}, " for a in leading)

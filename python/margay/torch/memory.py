@@ -19,6 +19,10 @@ _SPAN = 2**47  # the user half of the address space
 _CPU = torch.device("cpu")
 _space = torch._C._construct_storage_from_data_pointer(_START, _CPU, _SPAN)
 _SMALL = 1 << 15  # up to so many bytes, one `memmove` is cheaper than an operator
+#: `torch.empty_strided` on torch's current device, in half the time
+_empty = torch._C._dynamo.guards._empty_strided_cuda
+_current_device = torch._C._cuda_getDevice
+_memmove = ctypes.memmove
 
 
 class _Views(dict):
@@ -117,7 +121,8 @@ def adopt(result, device, arguments=()):
         return other_layouts.adopt(result, device)
     if result.is_conj() or result.is_neg():
         result = result.resolve_conj().resolve_neg()
-    if is_alias(result):
+    # An alias lies far into its storage.
+    if result.storage_offset() and is_alias(result):
         if (owner := _owner(result, arguments)) is not None:
             return owner
     return copy_out(result, device)
@@ -125,15 +130,18 @@ def adopt(result, device, arguments=()):
 
 def copy_out(result, device):
     """A new CUDA tensor with the sizes, strides and elements of a dense CPU tensor."""
-    size, stride = result.size(), result.stride()
-    new = torch.empty_strided(size, stride, dtype=result.dtype, device=device)
+    size, stride, dtype = result.size(), result.stride(), result.dtype
+    if device == _current_device():
+        new = _empty(tuple(size), stride, dtype)
+    else:
+        new = torch.empty_strided(size, stride, dtype=dtype, device=device)
+    view, shift = _views[dtype]
     if result.is_contiguous():
-        count = result.numel() << _views[result.dtype][1]
+        count = result.numel() << shift
         if count <= _SMALL:
             if count:
-                ctypes.memmove(new.data_ptr(), result.data_ptr(), count)
+                _memmove(new.data_ptr(), result.data_ptr(), count)
             return new
-    view, shift = _views[result.dtype]
     start = (new.data_ptr() - _START) >> shift
     if 0 in stride:
         # Expanded: every element that exists is copied once.

@@ -49,7 +49,7 @@ def check_index(self, *rest, **options) -> None:
 def check_convolution(input, weight, bias=None, *rest, **options) -> None:
     """Raises torch's errors for operands of different devices and types."""
     for what, other in (("weight", weight), ("bias", bias)):
-        if isinstance(other, torch.Tensor) and (other.device.type != input.device.type or other.dtype is not input.dtype):
+        if other is not None and (other.dtype is not input.dtype or other.is_cuda is not input.is_cuda):
             raise RuntimeError(f"Input type ({input.type()}) and {what} type ({other.type()}) should be the same")
 
 

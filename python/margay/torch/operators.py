@@ -31,7 +31,8 @@ _COMPOSED = (
     "aten::convolution_backward",
     "aten::convolution_overrideable",
     "aten::convolution_backward_overrideable",
-    # Composed of a product and a power, except for integer exponents, for which it calls torch's own CUDA code.
+    # Composed of a product and a power, except for integer exponents, for which it calls torch's own CUDA code. Older releases compose its
+    # derivative, too, which a kernel would replace.
     "aten::ldexp.Tensor",
     "aten::ldexp.out",
     "aten::ldexp_",
@@ -45,7 +46,8 @@ def names() -> list[str]:
     for name in torch._C._dispatch_get_all_op_names():
         if name in _OWN or name.startswith(_OWN_PREFIXES):
             continue
-        if name in OURS or name in ANSWERS or name in _COMPOSED or (has(name, "CUDA") and not _is_view(name)):
+        composed = name in _COMPOSED and not has(name, "CompositeImplicitAutograd")
+        if name in OURS or name in ANSWERS or composed or (has(name, "CUDA") and not _is_view(name)):
             found.append(name)
     return found
 

@@ -37,31 +37,37 @@ def _of(generator, d):
     return generator
 
 
+def _stored(generator):
+    """The state that belongs to the pair of a generator; `None` if none was stored."""
+    return _states.get(generator.initial_seed(), {}).get(generator.get_offset())
+
+
+def _fresh(generator) -> torch.Generator:
+    """A CPU generator for a pair without a stored state."""
+    seed, offset = generator.initial_seed(), generator.get_offset()
+    if offset:
+        digest = hashlib.blake2b(f"{seed}:{offset}".encode(), digest_size=8).digest()
+        seed = int.from_bytes(digest, "little")
+    return torch.Generator().manual_seed(seed)
+
+
 def shadow(generator, d: int):
     """Returns a CPU generator with the next numbers of the CUDA generator (`None`: the device's own)."""
     if capture.STATE.graphs:
         return _captured
     generator = _of(generator, d)
-    seed, offset = generator.initial_seed(), generator.get_offset()
-    state = _states.get(seed, {}).get(offset)
-    copy = torch.Generator()
-    if state is not None:
-        copy.set_state(state)
-    elif offset == 0:
-        copy.manual_seed(seed)
-    else:
-        digest = hashlib.blake2b(f"{seed}:{offset}".encode(), digest_size=8).digest()
-        copy.manual_seed(int.from_bytes(digest, "little"))
-    return copy
+    state = _stored(generator)
+    return _fresh(generator) if state is None else torch.Generator().set_state(state)
 
 
 def advance(generator, d: int, copy) -> None:
     """Records that an operator has drawn from `copy`, which `shadow` returned for the same generator."""
-    if capture.STATE.graphs:
-        return
-    generator = _of(generator, d)
+    if not capture.STATE.graphs:
+        _advance(_of(generator, d), copy.get_state())
+
+
+def _advance(generator, state) -> None:
     seed, offset = generator.initial_seed(), generator.get_offset()
-    state = copy.get_state()
     after = offset + 4 + 4 * (zlib.crc32(state.numpy()) >> 8)
     kept = _states.get(seed)
     if kept is None:
@@ -78,13 +84,20 @@ def advance(generator, d: int, copy) -> None:
 @contextlib.contextmanager
 def seeded(d: int):
     """Makes operators that draw from the CPU's default generator draw the numbers of the device's generator."""
-    copy = shadow(None, d)
+    captures = bool(capture.STATE.graphs)
+    generator = None if captures else _of(None, d)
+    state = None if captures else _stored(generator)
     own = torch.default_generator
     before = own.get_state()
-    own.set_state(copy.get_state())
+    if state is None:
+        state = (_captured if captures else _fresh(generator)).get_state()
+    own.set_state(state)
     try:
         yield
     finally:
-        copy.set_state(own.get_state())
+        after = own.get_state()
         own.set_state(before)
-        advance(None, d, copy)
+        if captures:
+            _captured.set_state(after)
+        else:
+            _advance(generator, after)

@@ -200,6 +200,15 @@ def test_attention_with_dropout_repeats_its_mask_in_the_backward_pass():
     assert torch.autograd.gradcheck(attention, q, nondet_tol=0)
 
 
+def test_attention_without_dropout_draws_no_numbers():
+    q = torch.randn(1, 2, 8, 16, device="cuda")
+    before = torch.cuda.get_rng_state()
+    torch.nn.functional.scaled_dot_product_attention(q, q, q)
+    assert torch.equal(torch.cuda.get_rng_state(), before)
+    torch.nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=0.5)
+    assert not torch.equal(torch.cuda.get_rng_state(), before)
+
+
 @pytest.mark.parametrize("window", [None, 3])
 def test_attention_over_sequences_of_different_lengths(window):
     q, k, v = (torch.randn(20, 4, 8, device="cuda", dtype=torch.float16, requires_grad=True) for _ in range(3))

@@ -77,6 +77,8 @@ def test_softmax_of_float16_into_float32(function):
 
 @pytest.mark.parametrize("dtype", NARROW)
 def test_narrow_transforms(dtype):
+    if dtype is torch.bfloat16 and not hasattr(torch, "bcomplex32"):
+        pytest.skip("this release of torch has no such numbers")
     x = torch.randn(4, 16).to(dtype)
     spectrum = torch.fft.rfft(x.cuda())
     assert spectrum.is_complex() and spectrum.element_size() == 4
