@@ -303,8 +303,8 @@ impl Emitter<'_> {
         self.site(SiteKind::Lanes);
         let (low, limit) = match space {
             MemSpace::Shared => {
-                let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
-                (self.ctx_fixed(Elem::I64, at::SHARED), self.places(&size, bytes.into()))
+                let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
+                (self.ctx_value(Elem::I64, at::SHARED), self.places(&size, bytes.into()))
             }
             _ => self.cached(site),
         };
