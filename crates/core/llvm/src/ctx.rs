@@ -9,7 +9,7 @@ use std::{cell::Cell, mem::offset_of};
 ///
 /// A kernel that loops over CTAs and warps itself keeps `cta`, `warp` and `local` up to date for helpers and device
 /// functions; for a kernel that is called once per warp the host sets them.
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct WarpCtx {
     /// Address of the [`crate::run::host::Host`], which helpers get back.
     pub host: u64,

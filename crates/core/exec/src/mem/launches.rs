@@ -46,6 +46,8 @@ struct State {
     begun: u64,
     /// Numbers of the running launches, ascending.
     running: Vec<u64>,
+    /// Threads that wait for launches to end.
+    waiting: u32,
     /// Tables of ranges that they use.
     tables: Vec<(u64, Arc<Ranges>)>,
     /// Memory freed by the host, oldest first, and its size in bytes.
@@ -104,7 +106,9 @@ impl Launches {
         let state = &mut *state;
         state.running.retain(|n| *n != number);
         state.tables.retain(|(n, _)| *n != number);
-        self.ended.notify_all();
+        if state.waiting > 0 {
+            self.ended.notify_all();
+        }
         let oldest = state.running.first().copied().unwrap_or(u64::MAX);
         let take = |list: &mut VecDeque<Kept>| {
             let first = list.iter().position(|(at, _)| *at >= oldest).unwrap_or(list.len());
@@ -170,10 +174,12 @@ impl Launches {
 
     /// Waits until all launches that run now have ended.
     pub fn wait(&self) {
-        let state = self.lock();
+        let mut state = self.lock();
         let now = state.begun;
         let some = |s: &mut State| s.running.first().is_some_and(|n| *n <= now);
-        drop(self.ended.wait_while(state, some).unwrap_or_else(PoisonError::into_inner));
+        state.waiting += 1;
+        let mut state = self.ended.wait_while(state, some).unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
     }
 }
 

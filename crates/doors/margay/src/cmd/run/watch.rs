@@ -8,7 +8,7 @@ use std::{
     io::{IsTerminal, Write},
     path::Path,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, LazyLock, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -41,6 +41,9 @@ pub fn interrupt() -> Cancel {
     switch.clone()
 }
 
+/// Whether standard error is a terminal, asked once and not with every launch.
+static TERMINAL: LazyLock<bool> = LazyLock::new(|| std::io::stderr().is_terminal());
+
 /// Follows a launch: a line on the terminal for grids that take longer than a second, and points for the trace.
 pub struct Watch<'t> {
     started: Instant,
@@ -62,7 +65,7 @@ impl<'t> Watch<'t> {
             started: Instant::now(),
             due: AtomicU64::new(Self::FIRST),
             shown: Mutex::new(false),
-            terminal: std::io::stderr().is_terminal(),
+            terminal: *TERMINAL,
             counts: [AtomicU64::new(0), AtomicU64::new(0)],
             trace,
         }
