@@ -239,6 +239,7 @@ pub fn note_stray(ctx: &mut Ctx<'_>, lanes: u32, from: u32) -> bool {
     true
 }
 
+/// Reports the uses of undefined registers by an instruction, and notes in which lanes its results are defined.
 fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [Origin]) {
     let func: &Func = &ctx.func.func;
     let inst = &func.insts[number as usize];
@@ -268,40 +269,7 @@ fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [O
         _ if variant.op == Opcode::Wgmma => {}
         // A lane receives the definedness of the lane that it reads.
         Effect::Warp if variant.op == Opcode::Shfl => undefined = shuffled(ctx, inst, written),
-        Effect::Memory | Effect::Control | Effect::Warp => {
-            let operands = func.operands(inst.srcs);
-            let base = operands.iter().find_map(|o| if let Operand::Mem(base, _) = o { Some(*base) } else { None });
-            let incomplete = |o: &Operand| match o {
-                Operand::Reg(r) | Operand::Mem(MemBase::Reg(r), _) => active & !written[r.0 as usize] != 0,
-                _ => false,
-            };
-            let operands = if operands.iter().any(incomplete) { operands } else { &[] };
-            let store = variant.op == Opcode::St && !operands.is_empty();
-            let sites = ctx.func.sites.get_or_init(|| sites(ctx.func));
-            let partial = if store { partial(func, sites.runs.get(&number), inst, written) } else { 0 };
-            let (far, shared) = if operands.is_empty() { (0, 0) } else { reach(ctx, inst, variant, base) };
-            for operand in operands {
-                let address = matches!(operand, Operand::Mem(..));
-                let verb = if address { "uses as an address" } else { "makes known" };
-                // Values in memory are followed, arguments are not.
-                let passed = if variant.has(Mod::Param) || variant.has(Mod::ParamFunc) { shared } else { 0 };
-                let loaded = |r: &VReg| origins.get(r.0 as usize).is_some_and(|o| *o != 0 && *o & OWN == 0);
-                if !address && store && passed != 0 {
-                    reads(operand, &mut |r| {
-                        if loaded(&r) {
-                            report_once(ctx, r, active & !partial, (written, origins), "passes");
-                        }
-                    });
-                }
-                reads(operand, &mut |r| {
-                    // What nobody has provided is used wherever others may read it.
-                    let stray = origins.get(r.0 as usize).is_some_and(|o| o & STRAY != 0);
-                    let near = if stray { shared } else { 0 };
-                    let active = if address { active } else { active & (far | near) & !partial };
-                    report_once(ctx, r, active, (written, origins), verb);
-                });
-            }
-        }
+        Effect::Memory | Effect::Control | Effect::Warp => report_operands(ctx, number, active, (written, origins)),
     }
     if combines(variant.op) && variant.t() != Type::Pred {
         undefined &= !defined;
@@ -325,6 +293,45 @@ fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [O
             *o = origin;
         }
     });
+}
+
+/// Reports uses of undefined registers by an instruction with an effect: in addresses, and in values that other threads may see.
+fn report_operands(ctx: &Ctx<'_>, number: u32, active: u32, (written, origins): (&mut [u32], &[Origin])) {
+    let func: &Func = &ctx.func.func;
+    let inst = &func.insts[number as usize];
+    let variant = func.variant(inst);
+    let operands = func.operands(inst.srcs);
+    let base = operands.iter().find_map(|o| if let Operand::Mem(base, _) = o { Some(*base) } else { None });
+    let incomplete = |o: &Operand| match o {
+        Operand::Reg(r) | Operand::Mem(MemBase::Reg(r), _) => active & !written[r.0 as usize] != 0,
+        _ => false,
+    };
+    let operands = if operands.iter().any(incomplete) { operands } else { &[] };
+    let store = variant.op == Opcode::St && !operands.is_empty();
+    let sites = ctx.func.sites.get_or_init(|| sites(ctx.func));
+    let partial = if store { partial(func, sites.runs.get(&number), inst, written) } else { 0 };
+    let (far, shared) = if operands.is_empty() { (0, 0) } else { reach(ctx, inst, variant, base) };
+    for operand in operands {
+        let address = matches!(operand, Operand::Mem(..));
+        let verb = if address { "uses as an address" } else { "makes known" };
+        // Values in memory are followed, arguments are not.
+        let passed = if variant.has(Mod::Param) || variant.has(Mod::ParamFunc) { shared } else { 0 };
+        let loaded = |r: &VReg| origins.get(r.0 as usize).is_some_and(|o| *o != 0 && *o & OWN == 0);
+        if !address && store && passed != 0 {
+            reads(operand, &mut |r| {
+                if loaded(&r) {
+                    report_once(ctx, r, active & !partial, (written, origins), "passes");
+                }
+            });
+        }
+        reads(operand, &mut |r| {
+            // The value of an inactive lane counts as used wherever others may read it.
+            let stray = origins.get(r.0 as usize).is_some_and(|o| o & STRAY != 0);
+            let near = if stray { shared } else { 0 };
+            let active = if address { active } else { active & (far | near) & !partial };
+            report_once(ctx, r, active, (written, origins), verb);
+        });
+    }
 }
 
 /// Lanes for which `and` or `or` of predicates yields an undefined one: no defined operand decides alone.

@@ -86,6 +86,20 @@ pub fn report_free(ctx: &Ctx<'_>, addresses: &[u64; LANES]) {
     }
 }
 
+/// Addresses and sizes of the shared windows of the cluster, the CTA's own first, and their number.
+fn shared_windows(ctx: &Ctx<'_>) -> ([(u64, u64); MOST_CTAS], usize) {
+    let own = &ctx.cta.shared.block;
+    let others = ctx.windows.shared.iter().map(|w| &w.block).filter(|b| b.base() != own.base());
+    let mut windows = [(0, 0); MOST_CTAS];
+    let mut count = 0;
+    for (window, b) in windows.iter_mut().zip(std::iter::once(own).chain(others)) {
+        *window = (b.base(), b.len() as u64);
+        count += 1;
+    }
+    (windows, count)
+}
+
+/// Reports an access of `size` bytes by lanes to the observer; `op` is the instruction, if one does it, and `copied` what a copy stores.
 fn access_by(
     ctx: &Ctx<'_>,
     op: Option<&Op>,
@@ -94,14 +108,7 @@ fn access_by(
     access: AccessKind,
 ) {
     let Some(observer) = ctx.grid.observer else { return };
-    let own = &ctx.cta.shared.block;
-    let mut windows = [(0, 0); MOST_CTAS];
-    let others = ctx.windows.shared.iter().map(|w| &w.block).filter(|b| b.base() != own.base());
-    let mut count = 0;
-    for (window, b) in windows.iter_mut().zip(std::iter::once(own).chain(others)) {
-        *window = (b.base(), b.len() as u64);
-        count += 1;
-    }
+    let (windows, count) = shared_windows(ctx);
     let variant = op.map(|op| ctx.func.variant(op));
     let weak = Ordering {
         semantics: Semantics::Weak,
@@ -113,13 +120,9 @@ fn access_by(
     };
     let order = op.map_or(weak, |op| ordering_of(ctx.func, op, access));
     let stored = op.zip(variant).and_then(|(op, v)| stored(ctx, op, v)).filter(|_| access == AccessKind::Store);
-    let element = stored.map_or(size, |m| m.size);
-    let element = match variant.map(|v| v.op) {
-        Some(Opcode::Ld | Opcode::Ldu | Opcode::Atom | Opcode::Red) => {
-            op.and_then(|op| ctx.func.mems.get(op.x as usize)).map_or(element, |m| m.size)
-        }
-        _ => element,
-    };
+    let reads = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::Ldu | Opcode::Atom | Opcode::Red));
+    let table = op.filter(|_| reads).and_then(|op| ctx.func.mems.get(op.x as usize));
+    let element = table.or(stored).map_or(size, |m| m.size);
     let value = |lane: usize, at: usize| -> u8 {
         let Some(m) = stored else { return copied.and_then(|bytes| bytes.get(at).copied()).unwrap_or(0) };
         let (part, byte) = (at / m.size as usize, at % m.size as usize);
