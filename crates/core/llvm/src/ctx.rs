@@ -196,9 +196,9 @@ pub enum Helper {
     Yield,
     /// `(ctx, site, mask, ids, counts, predicates) -> status`: lanes arrive at a CTA barrier. Fibers only.
     Arrive,
-    /// `(ctx, lanes, released, results, patient) -> status`: stores to `released` a set of lanes that can be resumed:
+    /// `(ctx, lanes, released, results, park) -> status`: stores to `released` a set of lanes that can be resumed:
     /// lanes released by a barrier or a warp operation (with the results of the latter), or lanes that returned from a
-    /// call. If there are none, the fiber parks if `patient`, else 0 is stored. Fibers only.
+    /// call. If there are none, the fiber parks if `park`, else 0 is stored. Fibers only.
     Wait,
     /// `(ctx, site, live, mask, rows read, rows written) -> status`: the reference engine executes one instruction.
     Effect,

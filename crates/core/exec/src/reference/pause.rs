@@ -113,7 +113,7 @@ impl Cluster<'_> {
             let round = self.round(fuel)?;
             spent += round.executed;
             if !round.ran {
-                let opened = (0..self.members.len()).any(|member| self.settle(member));
+                let opened = (0..self.members.len()).any(|member| self.release_barriers(member));
                 if !opened {
                     return Ok(true);
                 }

@@ -10,9 +10,9 @@ use super::state::{Group, Warp};
 /// Polling ops after which another group or warp runs.
 pub const SPINS: u32 = 48;
 /// Picks after which a waiting group is overdue.
-const PATIENCE: u64 = 1 << 14;
+const OVERDUE: u64 = 1 << 14;
 /// Picks for which an overdue group is favored.
-const FAVOUR: u32 = 256;
+const FAVORED: u32 = 256;
 
 /// A small random generator (SplitMix64), so that a seed reproduces an interleaving.
 #[derive(Clone, Debug)]
@@ -60,9 +60,9 @@ fn choose(warp: &mut Warp, random: &mut Option<Random>) -> usize {
         return random.below(groups.len() as u64) as usize;
     }
     let oldest = (0..groups.len()).min_by_key(|i| groups[*i].since).unwrap_or(0);
-    if warp.spins >= SPINS || warp.slept || groups[oldest].since + PATIENCE < warp.turn {
+    if warp.spins >= SPINS || warp.slept || groups[oldest].since + OVERDUE < warp.turn {
         (warp.spins, warp.slept) = (0, false);
-        warp.favored = (groups[oldest].mask.trailing_zeros(), FAVOUR);
+        warp.favored = (groups[oldest].mask.trailing_zeros(), FAVORED);
         return oldest;
     }
     if warp.favored.1 > 0 {

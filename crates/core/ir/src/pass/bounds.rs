@@ -14,8 +14,8 @@ use crate::{
 use margay_isa::{Component, Effect, Kind, Mod, Opcode, Special, Type, Var};
 use std::collections::HashMap;
 
-/// Definitions that move the bounds of a register so many times are taken to move them for ever.
-const PATIENCE: u8 = 4;
+/// Widening: bounds of a register that its definitions have moved more often than this become those of its type.
+const WIDEN_AFTER: u8 = 4;
 
 /// What is known of a value, as an unsigned number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,7 +160,7 @@ impl Ranges {
                     let joined = old.map_or(new, |old| old.join(new));
                     if old != Some(joined) {
                         moved[i] += 1;
-                        self.found[i] = Some(if moved[i] > PATIENCE { all } else { joined });
+                        self.found[i] = Some(if moved[i] > WIDEN_AFTER { all } else { joined });
                         changed = true;
                     }
                 });

@@ -12,8 +12,8 @@ use std::{
 };
 
 /// How long a claim of another process is waited for, by effort: somewhat longer than most compilations take.
-const PATIENCE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(6)];
-/// Time between two looks.
+const LONGEST_WAIT: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(6)];
+/// Time between two checks whether it has ended.
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// A compilation that this process has claimed, or that could not be claimed. The claim ends with this value.
@@ -31,10 +31,10 @@ impl Claim {
 
     /// Claims the compilation that will leave a file `result`; waits while another process has the claim `file`.
     pub fn new(file: PathBuf, result: &Path, effort: Effort) -> Claim {
-        Claim::within(file, result, PATIENCE[effort as usize])
+        Claim::within(file, result, LONGEST_WAIT[effort as usize])
     }
 
-    fn within(file: PathBuf, result: &Path, patience: Duration) -> Claim {
+    fn within(file: PathBuf, result: &Path, longest: Duration) -> Claim {
         let started = Instant::now();
         let mut waited = false;
         loop {
@@ -50,7 +50,7 @@ impl Claim {
             if !holds(&file) {
                 let _ = fs::remove_file(&file);
             }
-            if result.exists() || started.elapsed() >= patience {
+            if result.exists() || started.elapsed() >= longest {
                 return Claim::none(true);
             }
             waited = true;
@@ -84,14 +84,14 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let (file, result) = (folder.join("tmp.a"), folder.join("a"));
-        let patience = Duration::from_millis(50);
-        let claim = |patience| Claim::within(file.clone(), &result, patience);
-        let first = claim(patience);
+        let longest = Duration::from_millis(50);
+        let claim = |longest| Claim::within(file.clone(), &result, longest);
+        let first = claim(longest);
         assert!(first.file.is_some() && !first.waited);
         // Whoever has waited for long enough goes on without a claim, and the claim stays.
         let started = Instant::now();
-        let second = claim(patience);
-        assert!(second.file.is_none() && second.waited && started.elapsed() >= patience);
+        let second = claim(longest);
+        assert!(second.file.is_none() && second.waited && started.elapsed() >= longest);
         drop(second);
         assert!(file.exists());
         // What the first one leaves ends the wait.
@@ -105,7 +105,7 @@ mod tests {
         fs::write(&file, u32::MAX.to_string()).unwrap();
         assert!(claim(Duration::from_secs(60)).file.is_some());
         // A folder that is not there takes none.
-        assert!(Claim::within(folder.join("b/c"), &result, patience).file.is_none());
+        assert!(Claim::within(folder.join("b/c"), &result, longest).file.is_none());
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -135,7 +135,7 @@ impl BarrierState {
     }
 
     /// Releases every barrier that is complete; `live` holds the lanes of each warp that have not exited.
-    pub fn settle(&mut self, live: impl Iterator<Item = u32>) {
+    pub fn release_complete(&mut self, live: impl Iterator<Item = u32>) {
         self.live.clear();
         self.live.extend(live);
         (0..self.slots.len()).for_each(|id| self.open(id));

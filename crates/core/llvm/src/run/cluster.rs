@@ -43,12 +43,12 @@ impl<'a> SimdCluster<'a> {
         for member in &mut self.members {
             ran |= member.round(&mut self.watch)?;
         }
-        Ok(self.settle() || ran)
+        Ok(self.complete_phase() || ran)
     }
 
     /// Completes the phase of the cluster's barrier when all threads that have not exited have arrived; returns whether
     /// they had.
-    fn settle(&self) -> bool {
+    fn complete_phase(&self) -> bool {
         let arrivals = self.members.iter().map(SimdCta::cluster_arrivals);
         let (some, all) = arrivals.fold((false, true), |(some, all), a| (some | a.0, all & a.1));
         if some && all {

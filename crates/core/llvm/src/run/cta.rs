@@ -101,7 +101,7 @@ impl<'a> SimdCta<'a> {
             let fiber = Fiber::warp(this.stack()?, this.reserve(), &this.contexts[warp]);
             this.warps.push(Warp { fibers: vec![Some(fiber)], events: 0 });
         }
-        this.settle();
+        this.release_barriers();
         Ok(this)
     }
 
@@ -128,8 +128,8 @@ impl<'a> SimdCta<'a> {
     }
 
     /// Releases every barrier that is complete.
-    fn settle(&self) {
-        self.host.barriers.borrow_mut().settle(self.live());
+    fn release_barriers(&self) {
+        self.host.barriers.borrow_mut().release_complete(self.live());
     }
 
     /// Runs every fiber until it parks or yields; returns whether any was runnable. Reports progress to `watch`.
@@ -200,7 +200,7 @@ impl<'a> SimdCta<'a> {
         for call in calls {
             self.start_call(warp, s, call)?;
         }
-        self.settle();
+        self.release_barriers();
         Ok(ran)
     }
 

@@ -400,7 +400,7 @@ extern "C" fn park(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *c
 /// The largest number of result rows of a warp operation.
 const MOST_RESULTS: usize = 4;
 
-extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *mut Row, patient: u32) -> u32 {
+extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *mut Row, park: u32) -> u32 {
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
         let warp = ctx.warp.get();
         // Resuming the fiber clears them.
@@ -419,8 +419,8 @@ extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *m
                     found = Some((lanes, 0));
                 }
             }
-            // Lanes that only wait for the rest of their warp need no patience once some have ended.
-            if found.is_none() && (patient == 0 || gathered != 0 && ctx.alive.get() != u32::MAX) {
+            // Lanes that only wait for the rest of their warp do not park once some have ended.
+            if found.is_none() && (park == 0 || gathered != 0 && ctx.alive.get() != u32::MAX) {
                 found = Some((0, 0));
             } else if found.is_some() {
                 host.fibers.borrow_mut().woken += 1;

@@ -149,7 +149,7 @@ fn clusters_start_at_their_first_cta() {
 fn a_cta_may_wait_for_a_later_one() {
     let last = Arc::new(AtomicBool::new(false));
     let seen = last.clone();
-    // CTA 0 spins until CTA 29 has run; with one worker that needs the scheduler's patience.
+    // CTA 0 spins until CTA 29 has run; with one worker, the scheduler starts CTA 29 only after suspecting that.
     let behavior = move |n: u64, _| match n {
         29 => {
             last.store(true, Relaxed);

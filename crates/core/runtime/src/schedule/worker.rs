@@ -21,14 +21,15 @@ const SHORT_SLICE: u64 = 1 << 8;
 const MANY_SLICES: u32 = 64;
 /// Limit of a random slice.
 const RANDOM_SLICE: u64 = 1000;
-/// Slices after which a unit is suspected to wait for another one, times the worker's live units if it does more than poll: long units are
-/// more frequent than such that wait unnoticed. Where better code waits for the units that have not started, so many times as many.
-const PATIENCE: u32 = 16;
-const PATIENCE_FOR_CODE: u32 = 64;
-/// Live units of a worker beyond which it waits for units that run on other workers, and for how long, before it starts yet
-/// another one.
+/// Slices after which a unit is suspected to wait for another one; times the worker's live units if it does more than poll, since most such
+/// units are just long.
+const SUSPECT_AFTER: u32 = 16;
+/// Times as many slices, if better code is ready for the units that have not started.
+const FACTOR_FOR_CODE: u32 = 64;
+/// A worker with this many live units waits for units that run on other workers before it starts another one...
 const FEW_LIVE: usize = 3;
-const LENIENCE: Duration = Duration::from_micros(500);
+/// ... for this long.
+const WAIT_FOR_OTHERS: Duration = Duration::from_micros(500);
 /// Limit of a worker's live units, except for cooperative grids, and of one that picks at random.
 const MAX_LIVE: usize = 256;
 const MAX_LIVE_RANDOM: usize = 8;
@@ -149,13 +150,14 @@ impl<'a> Worker<'a> {
             return false;
         }
         let eager = self.shared.grid.launch.shape.cooperative || self.random.is_some();
-        let patient = self.waiting_since.is_some_and(|since| {
-            self.live.len() >= FEW_LIVE && self.shared.running.load(Relaxed) > 0 && since.elapsed() <= LENIENCE
+        let waits_for_others = self.waiting_since.is_some_and(|since| {
+            self.live.len() >= FEW_LIVE && self.shared.running.load(Relaxed) > 0 && since.elapsed() <= WAIT_FOR_OTHERS
         });
         let outdated = self.current.version != self.shared.code.version();
-        let times = if outdated { PATIENCE_FOR_CODE } else { 1 };
-        let enough = if front.waits { PATIENCE } else { (PATIENCE * times).saturating_mul(self.live.len() as u32) };
-        eager || front.slices >= enough && !patient
+        let times = if outdated { FACTOR_FOR_CODE } else { 1 };
+        let enough =
+            if front.waits { SUSPECT_AFTER } else { (SUSPECT_AFTER * times).saturating_mul(self.live.len() as u32) };
+        eager || front.slices >= enough && !waits_for_others
     }
 
     /// Starts the next unit; `None` if all were started. Workers take them one by one, since units may wait for those before them
@@ -224,7 +226,7 @@ impl<'a> Worker<'a> {
             }
         };
         unit.slices = unit.slices.saturating_add(1);
-        if unit.waits && unit.slices >= PATIENCE {
+        if unit.waits && unit.slices >= SUSPECT_AFTER {
             // The unit that it waits for may need the processor.
             std::thread::yield_now();
         }

@@ -150,7 +150,7 @@ impl<'a> Cluster<'a> {
                     round.ran |= turn != Turn::Nothing;
                     round.advanced |= turn == Turn::Ran;
                     let met = self.members[member].state.dirty;
-                    let opened = met && self.settle(member);
+                    let opened = met && self.release_barriers(member);
                     if !met || opened || turn != Turn::Ran || left == 0 || self.random.is_some() {
                         break;
                     }
@@ -161,7 +161,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// Releases the barriers of a CTA that are complete; whether one is, or the cluster's.
-    pub(super) fn settle(&mut self, member: usize) -> bool {
+    pub(super) fn release_barriers(&mut self, member: usize) -> bool {
         let mut opened = false;
         let code = &self.kernel.code;
         let Member { state, warps } = &mut self.members[member];
@@ -191,11 +191,11 @@ impl<'a> Cluster<'a> {
             }
             barrier.reset();
         }
-        self.settle_cluster() || opened
+        self.complete_cluster_phase() || opened
     }
 
     /// Completes the phase of the cluster barrier when all threads that have not exited have arrived; whether they had.
-    fn settle_cluster(&mut self) -> bool {
+    fn complete_cluster_phase(&mut self) -> bool {
         let warps = || self.members.iter().flat_map(|m| &m.warps);
         if warps().all(|w| w.cluster_arrived == 0) || warps().any(|w| w.live & !w.cluster_arrived != 0) {
             return false;
@@ -296,7 +296,7 @@ impl Cta for Cluster<'_> {
             }
             if !ran {
                 for member in 0..self.members.len() {
-                    self.settle(member);
+                    self.release_barriers(member);
                 }
                 if self.members.iter().all(|m| m.warps.iter().all(|w| w.ready.is_empty())) {
                     return Err(self.deadlock());

@@ -44,7 +44,7 @@ impl Object {
     }
 
     /// Advances to the next phase if the current one is complete.
-    fn settle(mut self) -> Object {
+    fn advance(mut self) -> Object {
         if self.pending == 0 && self.transactions == 0 {
             self.phase = !self.phase;
             self.pending = self.expected;
@@ -65,7 +65,7 @@ impl Object {
             return Err("the count is not between 1 and 1048575");
         }
         self.pending = self.pending.checked_sub(count).ok_or("more arrivals than the phase expects")?;
-        Ok(self.settle())
+        Ok(self.advance())
     }
 
     fn drop_one(mut self, count: u64) -> Result<Object, &'static str> {
@@ -110,7 +110,7 @@ fn update(
 
 /// Completes transactions of the object at a host address.
 pub fn complete(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, bytes: u64) -> Result<(), Flow> {
-    update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-(bytes as i64))?.settle())).map(drop)
+    update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-(bytes as i64))?.advance())).map(drop)
 }
 
 /// Arrives once at the object at a host address.
@@ -167,7 +167,7 @@ fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, opera
     match b.kind {
         ObjectKind::Init | ObjectKind::Inval => initialize(ctx, lane, place, b, count),
         ObjectKind::Expect => update(ctx, lane, place, b, ObjectStep::Expect, |o| o.expect(bytes)),
-        ObjectKind::Complete => update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-bytes)?.settle())),
+        ObjectKind::Complete => update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-bytes)?.advance())),
         ObjectKind::Arrive => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.arrive(count)),
         ObjectKind::Drop => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.drop_one(count)?.arrive(count)),
         ObjectKind::ArriveExpect => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.expect(bytes)?.arrive(1)),
@@ -177,7 +177,7 @@ fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, opera
         ObjectKind::AfterCopies(true) => update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| o.arrive(1)),
         // Increments and decrements the pending count.
         ObjectKind::AfterCopies(false) => {
-            update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| Ok(o.settle()))
+            update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| Ok(o.advance()))
         }
         ObjectKind::Wait => {
             let now = update(ctx, lane, place, b, ObjectStep::Waited { parity: false }, Ok)?;
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(Object::unpack(o.pack()), Some(o));
         let o = o.expect(64).unwrap().arrive(1).unwrap().arrive(1).unwrap();
         assert!(!o.phase, "64 bytes are missing");
-        let o = o.expect(-64).unwrap().settle();
+        let o = o.expect(-64).unwrap().advance();
         assert_eq!((o.phase, o.pending), (true, 2));
         // Transactions may complete before they are expected.
         let early = o.expect(-16).unwrap();

@@ -135,12 +135,12 @@ impl Emitter<'_> {
         self.helper(Helper::Cluster, &[&site, &bits]);
     }
 
-    /// Takes the released lanes out of `lanes`; if `patient`, suspends until there are some.
-    fn released(&mut self, lanes: &Val, output: Option<&Val>, patient: bool) -> Val {
+    /// Takes the released lanes out of `lanes`; if `park`, suspends until there are some.
+    fn released(&mut self, lanes: &Val, output: Option<&Val>, park: bool) -> Val {
         let place = self.w.alloca("i32", 4);
         let output = output.cloned().unwrap_or(named(Ty::scalar(Elem::Ptr), "null"));
-        let patient = int(Elem::I32, patient.into());
-        self.helper(Helper::Wait, &[lanes, &place, &output, &patient]);
+        let park = int(Elem::I32, park.into());
+        self.helper(Helper::Wait, &[lanes, &place, &output, &park]);
         self.w.load(lanes.ty, &place, 4)
     }
 

@@ -242,9 +242,9 @@ impl Emitter<'_> {
         if !self.prepared.spins {
             return self.count_back_edge(&target);
         }
-        let patient = self.spend();
+        let fuel_left = self.spend();
         let tired = self.w.label("tired");
-        self.w.branch(&patient, &target, &tired);
+        self.w.branch(&fuel_left, &target, &tired);
         self.w.block(&tired);
         let all = constant(Ty::lanes(Elem::I1), 1);
         self.set_pending(to.0, &all);

@@ -80,7 +80,7 @@ impl Options {
 }
 
 /// Back edges between two yields to other lanes and warps, in functions whose loops may wait for them.
-const PATIENCE: u32 = 256;
+const YIELD_PERIOD: u32 = 256;
 
 /// Back edges between two safepoints, in all other functions.
 pub const PERIOD: u32 = 1 << 16;
@@ -432,7 +432,7 @@ impl Emitter<'_> {
 
     /// The budget of back edges between two yields or safepoints.
     pub fn period(&self) -> u32 {
-        if self.prepared.spins { PATIENCE } else { PERIOD }
+        if self.prepared.spins { YIELD_PERIOD } else { PERIOD }
     }
 
     /// LLVM type of a register's variable.

@@ -50,8 +50,8 @@ impl Emitter<'_> {
             let back = self.masked_label(header);
             let mark = self.w.mark();
             if self.prepared.spins {
-                let patient = self.spend();
-                any = self.w.op("and", &any, &patient);
+                let fuel_left = self.spend();
+                any = self.w.op("and", &any, &fuel_left);
                 self.w.branch(&any, &back, &on);
             } else {
                 let tick = self.w.label("back");

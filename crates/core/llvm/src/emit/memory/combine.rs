@@ -51,7 +51,7 @@ pub(in crate::emit) struct Combined {
 }
 
 /// Whether an instruction leaves memory alone that others see, or is an access that [`Emitter::settle`] precedes.
-fn is_tame(e: &Emitter<'_>, inst: &Inst) -> bool {
+fn allows_combining(e: &Emitter<'_>, inst: &Inst) -> bool {
     let variant = e.func.variant(inst);
     let near = inst.space != Some(MemSpace::SharedCluster);
     let ordered =
@@ -85,7 +85,7 @@ impl Emitter<'_> {
             .filter_map(|(i, inst)| Some((i as u32, self.unused_sum(inst)?)))
             .collect();
         let Some((_, elem)) = found.first().copied() else { return };
-        if !func.insts.iter().all(|inst| is_tame(self, inst)) {
+        if !func.insts.iter().all(|inst| allows_combining(self, inst)) {
             return;
         }
         let insts = found.iter().filter(|(_, e)| *e == elem).map(|(i, _)| *i).collect();
