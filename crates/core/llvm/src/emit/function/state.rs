@@ -49,23 +49,30 @@ pub(in crate::emit) enum Role {
     Grid,
 }
 
+/// The emission of one function: its analyses, and the state of what has been written so far.
 pub(in crate::emit) struct Emitter<'a> {
+    /// The program.
     pub ir: &'a Ir<Placed>,
+    /// The function.
     pub id: FuncId,
-    /// The function with the results of analyses; `func` is its copy of the function.
+    /// The prepared copy of the function, with the results of analyses.
     pub prepared: &'a Prepared,
+    /// [`Prepared::func`].
     pub func: &'a Func,
     pub options: &'a Options,
     pub role: Role,
     /// Properties of the device functions that the kernel reaches.
     pub reached: &'a Reached,
     pub live: Liveness,
+    /// The text.
     pub w: Writer,
+    /// By register.
     pub slots: Vec<Slot>,
     /// There is a masked version.
     pub masks: bool,
-    /// Budget of back edges until the next yield or safepoint.
+    /// Budget of back edges until the next yield or safepoint: a variable of 32 bits.
     pub fuel: Option<Val>,
+    /// The version that is being emitted.
     pub mode: Mode,
     /// Active lanes, `<32 x i1>`; all in the full version.
     pub active: Val,
@@ -81,7 +88,9 @@ pub(in crate::emit) struct Emitter<'a> {
     pub at: u32,
     /// The row of lanes for which affine operands are read as scalars.
     pub row: Option<Row>,
+    /// What crosses the barriers, and how.
     pub spills: SpillPlan,
+    /// The sites of all functions of the kernel so far.
     pub sites: &'a mut Vec<Site>,
     /// What the entry block provides.
     pub entry: Entry,
