@@ -35,6 +35,7 @@ pub struct Local<'m> {
 }
 
 impl Local<'_> {
+    /// The host address of a local address of a lane.
     pub fn host(&self, lane: usize, address: u32) -> u64 {
         self.block.map_or(0, |b| b.block.base()) + lane as u64 * self.stride + u64::from(address)
     }
@@ -186,6 +187,7 @@ pub struct Side<'s> {
 }
 
 impl Side<'_> {
+    /// Copies a value from its home to `stage`.
     pub fn fetch(&self, local: &Local<'_>, t: &Transfer, mask: u32, stage: &mut [Row]) {
         match &t.home {
             Home::Read(srcs, bytes) => pack(srcs, *bytes, self.regs, self.consts, mask, stage),
@@ -198,6 +200,7 @@ impl Side<'_> {
         }
     }
 
+    /// Copies a value from `stage` to its home.
     pub fn deliver(&mut self, local: &Local<'_>, select: &mut Select, t: &Transfer, mask: u32, stage: &[Row]) {
         match &t.home {
             Home::Write(dsts, bytes) => unpack(dsts, *bytes, self.regs, select, mask, stage),

@@ -20,6 +20,7 @@ use margay_ir::{BlockId, Inst, Operand};
 use margay_isa::Mod;
 
 impl Emitter<'_> {
+    /// The instruction at which lanes wait at a cut.
     pub fn barrier_inst(&self, barrier: u32) -> Option<Inst> {
         let block = self.prepared.barriers[barrier as usize].block;
         self.func.insts(&self.func.blocks[block.0 as usize]).last().copied()

@@ -43,6 +43,7 @@ impl Elem {
         }
     }
 
+    /// LLVM's name of it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Elem::I1 => "i1",
@@ -79,6 +80,7 @@ impl Ty {
         Ty { elem, vector: true }
     }
 
+    /// Whether its elements are integers, `i1` included.
     pub(super) fn is_integer(self) -> bool {
         !matches!(self.elem, Elem::F16 | Elem::F32 | Elem::F64 | Elem::Ptr)
     }
@@ -184,10 +186,12 @@ impl Val {
     }
 }
 
+/// The lowest `bits` bits of a value.
 fn cut(value: u128, bits: u32) -> u128 {
     value & (u128::MAX >> (128 - bits))
 }
 
+/// The lowest `bits` bits of a value as a signed number.
 pub(super) fn signed(value: u128, bits: u32) -> i128 {
     let up = 128 - bits;
     ((value << up) as i128) >> up
