@@ -19,7 +19,7 @@ pub enum Number {
     /// One `.f16` or `.bf16`, or a pair of them, each an atomic operation of its own.
     Half {
         /// `.bf16` instead of `.f16`.
-        brain: bool,
+        bf16: bool,
         /// A pair.
         packed: bool,
     },
@@ -49,10 +49,10 @@ impl Rmw {
         let moves = matches!(self.op, AtomicOp::Exch | AtomicOp::Cas);
         match self.ty {
             _ if moves => Number::Integer { signed: false },
-            Type::F16 => Number::Half { brain: false, packed: false },
-            Type::F16x2 => Number::Half { brain: false, packed: true },
-            Type::Bf16 => Number::Half { brain: true, packed: false },
-            Type::Bf16x2 => Number::Half { brain: true, packed: true },
+            Type::F16 => Number::Half { bf16: false, packed: false },
+            Type::F16x2 => Number::Half { bf16: false, packed: true },
+            Type::Bf16 => Number::Half { bf16: true, packed: false },
+            Type::Bf16x2 => Number::Half { bf16: true, packed: true },
             Type::F32 if self.op == AtomicOp::Add => Number::Single,
             Type::F64 if self.op == AtomicOp::Add => Number::Double,
             ty => Number::Integer { signed: ty.kind() == Kind::Signed },
@@ -80,10 +80,10 @@ impl Rmw {
                 let (x, y) = (f64::from_bits(old), f64::from_bits(b));
                 fp::keep64(x + y, x, y).to_bits()
             }
-            Number::Half { brain, packed: false } => self.half(brain, old as u16, b as u16).into(),
-            Number::Half { brain, packed: true } => {
-                let low = self.half(brain, old as u16, b as u16);
-                let high = self.half(brain, (old >> 16) as u16, (b >> 16) as u16);
+            Number::Half { bf16, packed: false } => self.half(bf16, old as u16, b as u16).into(),
+            Number::Half { bf16, packed: true } => {
+                let low = self.half(bf16, old as u16, b as u16);
+                let high = self.half(bf16, (old >> 16) as u16, (b >> 16) as u16);
                 u64::from(high) << 16 | u64::from(low)
             }
         }
@@ -120,9 +120,9 @@ impl Rmw {
         new & mask
     }
 
-    fn half(self, brain: bool, a: u16, b: u16) -> u16 {
-        let from = if brain { fp::from_bf16 } else { fp::from_f16 };
-        let to = if brain { fp::to_bf16 } else { fp::to_f16 };
+    fn half(self, bf16: bool, a: u16, b: u16) -> u16 {
+        let from = if bf16 { fp::from_bf16 } else { fp::from_f16 };
+        let to = if bf16 { fp::to_bf16 } else { fp::to_f16 };
         let (x, y) = (from(a), from(b));
         // The exact sum of two halves needs more than 24 bits only where the smaller one is below a quarter of the
         // larger one's last place; `to_f16` and `to_bf16` round correctly if the sum is rounded to odd first (in double

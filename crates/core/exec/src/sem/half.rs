@@ -221,7 +221,7 @@ pub(super) fn neg(v: &Variant, t: Type) -> Option<PureFn> {
 struct Pick {
     /// The code of infinity: greater codes are NaNs.
     infinity: u16,
-    brain: bool,
+    bf16: bool,
     max: bool,
     ftz: bool,
     nan: bool,
@@ -230,10 +230,10 @@ struct Pick {
 
 impl Pick {
     fn of(v: &Variant) -> Pick {
-        let brain = matches!(ty(v, 0), Some(Type::Bf16 | Type::Bf16x2));
+        let bf16 = matches!(ty(v, 0), Some(Type::Bf16 | Type::Bf16x2));
         Pick {
-            infinity: if brain { 0x7f80 } else { 0x7c00 },
-            brain,
+            infinity: if bf16 { 0x7f80 } else { 0x7c00 },
+            bf16,
             max: v.op == Opcode::Max,
             ftz: v.has(Mod::Ftz),
             nan: v.has(Mod::PropagateNan),
@@ -245,7 +245,7 @@ impl Pick {
     fn pick(self, a: u16, b: u16) -> u16 {
         let sign = (a ^ b) & 0x8000;
         let read = |x: u16| {
-            let x = match (self.ftz, self.brain) {
+            let x = match (self.ftz, self.bf16) {
                 (false, _) => x,
                 (true, false) => Ieee::flush(x),
                 (true, true) => Brain::flush(x),

@@ -20,19 +20,19 @@ pub(super) fn is_mixed(v: &Variant, t: Type) -> bool {
 #[derive(Clone, Copy)]
 struct Mixed {
     mode: Mode,
-    brain: bool,
+    bf16: bool,
     minus: bool,
 }
 
 impl Mixed {
     fn of(v: &Variant) -> Mixed {
-        let brain = matches!(ty(v, 1), Some(Type::Bf16 | Type::Bf16x2));
-        Mixed { mode: Mode::of(v), brain, minus: v.op == Opcode::Sub }
+        let bf16 = matches!(ty(v, 1), Some(Type::Bf16 | Type::Bf16x2));
+        Mixed { mode: Mode::of(v), bf16, minus: v.op == Opcode::Sub }
     }
 
     #[inline(always)]
     fn half(self, bits: u16) -> f64 {
-        f64::from(if self.brain { fp::from_bf16(bits) } else { fp::from_f16(bits) })
+        f64::from(if self.bf16 { fp::from_bf16(bits) } else { fp::from_f16(bits) })
     }
 
     /// The last operand, which `sub` takes away.

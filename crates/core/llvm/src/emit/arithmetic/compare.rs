@@ -94,7 +94,7 @@ impl Emitter<'_> {
             }
             Type::F16 | Type::Bf16 | Type::F16x2 | Type::Bf16x2 => {
                 let half = Half::flushing(matches!(t, Type::Bf16 | Type::Bf16x2), ftz);
-                let Some(name) = float_relation(operator).filter(|_| self.has_halves(half.brain)) else {
+                let Some(name) = float_relation(operator).filter(|_| self.has_halves(half.bf16)) else {
                     return Ok(None);
                 };
                 let elem = Elem::int(t.bits());

@@ -52,7 +52,7 @@ impl Modes {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Integer,
-    Half { brain: bool },
+    Half { bf16: bool },
     Single,
     Double,
     Tf32,
@@ -62,8 +62,8 @@ enum Format {
 fn format(t: Type) -> Format {
     match t {
         _ if t.is_int() => Format::Integer,
-        Type::F16 => Format::Half { brain: false },
-        Type::Bf16 => Format::Half { brain: true },
+        Type::F16 => Format::Half { bf16: false },
+        Type::Bf16 => Format::Half { bf16: true },
         Type::F32 => Format::Single,
         Type::F64 => Format::Double,
         Type::Tf32 => Format::Tf32,
@@ -100,9 +100,9 @@ impl Emitter<'_> {
                 Ok(Some(self.w.resize(&v, Elem::int(to.bits()), from.is_signed())))
             }
             (Format::Integer, Format::Single | Format::Double) => self.integer_to_float(source, from, to, modes),
-            (Format::Half { brain }, Format::Integer | Format::Single) if self.has_halves(brain) => {
+            (Format::Half { bf16 }, Format::Integer | Format::Single) if self.has_halves(bf16) => {
                 let v = self.value(source, Elem::I16)?;
-                let v = self.read_half(Half::plain(brain), &v);
+                let v = self.read_half(Half::plain(bf16), &v);
                 if modes.relu || modes.ftz || modes.direction.is_some() {
                     return Ok(None);
                 }
@@ -119,9 +119,9 @@ impl Emitter<'_> {
                 let v = self.float(source, from, false)?;
                 Ok(self.float_to_integer(&v, to, modes, 1 << (to.bits() - 1)))
             }
-            (Format::Single, Format::Half { brain }) => {
+            (Format::Single, Format::Half { bf16 }) => {
                 let v = self.float(source, from, modes.ftz)?;
-                Ok(self.rounded_to_half(&v, Half::plain(brain), modes))
+                Ok(self.rounded_to_half(&v, Half::plain(bf16), modes))
             }
             (Format::Single, Format::Tf32) => {
                 let v = self.value(source, Elem::I32)?;
@@ -223,12 +223,12 @@ impl Emitter<'_> {
 
     /// Converts single precision to a half.
     fn rounded_to_half(&mut self, v: &Val, half: Half, modes: Modes) -> Option<Val> {
-        if modes.integral.is_some() || !self.has_halves(half.brain) {
+        if modes.integral.is_some() || !self.has_halves(half.bf16) {
             return None;
         }
         match modes.direction {
             None => Some(self.write_half(half.with(modes.sat, modes.relu), v)),
-            Some(Mod::Rz) if half.brain && !modes.sat && !modes.relu => {
+            Some(Mod::Rz) if half.bf16 && !modes.sat && !modes.relu => {
                 let bits = self.w.cast("bitcast", v, Elem::I32);
                 let upper = self.w.op_const("lshr", &bits, 16);
                 let upper = self.w.cast("trunc", &upper, Elem::I16);

@@ -17,7 +17,7 @@ const NAN: i128 = 0x7fff;
 /// A half-precision format with the modifiers of a row.
 #[derive(Clone, Copy)]
 pub(in crate::emit) struct Half {
-    pub brain: bool,
+    pub bf16: bool,
     pub ftz: bool,
     sat: bool,
     relu: bool,
@@ -28,7 +28,7 @@ pub(in crate::emit) struct Half {
 impl Half {
     /// The format and modifiers of a row; `None` if there is no native code for a modifier.
     pub fn of(variant: &Variant, t: Type) -> Option<Half> {
-        let brain = match t {
+        let bf16 = match t {
             Type::F16 | Type::F16x2 => false,
             Type::Bf16 | Type::Bf16x2 => true,
             _ => return None,
@@ -41,7 +41,7 @@ impl Half {
         };
         let has = |m| variant.has(m);
         variant.words.iter().all(known).then(|| Half {
-            brain,
+            bf16,
             ftz: has(Mod::Ftz),
             sat: has(Mod::Sat),
             relu: has(Mod::Relu),
@@ -51,13 +51,13 @@ impl Half {
     }
 
     /// A format without modifiers.
-    pub fn plain(brain: bool) -> Half {
-        Half { brain, ftz: false, sat: false, relu: false, propagate: false, xorsign: false }
+    pub fn plain(bf16: bool) -> Half {
+        Half { bf16, ftz: false, sat: false, relu: false, propagate: false, xorsign: false }
     }
 
     /// A format, with or without flushing of subnormal operands.
-    pub fn flushing(brain: bool, ftz: bool) -> Half {
-        Half { ftz, ..Half::plain(brain) }
+    pub fn flushing(bf16: bool, ftz: bool) -> Half {
+        Half { ftz, ..Half::plain(bf16) }
     }
 
     /// The same format with these modifiers.
@@ -66,7 +66,7 @@ impl Half {
     }
 
     fn infinity(self) -> i128 {
-        if self.brain { 0x7f80 } else { 0x7c00 }
+        if self.bf16 { 0x7f80 } else { 0x7c00 }
     }
 }
 
@@ -93,7 +93,7 @@ impl Emitter<'_> {
     /// Emits arithmetic on halves; `None` where the helper must do it.
     pub fn half_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
         let (op, t) = (variant.op, variant.t());
-        let Some(half) = Half::of(variant, t).filter(|h| self.has_halves(h.brain)) else { return Ok(None) };
+        let Some(half) = Half::of(variant, t).filter(|h| self.has_halves(h.bf16)) else { return Ok(None) };
         let known = matches!(
             (op, srcs.len()),
             (Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Min | Opcode::Max, 2)
@@ -114,8 +114,8 @@ impl Emitter<'_> {
     }
 
     /// Whether the host converts this format: `.f16` needs F16C.
-    pub fn has_halves(&self, brain: bool) -> bool {
-        brain || self.options.half_floats
+    pub fn has_halves(&self, bf16: bool) -> bool {
+        bf16 || self.options.half_floats
     }
 
     fn half_result(&mut self, op: Opcode, half: Half, v: &[Val]) -> Val {
@@ -126,12 +126,12 @@ impl Emitter<'_> {
                     _ => self.w.op_const("and", &v[0], 0x7fff),
                 };
                 // `neg` and `abs` never flush `.bf16`.
-                if half.ftz && !half.brain { self.flush_half(half, &v) } else { v }
+                if half.ftz && !half.bf16 { self.flush_half(half, &v) } else { v }
             }
             Opcode::Min | Opcode::Max => self.half_extreme(op == Opcode::Max, half, &v[0], &v[1]),
             _ => {
                 let x: Vec<Val> = v.iter().map(|v| self.read_half(half, v)).collect();
-                let r = match (op, half.brain) {
+                let r = match (op, half.bf16) {
                     (Opcode::Add, _) => self.w.op("fadd", &x[0], &x[1]),
                     (Opcode::Sub, _) => self.w.op("fsub", &x[0], &x[1]),
                     (Opcode::Mul, false) => self.w.op("fmul", &x[0], &x[1]),
@@ -163,7 +163,7 @@ impl Emitter<'_> {
     /// Widens a half to single precision, exactly; NaN payloads are unspecified.
     pub fn read_half(&mut self, half: Half, v: &Val) -> Val {
         let v = if half.ftz { self.flush_half(half, v) } else { v.clone() };
-        if half.brain {
+        if half.bf16 {
             let v = self.w.cast("zext", &v, Elem::I32);
             let v = self.w.op_const("shl", &v, 16);
             return self.w.cast("bitcast", &v, Elem::F32);
@@ -183,7 +183,7 @@ impl Emitter<'_> {
             v
         };
         let bits = self.w.cast("bitcast", &v, Elem::I32);
-        let rounded = if half.brain {
+        let rounded = if half.bf16 {
             let lowest = self.w.op_const("lshr", &bits, 16);
             let odd = self.w.op_const("and", &lowest, 1);
             let up = self.w.op_const("add", &odd, 0x7fff);
