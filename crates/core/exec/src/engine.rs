@@ -25,7 +25,7 @@ pub struct Image {
     /// Bytes reserved by the system at the start of shared memory: [`RESERVED_SHARED`] for programs that ask for their
     /// location, else 0.
     pub reserved_shared: u32,
-    /// The size of a CTA's window is a multiple of so many bytes ([`crate::SharedLayout::unit`]).
+    /// The size of a CTA's window is a multiple of this number of bytes ([`crate::SharedLayout::unit`]).
     pub shared_unit: u32,
 }
 

@@ -66,7 +66,7 @@ types! {
 }
 
 impl Type {
-    /// The untyped `.bN` that holds so many bits; the widest one for more.
+    /// The narrowest untyped `.bN` of at least `bits` bits, else the widest.
     pub const fn of_bits(bits: u32) -> Type {
         match bits {
             0..=8 => Type::B8,

@@ -12,7 +12,7 @@ use margay_ir::{FuncId, Ir, Operand, Placed, pass};
 use margay_isa::Special;
 use std::sync::Arc;
 
-/// Allocates so many zeroed bytes at a multiple of the alignment.
+/// Allocates zeroed memory with a size in bytes and an alignment.
 pub(crate) fn allocate(
     memory: &Memory,
     reach: Reach,

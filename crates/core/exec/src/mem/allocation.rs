@@ -48,7 +48,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// The reach of addresses of so many bits.
+    /// The reach of addresses of 32 or 64 bits.
     pub fn of(address_size: u32) -> Reach {
         if address_size == 32 { Reach::Low } else { Reach::Full }
     }

@@ -28,12 +28,12 @@ pub enum Object {
     Variable(FrameId),
 }
 
-/// Bytes that an access of so many bytes a lane must be aligned to.
+/// The alignment in bytes that an access of `bytes` bytes per lane requires.
 pub fn alignment(bytes: u32) -> u32 {
     bytes.next_power_of_two().min(32)
 }
 
-/// What is known of the access by a memory operand, of so many bytes a lane.
+/// What is known of an access of `bytes` bytes per lane by a memory operand.
 pub fn access<S: Stage>(ir: &Ir<S>, func: &Func, operand: &Operand, bytes: u32) -> Access {
     let Operand::Mem(base, offset) = operand else { return Access::Checked };
     let inside = |size: u64| {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Where a value lives on one side of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Home {
-    /// In registers, one an element (or constants, on the caller's side), of so many bytes each.
+    /// In registers, one per element (or constants, on the caller's side); the number of bytes of each.
     Elements(u32),
     /// In a variable of the frame, from its beginning.
     Variable(FrameId),

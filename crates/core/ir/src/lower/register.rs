@@ -5,7 +5,7 @@ use margay_check::{Body, RegId};
 use margay_syntax::Tree;
 use std::collections::HashMap;
 
-/// Up to so many declared registers a table is used: a body may declare a thousand million and name three.
+/// The maximum number of declared registers for which a table is used: a body may declare a billion and name three.
 const TABLE: usize = 1 << 22;
 
 /// From registers of the body to virtual ones.

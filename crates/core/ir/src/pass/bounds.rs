@@ -28,7 +28,7 @@ pub struct Bounds {
     pub align: u32,
 }
 
-/// The numbers of so many bits.
+/// The largest number of `bits` bits.
 fn below(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
@@ -240,7 +240,7 @@ impl Ranges {
         (least <= most).then(|| (*x, Bounds { least, most, ..b }.tight()))
     }
 
-    /// An operand of so many bits; `None` while it is not known.
+    /// The bounds of an operand of `bits` bits; `None` while they are not known.
     fn operand(&self, o: &Operand, bits: u32, known: &HashMap<u32, Bounds>) -> Option<Bounds> {
         let found = match o {
             Operand::Reg(r) => known.get(&r.0).copied().or(self.found[r.0 as usize])?,

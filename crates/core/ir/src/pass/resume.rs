@@ -48,9 +48,10 @@ pub struct Resume {
 pub enum Slot {
     /// At this offset of the parameter block.
     Parameter(u32),
-    /// At this offset of the state plus so many bytes for each warp.
+    /// In an array in the state that begins at this offset, with an element of [`slot_bytes`] bytes per warp.
     Warp(u32),
-    /// At this offset of the state plus so many bytes for each thread; threads are numbered by warps and lanes.
+    /// In an array in the state that begins at this offset, with an element of [`slot_bytes`] bytes per thread,
+    /// in the order of warps and lanes.
     Lane(u32),
 }
 

@@ -8,7 +8,7 @@ static NUM_FROM2: Class = Class::new("repetitions", &[M::X2, M::X4, M::X8, M::X1
 static NUM_TO32: Class = Class::new("repetitions", &[M::X1, M::X2, M::X4, M::X8, M::X16, M::X32]);
 static NUM_TO16: Class = Class::new("repetitions", &[M::X1, M::X2, M::X4, M::X8, M::X16]);
 
-/// Registers that hold so many bits a repetition.
+/// The number of registers by repetitions, for `bits` bits per repetition.
 const fn registers(bits: u32) -> [(M, u8); 7] {
     let nums = [M::X1, M::X2, M::X4, M::X8, M::X16, M::X32, M::X64];
     let mut table = [(M::X1, 1); 7];

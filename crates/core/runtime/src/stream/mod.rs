@@ -244,7 +244,7 @@ pub struct Mark(Arc<Place>);
 struct Place {
     /// The stream; none for a mark that was reached from the beginning.
     stream: Weak<Inner>,
-    /// It is reached when so many pieces of the stream are done.
+    /// It is reached when this number of pieces of the stream are done.
     number: u64,
     /// When it was reached; set just before.
     time: OnceLock<Instant>,

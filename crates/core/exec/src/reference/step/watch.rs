@@ -20,7 +20,7 @@ const MOST_CTAS: usize = 16;
 /// Callers that are reported to observers.
 pub const MOST_CALLERS: usize = 64;
 
-/// The call stack of a frame, innermost caller first, up to so many callers.
+/// The call stack of a frame, innermost caller first, of at most `most` callers.
 pub fn callers(funcs: &[Option<Box<FuncCode>>], warp: &Warp, frame: u32, most: usize) -> Vec<Frame> {
     let mut stack = Vec::new();
     let mut at = frame;

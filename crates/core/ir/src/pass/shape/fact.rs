@@ -23,7 +23,7 @@ impl Fact {
     pub const VARYING: Fact = Fact { shape: Shape::Varying, sure: true, align: 0, high: 64, outer: None };
     pub const UNIFORM: Fact = Fact { shape: Shape::Uniform, sure: true, align: 0, high: 64, outer: None };
 
-    /// A uniform value of so many bits.
+    /// A uniform value of `bits` bits.
     pub(super) fn uniform(bits: u32) -> Fact {
         Fact { high: bits.min(64) as u8, ..Fact::UNIFORM }
     }

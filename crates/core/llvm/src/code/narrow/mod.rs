@@ -29,7 +29,7 @@ const PIECES: usize = 4;
 /// Pieces whose operations are interleaved, so that the processor has something to do while it waits for results.
 const TOGETHER: usize = 2;
 
-/// Divides the vectors of a module, whose values all have names, for CTAs of so many threads.
+/// Divides the vectors of a module, whose values all have names, for CTAs of `threads` threads.
 pub(super) fn narrow(module: &str, threads: u32) -> String {
     let count = PIECES.min((threads as usize).div_ceil(LANES).max(1));
     let mut out = String::with_capacity(2 * module.len());

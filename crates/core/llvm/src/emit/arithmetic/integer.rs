@@ -325,7 +325,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Position and length of a field that lies within so many bits, if both are constants.
+/// Position and length of a bit field within `bits` bits, if both are constants.
 fn field(srcs: &[Operand], bits: u32) -> Option<(u32, u32)> {
     let [_, Operand::Imm(from), Operand::Imm(length)] = srcs else { return None };
     let (from, length) = ((from & 255) as u32, (length & 255) as u32);
