@@ -33,7 +33,7 @@ const TEMPORARY: &str = "tmp.";
 const FRESH: Duration = Duration::from_secs(60);
 /// A temporary file older than this has lost its writer.
 const ABANDONED: Duration = Duration::from_secs(3600);
-/// A note older than this speaks of a program that nobody runs.
+/// A note older than this is removed: its program is no longer in use.
 const FORGOTTEN: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// What the cache holds for a kernel: the serialized [`crate::code::compile::Facts`], and the object.

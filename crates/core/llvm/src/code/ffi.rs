@@ -100,7 +100,7 @@ pub struct CompilerScope(());
 
 impl CompilerScope {
     /// Registers the thread. When the process is ending, this does not return, as if the thread had been stopped while it compiled:
-    /// nobody is to be told of a failure. `None` for the thread that ends it, and for a child that cannot use LLVM.
+    /// no failure must be reported. `None` for the thread that ends it, and for a child that cannot use LLVM.
     pub fn enter() -> Option<CompilerScope> {
         if LOCK_LOST.load(SeqCst) {
             return None;

@@ -98,7 +98,7 @@ impl Emitter<'_> {
     /// Reports something that the active lanes do at the current instruction.
     pub fn observe(&mut self, moment: Moment) {
         let Some(Interest { order, progress, .. }) = self.options.observe else { return };
-        // Without barriers, nobody can skip any.
+        // Without barriers, no thread can skip one.
         let progress = progress && !self.prepared.barriers.is_empty();
         let wanted = match moment {
             // All threads of the CTA come to this barrier: its completion tells everything.

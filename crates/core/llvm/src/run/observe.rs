@@ -69,7 +69,7 @@ const LOADS: usize = 256;
 
 /// What the host remembers for the observer.
 pub struct Observation<'a> {
-    /// Set while generated code runs and nobody else has anything to report.
+    /// Set while generated code runs and nothing else reports.
     locked: RefCell<Option<Box<dyn LockedObserver + 'a>>>,
     /// By site, filled when it is reached first.
     known: RefCell<Vec<Option<Known>>>,

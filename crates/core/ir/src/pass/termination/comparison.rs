@@ -8,7 +8,7 @@ use super::{
 use crate::{Inst, Operand, VReg};
 use margay_isa::{Mod, Opcode};
 
-/// Iterations that nobody waits for.
+/// A loop of this many iterations counts as endless.
 const ENDLESS: i128 = 1 << 40;
 
 /// Whether a comparison holds: `Lt` and its like.
@@ -174,7 +174,7 @@ impl Body<'_> {
         }
     }
 
-    /// Whether a counter that starts at a constant passes a constant bound in a number of iterations that somebody could wait for.
+    /// Whether a counter that starts at a constant passes a constant bound in fewer iterations than count as endless.
     fn soon(&self, c: &Comparison<'_>, step: i64) -> bool {
         let (Some(first), Some(end)) = (self.first(c.moving), c.c) else { return true };
         let number = |v: u64| if c.signed { i128::from(signed(v, c.bits)) } else { i128::from(v & mask(c.bits)) };
