@@ -14,6 +14,13 @@ import torch
 from margay.torch import account, driver, memory
 
 
+# NCCL takes what these gather or scatter in the order of memory; gloo takes it by the first dimension.
+_FLAT = (
+    "c10d::_allgather_base_",
+    "c10d::_reduce_scatter_base_",
+    "c10d::allgather_into_tensor_coalesced_",
+    "c10d::reduce_scatter_tensor_coalesced_",
+)
 _POINT_TO_POINT = ("c10d::send", "c10d::recv_", "c10d::recv_any_source_")
 
 
@@ -36,6 +43,8 @@ def collective(name: str):
                     if value.layout is torch.strided:
                         # Others keep the alias and make views of it, so it has the storage's own bounds; it keeps the tensor alive.
                         alias = memory.exact(value)
+                        if name in _FLAT and value.is_contiguous():
+                            alias = alias.view(-1)
                         alias._margay_owner = value
                     else:
                         alias = memory.alias(value)

@@ -27,6 +27,13 @@ def collectives(rank, size, port):
     share = torch.empty(2, device="cuda")
     dist.reduce_scatter_tensor(share, torch.arange(2.0 * size, device="cuda"))
     assert share.tolist() == [size * 2.0 * rank, size * (2.0 * rank + 1)]
+    # In the order of memory, whatever the shapes are.
+    row = torch.empty(1, 2 * size, device="cuda")
+    dist.all_gather_into_tensor(row, torch.tensor([[rank], [rank + 0.5]], device="cuda"))
+    assert row.tolist() == [[r + half for r in range(size) for half in (0, 0.5)]]
+    share = torch.empty(2, 1, device="cuda")
+    dist.reduce_scatter_tensor(share, torch.arange(2.0 * size, device="cuda").view(1, -1))
+    assert share.tolist() == [[size * 2.0 * rank], [size * (2.0 * rank + 1)]]
     objects = [None] * size
     dist.all_gather_object(objects, {"rank": rank})
     assert objects == [{"rank": r} for r in range(size)]
@@ -40,6 +47,12 @@ def collectives(rank, size, port):
         net(torch.full((3, 4), float(rank), device="cuda")).sum().backward()
         grad = net.module.weight.grad
         assert grad.is_cuda and grad.flatten().tolist() == [3 * sum(range(size)) / size] * 8
+    # Statistics over the batches of all processes, as over one batch.
+    batches = torch.arange(size * 12.0).view(size, 3, 2, 2)
+    whole = nn.BatchNorm1d(2)(batches.flatten(0, 1))
+    parted = nn.parallel.DistributedDataParallel(nn.SyncBatchNorm(2).cuda(), device_ids=[0])(batches[rank].cuda())
+    torch.testing.assert_close(parted.cpu(), whole[3 * rank : 3 * rank + 3], rtol=1e-4, atol=1e-5)
+    parted.square().sum().backward()
     dist.barrier()
     dist.destroy_process_group()
 
