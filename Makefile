@@ -38,7 +38,7 @@ help:
 	@echo "make ulp           measure the largest error of every approximate instruction over all single-precision numbers"
 	@echo "make oracle-mutants  compare the checker with ptxas on modules with one random error each"
 	@echo "make wheel         build the Python wheel, with the command, the libraries and LLVM, in target/wheel"
-	@echo "make test-python   install the wheel into a clean environment and run python/tests; TESTS=... selects tests"
+	@echo "make test-python   install the wheel into a clean environment and run python/tests; TESTS=... selects tests, PACKAGES=... adds packages"
 	@echo "make bench-python  measure the Python package: sizes, import, a first kernel, a launch"
 	@echo "make golden        run the cases on a GPU and record the results in tests/golden"
 

@@ -20,7 +20,7 @@ def install() -> None:
 
     if not _replace.is_possible() or not library.is_margay():
         return
-    library.announce()
+    library.announce(("libcublas", "libcublasLt", "libcufft", "libcurand", "libcusolver", "libcusparse"))
     parts = {
         "cupy_backends.cuda.libs.cublas": blas,
         "cupy_backends.cuda.libs.curand": random,

@@ -377,6 +377,7 @@ _STATE = {
     "SetPointerMode_v2": ("pi", _setter("pointer_mode")),
     "GetPointerMode_v2": ("pp", _getter("pointer_mode", ctypes.c_int)),
     "SetMathMode": ("pi", _setter("math_mode")),
+    "SetWorkspace_v2": ("ppz", lambda handle, memory, size: _of(handle) and None),
     "GetMathMode": ("pp", _getter("math_mode", ctypes.c_int)),
     "GemmEx": ("piiiiippiipiippiiii", _gemm_ex),
     "SgemmEx": ("piiiiippiipiippii", _sgemm_ex),

@@ -8,7 +8,7 @@ import mmap
 import os
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy
 
@@ -99,9 +99,9 @@ def _library(name: str) -> str:
     return next(library for library in _FAILED if name.startswith(library))
 
 
-def announce() -> None:
+def announce(libraries: Iterable[str]) -> None:
     """Has margay's driver not say that calls of the libraries fail."""
-    for name in ("libcublas", "libcublasLt", "libcufft", "libcurand", "libcusolver", "libcusparse"):
+    for name in libraries:
         _driver().margayReplaced(name.encode())
 
 

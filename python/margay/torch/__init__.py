@@ -7,6 +7,11 @@ __all__ = ["install", "summary"]
 _installed = False
 
 
+def is_installed() -> bool:
+    """Whether the operators of torch's `cuda` device are margay's."""
+    return _installed
+
+
 def install() -> None:
     """Implements the operators of torch's `cuda` device. `margay.enable()` and `margay exec` call it once after `import torch`.
 
@@ -20,7 +25,7 @@ def install() -> None:
     if _installed or torch.version.cuda is None or not driver.is_margay():
         return
     _installed = True
-    from margay.torch import account, capture, distributed, ending, extension, operators, parallel, profiling, shims
+    from margay.torch import account, blas, capture, distributed, ending, extension, operators, parallel, profiling, shims
 
     operators.register()
     capture.install()
@@ -31,6 +36,7 @@ def install() -> None:
     account.install()
     ending.install()
     shims.install()
+    blas.install()
     torch.cuda._sleep = driver.sleep
 
 

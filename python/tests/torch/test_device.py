@@ -1,5 +1,6 @@
 """What the device `cuda` promises beside its numbers."""
 
+import ctypes
 import io
 
 import numpy
@@ -437,3 +438,17 @@ def test_large_results_are_those_of_the_cpu():
         for _ in range(2):  # the second is written in place
             expected, actual = function(x), function(x.cuda())
             assert actual.dtype is expected.dtype and torch.equal(actual.cpu(), expected)
+
+
+def test_the_handle_of_cublas_computes():
+    """cuBLAS documentation, "cublas<t>gemm": `C = alpha op(A) op(B) + beta C` with column-major matrices."""
+    pytest.importorskip("numpy")
+    handle = torch.cuda.current_blas_handle()
+    name = next(line.split()[-1] for line in open("/proc/self/maps") if "/libcublas.so" in line)
+    cublas = ctypes.CDLL(name)
+    a, b, c = torch.arange(6.0, device="cuda").view(2, 3), torch.arange(12.0, device="cuda").view(3, 4), torch.ones(2, 4, device="cuda")
+    alpha, beta = ctypes.c_float(2), ctypes.c_float(3)
+    at = lambda t: ctypes.c_void_p(t.data_ptr())  # noqa: E731
+    sizes = ctypes.c_void_p(handle), 0, 0, 4, 2, 3
+    assert cublas.cublasSgemm_v2(*sizes, ctypes.byref(alpha), at(b), 4, at(a), 3, ctypes.byref(beta), at(c), 4) == 0
+    assert torch.equal(c.cpu(), 2 * (a.cpu() @ b.cpu()) + 3)
