@@ -65,7 +65,7 @@ impl Diagnostic {
         Diagnostic {
             code,
             severity: code.info().severity,
-            message: message.into(),
+            message: brief(message.into()),
             labels: vec![Label { span, text: String::new() }],
             notes: Vec::new(),
             suggestions: Vec::new(),
@@ -74,37 +74,75 @@ impl Diagnostic {
 
     /// Adds a text at the primary location.
     pub fn here(mut self, text: impl Into<String>) -> Diagnostic {
-        self.labels[0].text = text.into();
+        self.labels[0].text = brief(text.into());
         self
     }
 
     /// Adds a second location.
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
-        self.labels.push(Label { span, text: text.into() });
+        self.labels.push(Label { span, text: brief(text.into()) });
         self
     }
 
     /// Adds a further fact.
     pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
-        self.notes.push(text.into());
+        self.notes.push(brief(text.into()));
         self
     }
 
     /// Adds advice without an edit.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
-        self.suggestions.push(Suggestion { message: text.into(), edits: Vec::new(), machine_applicable: false });
+        self.suggestions.push(Suggestion { message: brief(text.into()), edits: Vec::new(), machine_applicable: false });
         self
     }
 
     /// Adds a safe replacement.
     pub fn fix(mut self, span: Span, with: impl Into<String>, message: impl Into<String>) -> Diagnostic {
         let edits = vec![(span, with.into())];
-        self.suggestions.push(Suggestion { message: message.into(), edits, machine_applicable: true });
+        self.suggestions.push(Suggestion { message: brief(message.into()), edits, machine_applicable: true });
         self
     }
 
     /// The primary location.
     pub fn span(&self) -> Span {
         self.labels[0].span
+    }
+}
+
+/// Longest word that a text quotes in full, in characters.
+const LONGEST: usize = 120;
+
+/// The text with the middle of overlong words left out: names of templates may have thousands of characters, and generated ones more.
+fn brief(text: String) -> String {
+    if text.len() <= LONGEST || text.split_whitespace().all(|w| w.chars().count() <= LONGEST) {
+        return text;
+    }
+    let shorten = |word: &str| {
+        let length = word.chars().count();
+        if length <= LONGEST {
+            return word.to_owned();
+        }
+        let start: String = word.chars().take(LONGEST / 2).collect();
+        let end: String = word.chars().skip(length - LONGEST / 4).collect();
+        format!("{start}…{end}")
+    };
+    text.split(' ').map(shorten).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlong_names_are_shortened() {
+        let d = Diagnostic::new(
+            Code::UnknownRegister,
+            Span::new(0, 1),
+            format!("unknown register `{}é`", "x".repeat(5000)),
+        );
+        assert!(d.message.chars().count() < 150, "{}", d.message);
+        assert!(d.message.starts_with("unknown register `xxx") && d.message.ends_with("xxé`"), "{}", d.message);
+        let usual = "f".repeat(100);
+        assert_eq!(Diagnostic::new(Code::UnknownRegister, Span::new(0, 1), usual.clone()).message, usual);
     }
 }

@@ -91,6 +91,9 @@ impl Parser<'_> {
                         .here("not expected")
                         .label(place, "expected here"),
                 );
+                if self.at(T::LParen) && !in_body {
+                    self.skip_item();
+                }
             }
             _ => {}
         }
@@ -120,8 +123,16 @@ impl Parser<'_> {
         if self.at(T::LParen) {
             if func.kind == FuncKind::Entry {
                 self.wrong(self.t.span, "a kernel cannot return a value", "expected the kernel's name");
+                let list = self.parameters(Place::Kernel)?;
+                if !self.at(T::Ident) {
+                    // Only the name is missing.
+                    func.params = Some(list);
+                    func.directives = self.notes(func.kind)?;
+                    return Ok(());
+                }
+            } else {
+                func.rets = Some(self.parameters(Place::Function)?);
             }
-            func.rets = Some(self.parameters(Place::Function)?);
         }
         func.name = self.name(if func.kind == FuncKind::Entry {
             "the name of the kernel"

@@ -9,11 +9,15 @@
 //! suffixes (`%r1.foo`), missing spaces (`.u32 x;`), initializers where they are not allowed, casts other than `.s64` and `.u64`.
 
 mod body;
+mod debug;
 mod expr;
 pub(crate) mod foreign;
 mod func;
+mod head;
+mod init;
 mod module;
 mod operand;
+mod param;
 mod recover;
 mod var;
 mod word;
@@ -97,6 +101,8 @@ struct Parser<'t> {
     /// Its operands.
     values: Vec<Operand>,
     diagnostics: Vec<Diagnostic>,
+    /// The head of the module is incomplete or out of order, which has been reported.
+    headless: bool,
 }
 
 impl<'t> Parser<'t> {
@@ -127,6 +133,7 @@ impl<'t> Parser<'t> {
             operators: Vec::new(),
             values: Vec::new(),
             diagnostics: Vec::new(),
+            headless: false,
         }
     }
 

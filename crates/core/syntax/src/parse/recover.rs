@@ -230,7 +230,7 @@ impl Parser<'_> {
     /// Skips to the next statement of the module: after a semicolon or a block, or before a directive at the start of a line.
     #[cold]
     pub(super) fn skip_item(&mut self) {
-        let mut depth = 0u32;
+        let (mut depth, mut parentheses) = (0u32, 0u32);
         let mut first = true;
         loop {
             use word::Word::*;
@@ -240,6 +240,8 @@ impl Parser<'_> {
                     self.bump();
                     return;
                 }
+                T::LParen => parentheses += 1,
+                T::RParen => parentheses = parentheses.saturating_sub(1),
                 T::LBrace => depth += 1,
                 T::RBrace => {
                     depth = depth.saturating_sub(1);
@@ -250,7 +252,9 @@ impl Parser<'_> {
                 }
                 T::Dot if !first && self.first_of_line() => match word::classify(self.word()) {
                     Linkage | Entry | Func => return,
-                    Space | Alias | Section | File | Pragma if depth == 0 => return,
+                    Alias | Section | File | Pragma if depth == 0 => return,
+                    // In parentheses, it begins a parameter.
+                    Space if depth == 0 && parentheses == 0 => return,
                     _ => {}
                 },
                 _ => {}

@@ -1,7 +1,7 @@
 //! Declarations of variables (section 5.4) and of parameters (section 5.1.6).
 
 use super::word::{self, Word};
-use super::{NESTED_BRACES, Parser, Reported, Result};
+use super::{Parser, Reported, Result};
 use crate::lex::T;
 use crate::tree::*;
 use crate::{Code, Diagnostic, Span};
@@ -61,91 +61,8 @@ impl Parser<'_> {
         Ok(index)
     }
 
-    /// `(.param .b32 a, .reg .f32 b)`, at the parenthesis. Continues after errors.
-    pub(super) fn parameters(&mut self, place: Place) -> Result<List<Var>> {
-        let open = self.bump().span;
-        let first = self.tree.vars.len() as u32;
-        if !self.eat(T::RParen) {
-            loop {
-                let start = self.t.span;
-                match self.parameter(place) {
-                    Ok(var) => {
-                        self.tree.vars.push(var);
-                        match self.t.kind {
-                            T::Comma | T::RParen => {}
-                            T::Dot if !self.ends_parameters() => {
-                                self.missing_comma();
-                                continue;
-                            }
-                            _ => {
-                                self.unclosed(T::RParen, open);
-                                self.skip_parameter();
-                            }
-                        }
-                    }
-                    Err(Reported) => {
-                        // A directive amid the parameters is the fault itself, not the end of the list.
-                        if self.t.span == start && self.ends_parameters() {
-                            self.bump();
-                        }
-                        self.skip_parameter();
-                    }
-                }
-                if !self.eat(T::Comma) {
-                    self.eat(T::RParen);
-                    break;
-                }
-                if self.at(T::RParen) {
-                    self.trailing_comma();
-                    break;
-                }
-            }
-        }
-        Ok(List::new(first, self.tree.vars.len() as u32 - first))
-    }
-
-    /// A comma before the closing parenthesis.
-    fn trailing_comma(&mut self) {
-        let comma = self.prev;
-        let d = Diagnostic::new(Code::Syntax, self.t.span, "expected a parameter, found `)`");
-        self.report(d.here("expected a parameter").fix(comma, "", "remove the comma"));
-        self.bump();
-    }
-
-    /// Skips to the comma or parenthesis after a parameter, or to a token that surely ends the list.
-    fn skip_parameter(&mut self) {
-        loop {
-            match self.t.kind {
-                T::Comma | T::RParen | T::LBrace | T::RBrace | T::Semi | T::Eof => return,
-                _ if self.ends_parameters() => return,
-                _ => {
-                    self.bump();
-                }
-            }
-        }
-    }
-
-    /// Whether a word that can only come after a list of parameters is next.
-    fn ends_parameters(&self) -> bool {
-        self.at(T::Dot)
-            && matches!(word::classify(self.word()), Word::Entry | Word::Func | Word::Tuning | Word::FuncNote)
-    }
-
-    fn parameter(&mut self, place: Place) -> Result<Var> {
-        let start = self.t.span.start;
-        if !self.at(T::Dot) {
-            return Err(self.expected("a parameter, `.param .TYPE NAME`"));
-        }
-        let mut var = self.var_head(start, List::empty(), place)?;
-        let declarator = self.declarator(place)?;
-        self.tree.declarators.push(declarator);
-        var.declarators = List::new(self.tree.declarators.len() as u32 - 1, 1);
-        var.span = self.since(start);
-        Ok(var)
-    }
-
     /// Space, alignment, attribute, vector and type.
-    fn var_head(&mut self, start: u32, linkage: List<Directive>, place: Place) -> Result<Var> {
+    pub(super) fn var_head(&mut self, start: u32, linkage: List<Directive>, place: Place) -> Result<Var> {
         let mut var = Var {
             linkage,
             space: Span::new(start, start),
@@ -327,7 +244,7 @@ impl Parser<'_> {
         let word = self.bump().span;
         let mut ptr = Ptr { word, space: None, align: None };
         if self.at(T::Dot) && matches!(self.word(), ".global" | ".shared" | ".local" | ".const") {
-            ptr.space = Some(self.bump().span);
+            ptr.space = Some(self.space()?);
         }
         if self.at(T::Dot) && self.word() == ".align" {
             self.bump();
@@ -423,7 +340,7 @@ impl Parser<'_> {
     }
 
     /// `%r<8>`, `a[2][3] = {...}`
-    fn declarator(&mut self, place: Place) -> Result<Declarator> {
+    pub(super) fn declarator(&mut self, place: Place) -> Result<Declarator> {
         let name = match self.t.kind {
             // `check` says that a formal of a function must have a name.
             T::Underscore if place != Place::Statement => self.bump().span,
@@ -490,110 +407,5 @@ impl Parser<'_> {
             self.close(T::RBrack, open)?;
         }
         Ok(())
-    }
-
-    /// The initializer after `=` (section 5.4.4).
-    fn initializer(&mut self, depth: u32) -> Result<Operand> {
-        match self.t.kind {
-            T::LBrace => {
-                if depth == NESTED_BRACES {
-                    let message = "the initializer is nested too deeply";
-                    self.report(Diagnostic::new(Code::TooDeep, self.t.span, message).here("exceeds the limit here"));
-                    return Err(Reported);
-                }
-                let open = self.bump().span;
-                let base = self.scratch.len();
-                let result = self.initializers(open, depth);
-                let list = self.list(base);
-                result?;
-                Ok(Operand { kind: Kind::Braces(list), span: open.to(self.prev) })
-            }
-            T::Ident => {
-                let span = self.bump().span;
-                let name = Operand { kind: Kind::Name, span };
-                match self.t.kind {
-                    T::LParen if self.str(span) == "generic" => {
-                        let apply = self.generic(span)?;
-                        if self.at(T::Plus) { self.offset(apply) } else { Ok(apply) }
-                    }
-                    T::Plus => self.offset(name),
-                    T::Assign if depth > 0 => {
-                        self.bump();
-                        let value = match self.t.kind {
-                            T::Ident => Operand { kind: Kind::Name, span: self.bump().span },
-                            _ => self.constant()?,
-                        };
-                        let name = self.keep(name);
-                        let value = self.keep(value);
-                        Ok(Operand { kind: Kind::Field(name, value), span: span.to(self.prev) })
-                    }
-                    _ => Ok(name),
-                }
-            }
-            T::Int => {
-                let second = self.lex.ahead().next();
-                if second.kind != T::LParen {
-                    return self.constant();
-                }
-                let token = self.bump();
-                let mask = self.literal(token);
-                self.mask(mask)
-            }
-            _ => self.constant(),
-        }
-    }
-
-    fn initializers(&mut self, open: Span, depth: u32) -> Result<()> {
-        if self.eat(T::RBrace) {
-            return Ok(());
-        }
-        loop {
-            // Tables of plain numbers are long.
-            let element = if matches!(self.t.kind, T::Int | T::Single | T::Float) {
-                let token = self.t;
-                let value = self.literal(token);
-                self.bump();
-                match self.t.kind {
-                    T::Comma | T::RBrace => value,
-                    T::LParen if token.kind == T::Int => self.mask(value)?,
-                    _ => self.constant_from(value)?,
-                }
-            } else if matches!(self.t.kind, T::RBrace | T::Semi | T::Eof) {
-                return Err(self.expected("an element"));
-            } else {
-                self.initializer(depth + 1)?
-            };
-            self.scratch.push(element);
-            if !self.eat(T::Comma) {
-                return self.close(T::RBrace, open);
-            }
-        }
-    }
-
-    /// `generic(x)`
-    fn generic(&mut self, head: Span) -> Result<Operand> {
-        let open = self.bump().span;
-        let name = self.name("the name of a variable")?;
-        self.close(T::RParen, open)?;
-        let head = self.keep(Operand { kind: Kind::Name, span: head });
-        let argument = self.keep(Operand { kind: Kind::Name, span: name });
-        let span = Span::new(self.tree.operands[head as usize].span.start, self.prev.end);
-        Ok(Operand { kind: Kind::Apply { head, argument }, span })
-    }
-
-    /// `0xFF00(x)`, `0xFF00(generic(x) + 4)`
-    fn mask(&mut self, mask: Operand) -> Result<Operand> {
-        let open = self.bump().span;
-        let span = self.name("a name, or `generic(NAME)`")?;
-        let inner = if self.at(T::LParen) && self.str(span) == "generic" {
-            self.generic(span)?
-        } else {
-            Operand { kind: Kind::Name, span }
-        };
-        let inner = if self.at(T::Plus) { self.offset(inner)? } else { inner };
-        self.close(T::RParen, open)?;
-        let head = self.keep(mask);
-        let argument = self.keep(inner);
-        Ok(Operand { kind: Kind::Apply { head, argument }, span: mask.span.to(self.prev) })
     }
 }
