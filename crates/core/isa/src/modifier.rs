@@ -176,7 +176,7 @@ modifiers! {
     Weak = "weak", Relaxed = "relaxed", Acquire = "acquire", Release = "release", AcqRel = "acq_rel", Sc = "sc", Volatile = "volatile",
     Mmio = "mmio", Cta = "cta", Cluster = "cluster", Gpu = "gpu", Sys = "sys", Gl = "gl",
     Proxy = "proxy", Alias = "alias",     AsyncGeneric = "async::generic",
-    MbarrierInit = "mbarrier_init", FabricGeneric = "fabric::generic", GenericFabric = "generic::fabric",
+    MbarrierInit = "mbarrier_init", FabricGeneric = "fabric::generic", FabricFabric = "fabric::fabric", GenericFabric = "generic::fabric",
     SyncRestrictSharedClusterRead = "sync_restrict::shared::cluster::read", SyncRestrictSharedCta = "sync_restrict::shared::cta",
     SyncRestrictSharedCluster = "sync_restrict::shared::cluster",     // caches
     Ca = "ca", Cg = "cg", Cs = "cs", Lu = "lu", Cv = "cv", Wb = "wb", Wt = "wt", Nc = "nc", ProxyReadonly = "proxy::readonly", L1B32 = "L1::32B", ValidAddr = "valid_addr", L1 = "L1",     L1EvictNormal = "L1::evict_normal", L1EvictUnchanged = "L1::evict_unchanged", L1EvictFirst = "L1::evict_first",

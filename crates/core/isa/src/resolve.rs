@@ -105,7 +105,7 @@ impl Variant {
             Rule::GlobalHint | Rule::WideEviction => None,
             // These look at operands and belong to `check`.
             Rule::MovOperand | Rule::ParamWindow | Rule::CallSignature | Rule::VmadNegation => None,
-            Rule::HandleRegister | Rule::ResidentPredicate | Rule::ShortCoordinates => None,
+            Rule::BracedVector | Rule::HandleRegister | Rule::ResidentPredicate | Rule::ShortCoordinates => None,
             Rule::UnifiedMode | Rule::IndependentMode => None,
             Rule::CopySourceSize
             | Rule::SharedVariable

@@ -13,6 +13,8 @@ pub enum Rule {
     VectorWidth,
     /// Vectors hold at most 128 bits in all.
     NarrowVector,
+    /// A vector is written in braces, not as the name of a register declared as a vector.
+    BracedVector,
     /// Cache hints, eviction priorities and prefetch sizes are for generic and global addresses.
     GlobalHint,
     /// An L2 eviction priority needs an access of 256 bits.

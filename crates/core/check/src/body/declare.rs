@@ -5,7 +5,7 @@ use super::names::Binding;
 use super::walk::Walker;
 use crate::module::{self, Shape, ShapeAt};
 use crate::{Extent, FuncKind, Init, Linkage, rules};
-use margay_isa::Space;
+use margay_isa::{Kind as TypeKind, Space};
 use margay_syntax::{
     diag::{Code, Diagnostic},
     tree::{self, Declarator},
@@ -40,6 +40,10 @@ impl<'a> Walker<'a, '_> {
                 Some((shape, module::family(tree, d, limit, self.report)?))
             });
             match named {
+                // Its type has been faulted, which says all about its uses.
+                Some((shape, (_, numbered))) if is_mistyped(&shape) => {
+                    self.declare_faulty(tree.str(d.name), d.name, numbered);
+                }
                 Some((shape, (count, numbered))) => self.declarator(&shape, var, d, count, numbered),
                 None => self.declare_faulty(tree.str(d.name), d.name, d.count.is_some()),
             }
@@ -129,5 +133,14 @@ impl<'a> Walker<'a, '_> {
         };
         // The name may already be declared; then it is known, which suffices.
         let _ = declared;
+    }
+}
+
+/// Whether a variable has a type that its space does not hold.
+fn is_mistyped(shape: &Shape) -> bool {
+    match shape.ty.kind() {
+        TypeKind::Pred => shape.space != Space::Reg,
+        TypeKind::Opaque => true,
+        _ => shape.space == Space::Reg && !shape.ty.is_register(),
     }
 }

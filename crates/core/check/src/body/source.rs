@@ -8,7 +8,7 @@ use super::{Candidate, Operand, RegId, SymRef, Want};
 use crate::compat::{self, Constants};
 use crate::consts::{self, Const};
 use crate::module;
-use margay_isa::{Count, Kind as TypeKind, Opcode, Role, Ty, Type, name};
+use margay_isa::{Count, Kind as TypeKind, Mod, Opcode, Role, Ty, Type, name};
 use margay_syntax::{
     EvalError, Span,
     diag::{Code, Diagnostic},
@@ -436,6 +436,7 @@ impl<'a> Walker<'a, '_> {
 
 /// Whether ptxas takes one value for a vector that is read. The manual gives that no meaning.
 pub(super) fn spreads(c: &Candidate, want: &Want) -> bool {
-    let written = matches!(c.variant.op, Opcode::Mov | Opcode::Sust) && want.opnd.count == Count::ByVec;
+    let stored = c.variant.op == Opcode::St && c.variant.has(Mod::Async);
+    let written = (stored || matches!(c.variant.op, Opcode::Mov | Opcode::Sust)) && want.opnd.count == Count::ByVec;
     want.opnd.role == Role::Src && !want.element && (written || matches!(want.opnd.count, Count::AtLeast(_)))
 }

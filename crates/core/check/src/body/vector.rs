@@ -6,7 +6,7 @@
 use super::walk::Walker;
 use super::{Access, Candidate, Operand, Want};
 use crate::compat::{self, Constants, Types};
-use margay_isa::{Count, Kind as TypeKind, Opcode, Role, Special, Type};
+use margay_isa::{Count, Kind as TypeKind, Mod, Opcode, Role, Special, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -123,7 +123,11 @@ impl<'a> Walker<'a, '_> {
             };
             self.body.operands[start + i] = operand;
         }
-        let alone = matches!(self.body.operands[start..].first(), Some(Operand::Sink | Operand::Special(..)));
+        let alone = match self.body.operands[start..].first() {
+            Some(Operand::Sink | Operand::Special(..)) => true,
+            Some(Operand::Int(_)) => is_fragment(c),
+            _ => false,
+        };
         if items.len() > 1 || alone {
             self.joined(c, &strict, op, &items[leading..], start + leading);
         }
@@ -157,7 +161,10 @@ impl<'a> Walker<'a, '_> {
                 Operand::Error => return,
                 Operand::Sink => join.sinks += 1,
                 Operand::Int(_) => (join.int, constant) = (true, true),
-                Operand::Float { .. } => (join.float, constant) = (true, true),
+                Operand::Float { single, .. } => {
+                    (join.float, constant) = (true, true);
+                    join.double |= !single;
+                }
                 Operand::Reg(reg) | Operand::Element(reg, _) => join.register(self.body.decl(reg).ty),
                 // Untyped in a vector, as ptxas has it.
                 Operand::Special(special, _) => {
@@ -179,6 +186,12 @@ impl<'a> Walker<'a, '_> {
             let text = format!("`{}` is in one vector with a constant", self.tree.str(at));
             let found = Diagnostic::new(Code::SpecialRegister, at, text).help("move it to a register first");
             return self.report.ptxas_only(found);
+        }
+        if constant && join.first.is_none() && !join.unknown && !self.constants_alone(c, strict, op, &join) {
+            return;
+        }
+        if constant && self.constant_leads(c, strict, &items[0], start) {
+            return;
         }
         let fits = match join.first {
             Some(first) => {
@@ -220,6 +233,56 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
+    /// Whether a vector that holds nothing but constants may stand here. ptxas gives it the type of its literals: integers are
+    /// signed, and numbers with a decimal point have 64 bits.
+    fn constants_alone(&mut self, c: &Candidate, strict: &Want, op: &tree::Operand, join: &Join) -> bool {
+        let Some(ty) = strict.ty else { return true };
+        let of = |t: Type| c.variant.words.contains(&margay_isa::Word::Type(t));
+        let single = match c.variant.op {
+            Opcode::Multimem => c.variant.has(Mod::St),
+            _ => is_fragment(c) && (!of(Type::E4m3) && !of(Type::E5m2)),
+        };
+        let doubles = join.double && ty == Type::F32 && single;
+        let addend = matches!(strict.opnd.name, "c" | "r") && ty == Type::S32;
+        let integers = join.int && is_fragment(c) && ty.bits() == 32 && !addend;
+        if !doubles && (!integers || strict.constants == Constants::None) {
+            return true;
+        }
+        let text = self.tree.str(self.mnemonic());
+        let d = Diagnostic::new(
+            Code::ConstantType,
+            op.span,
+            format!(
+                "operand {} (`{}`) of `{text}` consists of constants only",
+                self.current.operand + 1,
+                strict.opnd.name
+            ),
+        );
+        self.report.ptxas_only(if doubles {
+            d.here("constants of double precision").help("write them in single precision, such as `0f3F800000` for 1.0")
+        } else {
+            d.help("move one of them to a register")
+        });
+        false
+    }
+
+    /// Whether a constant is the first element of a vector that ptxas gives the type of its first element: that of halves in
+    /// vector reductions.
+    fn constant_leads(&mut self, c: &Candidate, strict: &Want, first: &tree::Operand, start: usize) -> bool {
+        let reduces = matches!(c.variant.op, Opcode::Multimem | Opcode::Red | Opcode::Atom);
+        let leads = match (strict.ty, self.body.operands[start]) {
+            (Some(Type::F16x2 | Type::Bf16x2), Operand::Int(_) | Operand::Float { .. }) => reduces,
+            (Some(Type::F16 | Type::Bf16), Operand::Float { .. }) => reduces,
+            _ => false,
+        };
+        if let (true, Some(ty)) = (leads, strict.ty) {
+            let message = format!("a vector of `{ty}` cannot begin with the constant {}", self.tree.str(first.span));
+            let d = Diagnostic::new(Code::ConstantType, first.span, message).help("move it to a register first");
+            self.report.ptxas_only(d);
+        }
+        leads
+    }
+
     /// Says of each element what is wrong with it.
     #[cold]
     fn elements(&mut self, c: &Candidate, strict: &Want, items: &'a [tree::Operand], start: usize) {
@@ -242,6 +305,11 @@ impl<'a> Walker<'a, '_> {
     }
 }
 
+/// Whether the operands in braces are fragments of matrices, or go to tensor memory.
+fn is_fragment(c: &Candidate) -> bool {
+    matches!(c.variant.op, Opcode::Mma | Opcode::Wmma | Opcode::Stmatrix | Opcode::Tcgen05)
+}
+
 /// The type of a special register in a vector: ptxas takes it as bits.
 fn untyped(special: Special) -> Type {
     let ty = special.info().ty;
@@ -257,7 +325,8 @@ pub(super) fn reads_specials(c: &Candidate, want: &Want) -> bool {
 fn reinterprets(element: Type, ty: Type) -> bool {
     let integer = matches!(ty.kind(), TypeKind::Signed | TypeKind::Unsigned);
     let float = matches!(element, Type::F16 | Type::F32 | Type::F64);
-    element.bits() == ty.bits() && !(integer && float) && !(element == Type::F16x2 && ty == Type::F32)
+    let halves = matches!((element, ty), (Type::F16x2, Type::F32) | (Type::F32, Type::F16x2));
+    element.bits() == ty.bits() && !(integer && float) && !halves
 }
 
 /// What the elements of a vector have in common.
@@ -269,6 +338,8 @@ struct Join {
     bits: Option<Type>,
     int: bool,
     float: bool,
+    /// A constant of double precision.
+    double: bool,
     /// `.f16x2`, which is compatible only with itself and bit-size types.
     pair: bool,
     pred: bool,

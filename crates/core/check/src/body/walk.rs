@@ -372,6 +372,9 @@ impl<'a, 'm> Walker<'a, 'm> {
                 self.position(d);
             }
             ".branchtargets" => {
+                if let Some(lack) = lacking(self.module, &since(6, 0, 0)) {
+                    self.report.push(lack.diagnose(self.module, "`.branchtargets`", d.name));
+                }
                 let targets = self.branch_targets(d);
                 self.table(TargetTable::Branch(targets));
             }

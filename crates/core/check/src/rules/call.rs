@@ -350,7 +350,9 @@ fn matches(w: &mut Walker<'_, '_>, span: Span, a: &Actual, formal: &Formal, f: &
         (true, true) => {
             let size = formal.extent == Extent::Unsized || a.size == u64::from(formal.size);
             let untyped = a.ty.kind() == Kind::Bits || formal.ty.kind() == Kind::Bits;
-            size && (untyped || a.ty == formal.ty)
+            // Formats that registers do not have, and pairs of halves, are not taken as bits.
+            let plain = |t: Type| t.is_register() && t != Type::F16x2;
+            size && (a.ty == formal.ty || untyped && plain(a.ty) && plain(formal.ty))
         }
         _ => false,
     };

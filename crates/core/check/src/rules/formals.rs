@@ -121,7 +121,11 @@ fn of_type(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var, at: Sha
             if declared() && scalar { report.text_only(d) } else { report.push(d) }
         }
     } else if ty.kind() == Kind::Opaque {
-        if at != ShapeAt::Kernel {
+        if at == ShapeAt::Kernel
+            && let Some(lack) = lacking(module, &since(1, 5, 0))
+        {
+            report.push(lack.diagnose(module, &format!("`{ty}`"), ty_at));
+        } else if at != ShapeAt::Kernel {
             let d = refuse(format!("`{ty}` is only for module variables and kernel parameters"));
             let d = d.help("pass the handle as `.b64`");
             if declared() { report.text_only(d) } else { report.push(d) }

@@ -60,6 +60,26 @@ pub(crate) fn global_hint(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     ));
 }
 
+/// A register declared as a vector, where ptxas takes vectors in braces only.
+pub(crate) fn braced_vector(w: &mut Walker<'_, '_>, inst: &Inst) {
+    let vector = |o: &Operand| match o {
+        Operand::Reg(r) => Some(*w.body.decl(*r)).filter(|d| d.vector > 1),
+        _ => None,
+    };
+    let found = w.body.operands(inst.operands).iter().enumerate().find_map(|(i, o)| Some((i, vector(o)?)));
+    let Some((i, decl)) = found else { return };
+    let instr = &w.tree.instrs[inst.node as usize];
+    let Some(at) = w.tree.operands(instr.operands).get(i).map(|o| o.span) else { return };
+    let (name, text) = (w.tree.str(at), w.tree.str(instr.mnemonic));
+    let elements: Vec<String> = "xyzw".chars().take(decl.vector.into()).map(|e| format!("{name}.{e}")).collect();
+    let braced = format!("{{{}}}", elements.join(", "));
+    w.report.ptxas_only(
+        Diagnostic::new(Code::OperandForm, at, format!("`{text}` takes the registers of a vector in braces"))
+            .label(decl.name, "declared as a vector")
+            .fix(at, braced, "name its elements"),
+    );
+}
+
 /// An L2 eviction priority needs 256 bits.
 pub(crate) fn wide_eviction(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     let priority = c.variant.words.iter().find_map(|word| match word {

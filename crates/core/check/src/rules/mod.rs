@@ -53,6 +53,7 @@ pub(crate) fn instruction(rule: Rule, w: &mut Walker<'_, '_>, c: &Candidate, ins
         Rule::CallSignature => call::check(w, c, inst),
         Rule::VectorWidth => memory::vector_width(w, c, inst),
         Rule::NarrowVector => memory::narrow_vector(w, c, inst),
+        Rule::BracedVector => memory::braced_vector(w, inst),
         Rule::GlobalHint => memory::global_hint(w, c, inst),
         Rule::WideEviction => memory::wide_eviction(w, c, inst),
         Rule::StackAlignment => stack::alignment(w, inst),

@@ -60,7 +60,8 @@ fn shadowed(w: &Walker<'_, '_>, symbol: SymRef, store: bool) -> Option<Span> {
 fn named(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, access: Access) {
     let Access { symbol, offset, space, store, span } = access;
     let kernel = w.func.kind == FuncKind::Kernel;
-    let name = w.tree.str(span).trim_matches(['[', ']']).trim();
+    let text = w.tree.str(span);
+    let name = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text).trim();
     let at = w.type_of_symbol(symbol).1;
     let local = matches!(symbol, SymRef::Local(_));
     let what = match symbol {

@@ -16,7 +16,11 @@ const DEFAULT: u32 = 4;
 
 /// Reads and checks the attribute.
 pub(crate) fn attribute(tree: &Tree, module: &Module, ptr: &Ptr, at: ShapeAt, report: &mut Report) -> PtrAttr {
-    if at != ShapeAt::Kernel {
+    if super::formals::in_prototype(tree, ptr.word)
+        && let Some(lack) = lacking(module, &since(2, 2, 0))
+    {
+        report.push(lack.diagnose(module, "`.ptr`", ptr.word));
+    } else if at != ShapeAt::Kernel {
         let d = Diagnostic::new(Code::PointerAttribute, ptr.word, "`.ptr` is only for kernel parameters")
             .here("not for those of functions");
         // ptxas reads over it in prototypes.
@@ -24,7 +28,9 @@ pub(crate) fn attribute(tree: &Tree, module: &Module, ptr: &Ptr, at: ShapeAt, re
     } else if let Some(lack) = lacking(module, &since(2, 2, 0)) {
         report.push(lack.diagnose(module, "`.ptr`", ptr.word));
     }
-    let space = ptr.space.and_then(|s| tree.str(s).strip_prefix('.').and_then(Space::from_name));
+    // `.const[2]` is in `.const`.
+    let word = |s| tree.str(s).split('[').next().and_then(|w| w.strip_prefix('.'));
+    let space = ptr.space.and_then(word).and_then(Space::from_name);
     PtrAttr { space, align: ptr.align.and_then(|o| alignment(tree, o, report)).unwrap_or(DEFAULT) }
 }
 

@@ -55,8 +55,9 @@ const KNOWN: [Pragma; 5] = [
         kernels: true,
     },
     Pragma {
+        // Since 9.0 in the manual.
         name: "enable_smem_spilling",
-        since: since(9, 0, 75),
+        since: since(8, 7, 75),
         argument: None,
         anywhere: false,
         functions: false,
@@ -225,7 +226,8 @@ mod tests {
         assert!(pragma("8.3", "sm_50", "used_bytes_mask 1").is_empty());
         assert_eq!(pragma("8.2", "sm_50", "used_bytes_mask 1").len(), 1);
         assert_eq!(pragma("8.3", "sm_37", "used_bytes_mask 1").len(), 1);
-        assert!(pragma("9.0", "sm_75", "enable_smem_spilling").is_empty());
+        assert!(pragma("8.7", "sm_75", "enable_smem_spilling").is_empty());
+        assert_eq!(pragma("8.6", "sm_75", "enable_smem_spilling").len(), 1);
         assert_eq!(pragma("9.0", "sm_70", "enable_smem_spilling").len(), 1);
         assert!(pragma("9.0", "sm_30", "frequency 1").is_empty());
         assert_eq!(pragma("8.8", "sm_80", "frequency 1").len(), 1);

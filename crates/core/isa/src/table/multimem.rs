@@ -24,6 +24,8 @@ static BYTE_QUADS: &[Type] = &[E5m2x4, E4m3x4];
 static F8: &[Target] = &[Target::family(100), Target::family(110), Target::arch(120), Target::arch(121)];
 static ACC: &[Need] = &[m(M::AccF32, 8, 2, 90), need_on(Word::Mod(M::AccF16), (8, 6), F8)];
 
+static BRACED: &[Rule] = &[Rule::BracedVector];
+
 const fn value() -> Opnd {
     a(T).named("b").count(Count::ByVec)
 }
@@ -31,9 +33,9 @@ const fn value() -> Opnd {
 /// The three ways to order an access: not at all, `.weak`, with a scope; then operation, accumulation, vector and types.
 macro_rules! loads {
     ($($op:expr, [$($acc:expr)?] [$($vec:expr)?] $types:expr, ($major:literal, $minor:literal) $targets:expr;)*) => { &[$(
-        form(&[one(M::LdReduce), opt(&GLOBAL), $op, $($acc,)? $($vec,)? T.of($types)],                            &[d(T).count(Count::ByVec), addr()]).fixed(1).ptx($major, $minor).sm(90).targets($targets).only(ACC),
-        form(&[one(M::LdReduce), one(M::Weak), opt(&GLOBAL), $op, $($acc,)? $($vec,)? T.of($types)],              &[d(T).count(Count::ByVec), addr()]).fixed(1).ptx($major, $minor).sm(90).targets($targets).only(ACC),
-        form(&[one(M::LdReduce), req(&ACQUIRE), req(&SCOPE), opt(&GLOBAL), $op, $($acc,)? $($vec,)? T.of($types)], &[d(T).count(Count::ByVec), addr()]).fixed(1).ptx($major, $minor).sm(90).targets($targets).only(ACC),
+        form(&[one(M::LdReduce), opt(&GLOBAL), $op, $($acc,)? $($vec,)? T.of($types)],                            &[d(T).count(Count::ByVec), addr()]).fixed(1).ptx($major, $minor).sm(90).targets($targets).only(ACC).rules(BRACED),
+        form(&[one(M::LdReduce), one(M::Weak), opt(&GLOBAL), $op, $($acc,)? $($vec,)? T.of($types)],              &[d(T).count(Count::ByVec), addr()]).fixed(1).ptx($major, $minor).sm(90).targets($targets).only(ACC).rules(BRACED),
+        form(&[one(M::LdReduce), req(&ACQUIRE), req(&SCOPE), opt(&GLOBAL), $op, $($acc,)? $($vec,)? T.of($types)], &[d(T).count(Count::ByVec), addr()]).fixed(1).ptx($major, $minor).sm(90).targets($targets).only(ACC).rules(BRACED),
     )*] };
 }
 static LD_REDUCE: Rows = rows("9.7.9.14", loads! {
@@ -56,9 +58,9 @@ static LD_REDUCE: Rows = rows("9.7.9.14", loads! {
 
 macro_rules! stores {
     ($([$($vec:expr)?] $types:expr, ($major:literal, $minor:literal) $targets:expr;)*) => { &[$(
-        form(&[one(M::St), opt(&GLOBAL), $($vec,)? T.of($types)],                            &[addr(), value()]).fixed(1).ptx($major, $minor).sm(90).targets($targets),
-        form(&[one(M::St), one(M::Weak), opt(&GLOBAL), $($vec,)? T.of($types)],              &[addr(), value()]).fixed(1).ptx($major, $minor).sm(90).targets($targets),
-        form(&[one(M::St), req(&RELEASE), req(&SCOPE), opt(&GLOBAL), $($vec,)? T.of($types)], &[addr(), value()]).fixed(1).ptx($major, $minor).sm(90).targets($targets),
+        form(&[one(M::St), opt(&GLOBAL), $($vec,)? T.of($types)],                            &[addr(), value()]).fixed(1).ptx($major, $minor).sm(90).targets($targets).rules(BRACED),
+        form(&[one(M::St), one(M::Weak), opt(&GLOBAL), $($vec,)? T.of($types)],              &[addr(), value()]).fixed(1).ptx($major, $minor).sm(90).targets($targets).rules(BRACED),
+        form(&[one(M::St), req(&RELEASE), req(&SCOPE), opt(&GLOBAL), $($vec,)? T.of($types)], &[addr(), value()]).fixed(1).ptx($major, $minor).sm(90).targets($targets).rules(BRACED),
     )*] };
 }
 static ST: Rows = rows("9.7.9.14", stores! {
@@ -73,8 +75,8 @@ static ST: Rows = rows("9.7.9.14", stores! {
 
 macro_rules! reductions {
     ($($op:expr, [$($vec:expr)?] $types:expr;)*) => { &[$(
-        form(&[one(M::Red), opt(&GLOBAL), $op, $($vec,)? T.of($types)],                            &[addr(), value()]).fixed(1).ptx(8, 1).sm(90),
-        form(&[one(M::Red), req(&RELEASE), req(&SCOPE), opt(&GLOBAL), $op, $($vec,)? T.of($types)], &[addr(), value()]).fixed(1).ptx(8, 1).sm(90),
+        form(&[one(M::Red), opt(&GLOBAL), $op, $($vec,)? T.of($types)],                            &[addr(), value()]).fixed(1).ptx(8, 1).sm(90).rules(BRACED),
+        form(&[one(M::Red), req(&RELEASE), req(&SCOPE), opt(&GLOBAL), $op, $($vec,)? T.of($types)], &[addr(), value()]).fixed(1).ptx(8, 1).sm(90).rules(BRACED),
     )*] };
 }
 static RED: Rows = rows("9.7.9.14", reductions! {

@@ -39,7 +39,7 @@ static CLUSTER_SEM: Class = Class::new("memory ordering", &[M::Release, M::Relax
 static ACQUIRE: Class = Class::new("memory ordering", &[M::Acquire]);
 
 static FENCE_SEM: Class = Class::new("memory ordering", &[M::Sc, M::AcqRel, M::Acquire, M::Release]);
-static FABRIC: Class = Class::new("proxy kind", &[M::FabricGeneric, M::GenericFabric]);
+static FABRIC: Class = Class::new("proxy kind", &[M::FabricGeneric, M::GenericFabric, M::FabricFabric]);
 static ONE_WAY: Class = Class::new("memory ordering", &[M::Acquire, M::Release]);
 static RELEASING: Class = Class::new("memory ordering", &[M::AcqRel, M::Release]);
 static SYNC_RESTRICT: Class = Class::new("restriction", &[M::SyncRestrictSharedCta, M::SyncRestrictSharedCluster]);

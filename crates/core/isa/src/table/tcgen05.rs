@@ -50,7 +50,7 @@ const fn loaded(ty: Type) -> Opnd {
     dst(Ty::Is(ty)).named("r").count(Count::Table(REGS)).sink()
 }
 const fn stored() -> Opnd {
-    src(Ty::Is(B32)).named("r").count(Count::Table(REGS)).reg()
+    src(Ty::Is(B32)).named("r").count(Count::Table(REGS))
 }
 const fn split() -> Opnd {
     imm(Ty::Is(S32)).named("immHalfSplitoff")
