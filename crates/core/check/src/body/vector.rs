@@ -142,13 +142,20 @@ impl<'a> Walker<'a, '_> {
         Operand::Vector(List::new(start as u32, used))
     }
 
-    /// `_` for an element that is written. The accumulators of `wgmma` are read as well (section 9.7.15.5.2).
+    /// `_` for an element that is written. The accumulators of `wgmma` are read as well (section 9.7.15.5.2), and ptxas wants all
+    /// that is loaded from tensor memory.
     fn discarded_element(&mut self, c: &Candidate, span: Span) -> Operand {
-        if c.variant.op != Opcode::Wgmma {
-            return Operand::Sink;
+        match c.variant.op {
+            Opcode::Wgmma => {
+                let found = Diagnostic::new(Code::Discard, span, "`_` has no value");
+                self.report.push(found.here("`wgmma` adds to this register"));
+            }
+            Opcode::Tcgen05 if c.variant.has(Mod::Ld) => {
+                let message = format!("`{}` cannot discard a part of its result", self.tree.str(self.mnemonic()));
+                self.report.ptxas_only(Diagnostic::new(Code::Discard, span, message).help("name a register"));
+            }
+            _ => return Operand::Sink,
         }
-        let found = Diagnostic::new(Code::Discard, span, "`_` has no value").here("`wgmma` adds to this register");
-        self.report.push(found);
         Operand::Error
     }
 

@@ -57,6 +57,7 @@ pub static FENCE: Op = op("fence", "9.7.13.4", Memory, "Order memory accesses.",
     form(&[one(M::Proxy), one(M::AsyncGeneric), one(M::Release), one(M::SyncRestrictSharedCta), one(M::Cluster)], &[]).fixed(1).ptx(8, 6).sm(90),
     form(&[one(M::Proxy), one(M::AsyncGeneric), req(&RELEASING), one(M::SyncRestrictSharedClusterRead), one(M::Cluster)], &[]).fixed(1).ptx(9, 4).sm(90),
     form(&[one(M::Proxy), one(M::Alias), req(&FABRIC), req(&ONE_WAY), one(M::Sys)], &[]).fixed(1).ptx(9, 3).sm(100),
+    form(&[one(M::Proxy), one(M::Alias), req(&FABRIC), one(M::AcqRel), req(&SCOPE)], &[]).fixed(1).ptx(9, 3).sm(100), // not in the manual
     form(&[opt(&FENCE_SEM), one(M::Async), req(&SCOPE)], &[]).ptx(8, 0).sm(90).only(&[m(M::Acquire, 8, 6, 90), m(M::Release, 8, 6, 90)]), // not in the manual
     form(&[one(M::Proxy), one(M::Alias), req(&ONE_WAY), one(M::Sys)], &[]).fixed(1).ptx(9, 4).sm(90),
     form(&[one(M::Proxy), one(M::TensormapGeneric), one(M::AcqRel), req(&SCOPE)], &[]).fixed(1).ptx(8, 3).sm(90), // not in the manual

@@ -47,7 +47,7 @@ static REGS: &[(M, u8)] = &[
     (M::S16x128b, 2), (M::S16x256b, 4), (M::X2, 2), (M::X4, 4), (M::X8, 8), (M::X16, 16), (M::X32, 32), (M::X64, 64), (M::X128, 128),
 ];
 const fn loaded(ty: Type) -> Opnd {
-    dst(Ty::Is(ty)).named("r").count(Count::Table(REGS)).sink()
+    dst(Ty::Is(ty)).named("r").count(Count::Table(REGS))
 }
 const fn stored() -> Opnd {
     src(Ty::Is(B32)).named("r").count(Count::Table(REGS))
