@@ -68,3 +68,21 @@ def test_what_nobody_writes_is_reported(tmp_path):
     code, _, err = check(tmp_path, 'total(torch.empty(1 << 22, device="cuda"), torch.ones(1 << 22, device="cuda"))\n')
     assert code == 1, err
     assert "uninitialized: reads" in err and "program.py:" in err and "in `add`" in err
+
+
+def test_sums_of_products_have_no_races(tmp_path):
+    """The lanes of a warp store one sum, if Triton does not fuse its first addition with the products."""
+    program = """
+@triton.jit
+def norm(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    row = tl.load(x + i, i < n, other=0.0)
+    tl.store(out, tl.sum(row * row, 0))
+
+
+x, out = torch.rand(100, device="cuda"), torch.empty(1, device="cuda")
+norm[(1,)](x, out, 100, BLOCK=128)
+torch.testing.assert_close(out.cpu(), (x * x).sum().view(1).cpu())
+"""
+    code, _, err = check(tmp_path, program, "races")
+    assert code == 0 and "no findings in 1 checked launch" in err, err
