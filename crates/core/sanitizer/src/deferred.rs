@@ -76,13 +76,34 @@ pub struct By {
     pub now: Time,
 }
 
+/// How a line was used last: the number of the interval in the upper half, the way in the lower one, so that uses in earlier intervals are less.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Use(u64);
+
+impl Use {
+    #[inline(always)]
+    const fn new(interval: u32, way: u32) -> Use {
+        Use((interval as u64) << 32 | way as u64)
+    }
+
+    #[inline(always)]
+    fn interval(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline(always)]
+    fn way(self) -> u32 {
+        self.0 as u32
+    }
+}
+
 /// What a CTA has done since its last barrier.
 pub struct Deferred {
     /// Its number, of which lines tell when they were used.
     number: u32,
-    /// The first line's number, and by line the interval and the way in which it was used last.
+    /// The first line's number, and how each line was used last.
     first: u64,
-    lines: Vec<(u32, u32)>,
+    lines: Vec<Use>,
     rows: Vec<(Even, By)>,
     scattered: Vec<Scattered>,
 }
@@ -92,7 +113,7 @@ impl Deferred {
     pub fn new((base, size): (u64, u64), alone: bool) -> Deferred {
         let first = base / LINE_BYTES;
         let count = (base + size).div_ceil(LINE_BYTES) - first;
-        let lines = vec![(0, MIXED); if alone { count as usize } else { 0 }];
+        let lines = vec![Use::new(0, MIXED); if alone { count as usize } else { 0 }];
         Deferred { number: 1, first, lines, rows: Vec::new(), scattered: Vec::new() }
     }
 
@@ -118,7 +139,7 @@ impl Deferred {
 
     /// The lines of the bytes from `first` to `last`; none if not all are in the CTA's shared memory.
     #[inline(always)]
-    fn lines_of(&mut self, (first, last): (u64, u64)) -> Option<&mut [(u32, u32)]> {
+    fn lines_of(&mut self, (first, last): (u64, u64)) -> Option<&mut [Use]> {
         let (from, to) = (self.line_of(first), self.line_of(last).wrapping_add(1));
         self.lines.get_mut(from..to)
     }
@@ -130,12 +151,11 @@ impl Deferred {
         let Some(lines) = self.lines_of(bytes) else { return Fate::Due };
         let mut fate = Fate::Noted;
         for line in lines {
-            match line {
-                (interval, known) if *interval == number && *known == way => {}
-                (interval, known) if *interval == number && *known != MIXED => return Fate::Last,
-                (ALWAYS, _) => fate = Fate::Due,
-                (interval, _) if *interval == number => fate = Fate::Due,
-                _ => *line = (number, way),
+            match (line.interval(), line.way()) {
+                (interval, known) if interval == number && known == way => {}
+                (interval, known) if interval == number && known != MIXED => return Fate::Last,
+                (interval, _) if interval >= number => fate = Fate::Due,
+                _ => *line = Use::new(number, way),
             }
         }
         fate
@@ -145,6 +165,19 @@ impl Deferred {
     #[inline(always)]
     pub fn row(&mut self, access: Even, writes: bool, who: By) -> Fate {
         let (first, last) = access.range();
+        // Most lie in one line, which was only read in this interval, or not used at all.
+        let at = self.line_of(first);
+        if at == self.line_of(last)
+            && self.rows.len() < MOST
+            && let Some(line) = self.lines.get_mut(at)
+        {
+            let now = Use::new(self.number, if writes { WRITTEN } else { READ });
+            if *line < Use::new(self.number, 0) || *line == now && !writes {
+                *line = now;
+                self.rows.push((access, who));
+                return Fate::Noted;
+            }
+        }
         let fate = match writes {
             false => self.fate((first, last), READ),
             true => self.written((first, last)),
@@ -164,8 +197,8 @@ impl Deferred {
     fn written(&mut self, bytes: (u64, u64)) -> Fate {
         let number = self.number;
         let Some(lines) = self.lines_of(bytes) else { return Fate::Due };
-        if lines.iter().all(|(interval, _)| *interval < number) {
-            lines.fill((number, WRITTEN));
+        if lines.iter().all(|line| line.interval() < number) {
+            lines.fill(Use::new(number, WRITTEN));
             return Fate::Noted;
         }
         // From now on, its lines are looked at as they come.
@@ -180,12 +213,17 @@ impl Deferred {
             _ => return false,
         };
         let full = self.scattered.len() >= MOST / 4;
+        // Most lines were used in this way before. An aligned access that is no longer than a line lies in one.
+        let known = Use::new(self.number, way);
+        let within = |at: u64| at.is_multiple_of(e.size.into()) && self.lines.get(self.line_of(at)) == Some(&known);
+        let repeated = e.size.is_power_of_two()
+            && (0..LANES).all(|lane| e.actor.lanes >> lane & 1 == 0 || within(e.addresses[lane]));
         let deferred = |lane: u32| {
             let at = e.addresses[lane as usize];
             let whole = way == READ || at.is_multiple_of(u64::from(e.size));
             whole && self.fate((at, at + u64::from(e.size) - 1), way) == Fate::Noted
         };
-        if full || !lanes(e.actor.lanes).all(deferred) {
+        if full || !repeated && !lanes(e.actor.lanes).all(deferred) {
             return false;
         }
         self.scattered.push(Scattered { addresses: *e.addresses, size: e.size, lanes: e.actor.lanes, who });
@@ -199,15 +237,15 @@ impl Deferred {
         let (from, to) = (self.line_of(first), self.line_of(last).saturating_add(1).min(self.lines.len()));
         let mut concerned = false;
         for line in self.lines.get_mut(from..to).into_iter().flatten() {
-            let way = if line.0 == self.number { line.1 } else { MIXED };
+            let way = if line.interval() == self.number { line.way() } else { MIXED };
             concerned |= way != MIXED && !(reads && way == READ);
-            match line.0 {
-                _ if asynchronous => *line = (ALWAYS, MIXED),
+            match line.interval() {
+                _ if asynchronous => *line = Use::new(ALWAYS, MIXED),
                 ALWAYS => {}
-                interval if reads && interval != self.number => *line = (self.number, READ),
+                interval if reads && interval != self.number => *line = Use::new(self.number, READ),
                 // Reads disturb no reads.
                 _ if reads && way == READ => {}
-                _ => *line = (self.number, MIXED),
+                _ => *line = Use::new(self.number, MIXED),
             }
         }
         concerned

@@ -340,6 +340,23 @@ impl CtaThreads {
         true
     }
 
+    /// All threads meet at a barrier, if they have all seen the same and have nothing else: then the clock that they get is the one that they
+    /// have, raised. False if more is to be done.
+    fn meet(&mut self, waited: &[u32], now: Time) -> bool {
+        let Some(Warp::Alike(thread)) = &mut self.common else { return false };
+        if waited.len() != self.published.len() || waited.iter().any(|mask| *mask != u32::MAX) {
+            return false;
+        }
+        Arc::make_mut(&mut thread.clock).raise_all(self.index, now);
+        // What it has seen by chance comes by the barrier now.
+        thread.chances.clear();
+        thread.sure = None;
+        self.loose.fill(0);
+        self.published.fill(now);
+        self.seen.fill(Some((0, Seen { cta: now, warp: now })));
+        true
+    }
+
     /// Whether the threads of a warp have nothing but one common clock: no fence that an access could end, nothing read that a
     /// fence could acquire.
     pub fn are_alike(&self, warp: u32) -> bool {

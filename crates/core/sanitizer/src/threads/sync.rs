@@ -318,7 +318,11 @@ impl Threads {
 
     /// A CTA barrier completed: the waiting threads have seen what all participants did before they arrived.
     pub fn complete(&mut self, cta: &mut CtaThreads, id: u32, all: bool, (arrived, waited): (&[u32], &[u32])) {
-        if all && cta.barriers.iter().all(|(known, _)| *known != id) {
+        let reported = cta.barriers.iter().any(|(known, _)| *known == id);
+        if all && !reported && arrived == waited && cta.meet(waited, self.now) {
+            return;
+        }
+        if all && !reported {
             cta.arrive_all(arrived, id, self.now);
         }
         let Some(place) = cta.barriers.iter().position(|(known, _)| *known == id) else { return };
