@@ -85,9 +85,23 @@ pub fn with_thread_stream(function: impl FnOnce() -> u32) -> u32 {
     number
 }
 
-/// The last error of this thread; resets it if `forget`.
+/// The last error of this thread; resets it if `forget`. The error of a context whose kernel failed stays as long as the context
+/// ("any further CUDA work will return the same error").
 pub fn last_error(forget: bool) -> Code {
-    LAST.with(|last| if forget { last.replace(Code::SUCCESS) } else { last.get() })
+    let last = LAST.get();
+    if forget {
+        LAST.set(if last.is_sticky() { context_error() } else { Code::SUCCESS });
+    }
+    last
+}
+
+/// The error of the thread's context.
+fn context_error() -> Code {
+    let mut unused = 0u32;
+    match driver::cuCtxGetCacheConfig(Ptr::to(&mut unused)) {
+        Err(code) if code.is_sticky() => code,
+        _ => Code::SUCCESS,
+    }
 }
 
 /// Runs the body of a function and records its error. A panic counts as an error.

@@ -51,6 +51,11 @@ impl Code {
         self.0
     }
 
+    /// Whether the error is one after which the context is unusable.
+    pub const fn is_sticky(self) -> bool {
+        matches!(self.0, 700 | 702 | 710 | 714..=719)
+    }
+
     /// Converts a driver result.
     pub fn outcome(driver: u32) -> Outcome {
         match driver {

@@ -41,6 +41,13 @@ fn kernels_belong_to_no_device_and_survive_a_reset() {
     assert!(run.status.success() && out == "right\n", "{out}{err}");
 }
 
+#[test]
+fn the_error_of_a_failed_kernel_stays() {
+    let run = program("sticky").output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success() && out == "right\n", "{out}{err}");
+}
+
 /// Many programs never ask whether a launch succeeded: one that did not begin must not look like success to CI.
 #[test]
 fn a_launch_without_code_fails_the_program() {
