@@ -51,6 +51,13 @@ static void memory() {
     REFUSED(cudaErrorInvalidMemcpyDirection, cudaMemcpy2D(device, 8, own, 8, 8, 2, wrong));
     REFUSED(cudaErrorInvalidMemcpyDirection, cudaMemcpyToSymbol(variable, own, 4, 0, cudaMemcpyDeviceToHost));
     REFUSED(cudaErrorInvalidMemcpyDirection, cudaMemcpyFromSymbol(own, variable, 4, 0, cudaMemcpyHostToDevice));
+    // "`width` must not exceed either `dpitch` or `spitch`", also where there is only one row.
+    REFUSED(cudaErrorInvalidPitchValue, cudaMemcpy2D(device, 4, own, 8, 8, 2, cudaMemcpyHostToDevice));
+    REFUSED(cudaErrorInvalidPitchValue, cudaMemcpy2D(device, 8, own, 4, 8, 1, cudaMemcpyHostToDevice));
+    REFUSED(cudaErrorInvalidPitchValue, cudaMemcpy2DAsync(own, 8, device, 4, 8, 2, cudaMemcpyDeviceToHost, 0));
+    REFUSED(cudaErrorInvalidPitchValue, cudaMemcpy2D(device, 1ull << 31, own, 8, 8, 1, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy2D(device, 8, own, 8, 8, 2, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy2D(device, 0, own, 0, 0, 2, cudaMemcpyHostToDevice)); // no bytes
     OK(cudaFree(device));
 }
 
@@ -120,6 +127,42 @@ static void surfaces() {
     }
 }
 
+// Linear memory of a texture is aligned (`cudaCreateTextureObject`).
+static void linear_textures() {
+    char *memory;
+    size_t pitch;
+    cudaTextureObject_t texture;
+    OK(cudaMallocPitch((void **)&memory, &pitch, 200, 4));
+    cudaTextureDesc options = {};
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypePitch2D;
+    resource.res.pitch2D.desc = cudaCreateChannelDesc<float>();
+    resource.res.pitch2D.width = 8;
+    resource.res.pitch2D.height = 2;
+    for (size_t wrong : {0, 4}) {
+        resource.res.pitch2D.devPtr = memory + wrong;
+        resource.res.pitch2D.pitchInBytes = pitch;
+        if (wrong) {
+            INVALID(cudaCreateTextureObject(&texture, &resource, &options, nullptr));
+        } else {
+            OK(cudaCreateTextureObject(&texture, &resource, &options, nullptr));
+            OK(cudaDestroyTextureObject(texture));
+        }
+        resource.res.pitch2D.pitchInBytes = 36; // 8 texels fit, but it is no multiple of `texturePitchAlignment`
+        INVALID(cudaCreateTextureObject(&texture, &resource, &options, nullptr));
+    }
+    resource = {};
+    resource.resType = cudaResourceTypeLinear;
+    resource.res.linear.desc = cudaCreateChannelDesc<float>();
+    resource.res.linear.sizeInBytes = 64;
+    resource.res.linear.devPtr = memory + 16;
+    INVALID(cudaCreateTextureObject(&texture, &resource, &options, nullptr));
+    resource.res.linear.devPtr = memory;
+    OK(cudaCreateTextureObject(&texture, &resource, &options, nullptr));
+    OK(cudaDestroyTextureObject(texture));
+    OK(cudaFree(memory));
+}
+
 static unsigned long long amount(cudaMemPool_t pool, cudaMemPoolAttr of) {
     unsigned long long bytes = 0;
     OK(cudaMemPoolGetAttribute(pool, of, &bytes));
@@ -157,6 +200,7 @@ int main() {
     streams();
     queries();
     surfaces();
+    linear_textures();
     pools();
     if (!failed) puts("ok");
     return failed;

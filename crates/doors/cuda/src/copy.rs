@@ -2,7 +2,7 @@
 
 use crate::{
     account,
-    api::api,
+    api::{api, because},
     code::{Code, Outcome},
     context::Context,
     driver::driver,
@@ -221,6 +221,23 @@ struct Side3d {
 }
 
 impl Side3d {
+    /// Refuses a pitch that is shorter than the rows, or longer than a device allows. A pitch of zero is none (`cuMemcpy2D`: "if
+    /// specified").
+    fn check_pitch(&self, width: usize) -> Outcome {
+        /// `CU_DEVICE_ATTRIBUTE_MAX_PITCH`
+        const MOST: usize = i32::MAX as usize;
+        let end = self.x.checked_add(width).ok_or(Code::INVALID_VALUE)?;
+        let linear = self.kind != memory_type::ARRAY && self.pitch != 0 && width > 0;
+        match linear && !(end..=MOST).contains(&self.pitch) {
+            true => {
+                let pitch = self.pitch;
+                because(|| format!("a pitch of {pitch} bytes for rows that end at byte {end}"));
+                Err(Code::INVALID_VALUE)
+            }
+            false => Ok(()),
+        }
+    }
+
     fn side(&self) -> Result<Side, Code> {
         let Side3d { x, y, z, pitch, height, .. } = *self;
         let linear = |address, device| Place::Linear { address, pitch, height, device };
@@ -241,7 +258,9 @@ impl Copy2d {
             let Side2d { x, y, kind, host, device, array, pitch } = *s;
             Side3d { x, y, z: 0, level: 0, kind, host, device, array, reserved: 0, pitch, height: 0 }
         };
-        Ok(Copy { from: wide(&self.from).side()?, to: wide(&self.to).side()?, extent: [self.width, self.height, 1] })
+        let (from, to) = (wide(&self.from), wide(&self.to));
+        [from, to].iter().try_for_each(|side| side.check_pitch(self.width))?;
+        Ok(Copy { from: from.side()?, to: to.side()?, extent: [self.width, self.height, 1] })
     }
 }
 
@@ -284,6 +303,7 @@ impl Copy3d {
 
     /// The copy that the structure describes.
     pub fn copy(&self) -> Result<Copy, Code> {
+        [self.from, self.to].iter().try_for_each(|side| side.check_pitch(self.width))?;
         Ok(Copy { from: self.from.side()?, to: self.to.side()?, extent: [self.width, self.height, self.depth] })
     }
 }

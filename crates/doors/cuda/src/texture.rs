@@ -259,6 +259,24 @@ fn array(number: u64) -> Result<Arc<ArrayObject>, Code> {
     driver()?.arrays.find_number(number as usize)
 }
 
+/// Refuses linear memory that is not aligned for textures, and texels that do not fit their pitch (`cuTexObjectCreate`).
+fn check_linear(of: &Union, texel: usize, pitched: bool) -> Outcome {
+    /// `CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT`
+    const ALIGNMENT: u64 = 512;
+    /// `CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT`
+    const PITCH_ALIGNMENT: usize = 32;
+    if of.address % ALIGNMENT != 0 {
+        because(|| format!("the address of a texture in linear memory is a multiple of {ALIGNMENT}"));
+        return Err(Code::INVALID_VALUE);
+    }
+    let row = of.width.checked_mul(texel).ok_or(Code::INVALID_VALUE)?;
+    if pitched && (of.pitch % PITCH_ALIGNMENT != 0 || of.pitch < row) {
+        because(|| format!("the pitch of a texture is a multiple of {PITCH_ALIGNMENT} and holds a row of {row} bytes"));
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(())
+}
+
 fn texture(resource: &Resource, options: &TextureDescriptor, view: Option<&View>) -> Result<TextureObject, Code> {
     let (context, of) = (current()?, &resource.of);
     let mut options = options.options();
@@ -278,10 +296,12 @@ fn texture(resource: &Resource, options: &TextureDescriptor, view: Option<&View>
         }
         kind::LINEAR => {
             let texel = format(of.format, of.channels)?.bytes() as usize;
+            check_linear(of, texel, false)?;
             let texels = linear(number(of.width / texel.max(1))?, 0, 0)?;
             Ok(context.runtime.linear_texture(&texels, &options))
         }
         kind::PITCHED => {
+            check_linear(of, format(of.format, of.channels)?.bytes() as usize, true)?;
             let texels = linear(number(of.width)?, number(of.height)?, of.pitch as u64)?;
             Ok(context.runtime.linear_texture(&texels, &options))
         }

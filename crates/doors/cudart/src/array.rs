@@ -81,20 +81,33 @@ impl Copy3d {
         Copy3d { from, to, extent: [width, height, 1] }
     }
 
-    /// Refuses rows that are longer than the distance between them.
-    fn check_pitches(&self) -> Outcome {
+    /// Refuses rows that are longer than the distance between them, and a distance that is longer than a device allows. Only a copy
+    /// of three dimensions may leave the pitch of a single row out: "`width` must not exceed either `dpitch` or `spitch`"
+    /// (`cudaMemcpy2D`).
+    fn check_pitches(&self, needed: bool) -> Outcome {
+        /// `cudaDeviceProp::memPitch`
+        const MOST: usize = i32::MAX as usize;
         let [width, height, depth] = self.extent;
-        let rows = height > 1 || depth > 1;
-        let overlaps = |side: &Side| side.kind != ARRAY && side.pitch < width;
-        if width > 0 && rows && (overlaps(&self.from) || overlaps(&self.to)) {
-            return Err(Code::INVALID_PITCH_VALUE);
+        let needed = needed || height > 1 || depth > 1;
+        let refused = |side: &&Side| {
+            let given = side.kind != ARRAY && (needed || side.pitch != 0);
+            given && !(width..=MOST).contains(&side.pitch)
+        };
+        match width > 0 && [&self.from, &self.to].iter().any(refused) {
+            true => Err(Code::INVALID_PITCH_VALUE),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// The copy of two dimensions, whose pitches have to be given.
+    pub fn with_pitches(self) -> Result<Copy3d, Code> {
+        self.check_pitches(true)?;
+        Ok(self)
     }
 
     /// Submits the copy to the driver.
     pub fn submit(&self, stream: Stream) -> Outcome {
-        self.check_pitches()?;
+        self.check_pitches(false)?;
         driver::cuMemcpy3DAsync_v2(Ptr::of(self), stream)
     }
 
@@ -286,7 +299,7 @@ fn bytes_between_arrays(to: (usize, usize, usize), from: (usize, usize, usize), 
 /// Copies rows between an array and linear memory.
 fn array_rows(array: Side, linear: Side, to_array: bool, width: usize, height: usize, stream: Stream) -> Outcome {
     let (from, to) = if to_array { (linear, array) } else { (array, linear) };
-    Copy3d { from, to, extent: [width, height, 1] }.submit(stream)
+    Copy3d { from, to, extent: [width, height, 1] }.with_pitches()?.submit(stream)
 }
 
 api! {

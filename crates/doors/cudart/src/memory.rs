@@ -234,14 +234,14 @@ api! {
         to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, direction: u32,
     ) {
         check_kind(direction)?;
-        Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit_and_wait()
+        Copy3d::rows(to, to_pitch, from, from_pitch, width, height).with_pitches()?.submit_and_wait()
     }
     + ptsz fn cudaMemcpy2DAsync(
         to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, direction: u32,
         stream: Stream,
     ) {
         check_kind(direction)?;
-        Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit(stream)
+        Copy3d::rows(to, to_pitch, from, from_pitch, width, height).with_pitches()?.submit(stream)
     }
     + ptds fn cudaMemset(to: Ptr, value: i32, bytes: usize) {
         driver::cuMemsetD8Async(to.number(), value as u8, bytes, Stream::DEFAULT)
