@@ -163,6 +163,51 @@ static void linear_textures() {
     OK(cudaFree(memory));
 }
 
+static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph) {
+#if CUDART_VERSION >= 12000
+    return cudaGraphInstantiate(exec, graph, 0);
+#else
+    return cudaGraphInstantiate(exec, graph, nullptr, nullptr, 0);
+#endif
+}
+
+// A graph with memory nodes cannot be cloned, be a child graph or lose a node, and has one instantiation at a time
+// (`cudaGraphAddMemAllocNode`).
+static void memory_of_graphs() {
+    cudaGraph_t graph, other;
+    cudaGraphNode_t allocation, release, node;
+    cudaGraphExec_t exec, second;
+    OK(cudaGraphCreate(&graph, 0));
+    cudaMemAllocNodeParams params = {};
+    params.poolProps.allocType = cudaMemAllocationTypePinned;
+    params.poolProps.location = {cudaMemLocationTypeDevice, 0};
+    params.bytesize = 256;
+    OK(cudaGraphAddMemAllocNode(&allocation, graph, nullptr, 0, &params));
+    OK(cudaGraphAddMemFreeNode(&release, graph, &allocation, 1, params.dptr));
+    INVALID(cudaGraphClone(&other, graph));
+    OK(cudaGraphCreate(&other, 0));
+    INVALID(cudaGraphAddChildGraphNode(&node, other, nullptr, 0, graph));
+    INVALID(cudaGraphDestroyNode(release));
+    OK(instantiate(&exec, graph));
+    INVALID(instantiate(&second, graph));
+    OK(cudaGraphLaunch(exec, 0));
+    OK(cudaStreamSynchronize(0));
+    OK(cudaGraphExecDestroy(exec));
+    OK(instantiate(&second, graph));
+    OK(cudaGraphExecDestroy(second));
+    OK(cudaGraphDestroy(graph));
+    // Others have any number.
+    OK(cudaGraphAddEmptyNode(&node, other, nullptr, 0));
+    OK(instantiate(&exec, other));
+    OK(instantiate(&second, other));
+    OK(cudaGraphClone(&graph, other));
+    OK(cudaGraphDestroyNode(node));
+    OK(cudaGraphExecDestroy(exec));
+    OK(cudaGraphExecDestroy(second));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaGraphDestroy(other));
+}
+
 static unsigned long long amount(cudaMemPool_t pool, cudaMemPoolAttr of) {
     unsigned long long bytes = 0;
     OK(cudaMemPoolGetAttribute(pool, of, &bytes));
@@ -201,6 +246,7 @@ int main() {
     queries();
     surfaces();
     linear_textures();
+    memory_of_graphs();
     pools();
     if (!failed) puts("ok");
     return failed;

@@ -47,7 +47,7 @@ fn exec(handle: Handle<Exec>) -> Result<Arc<Exec>, Code> {
 }
 
 fn instantiate(out: Out<Handle<Exec>>, of: Handle<Graph>, flags: u64) -> Outcome {
-    out.set(driver()?.execs.add(Exec::new(&*graph(of)?, flags)?))
+    out.set(driver()?.execs.add_arc(graph(of)?.instantiate(flags)?))
 }
 
 /// Edges carry no data: callers that ask for it get zeros, the data of an ordinary edge.
@@ -177,14 +177,15 @@ api! {
         connect(from, to, count, true)
     }
     10000 fn cuGraphRemoveDependencies(of: Handle<Graph>, from: In<Node>, to: In<Node>, count: usize) {
-        graph(of)?;
+        graph(of)?.check_without_memory()?;
         connect(from, to, count, false)
     }
     12030 fn cuGraphRemoveDependencies_v2(of: Handle<Graph>, from: In<Node>, to: In<Node>, _data: In<u64>, count: usize) {
-        graph(of)?;
+        graph(of)?.check_without_memory()?;
         connect(from, to, count, false)
     }
     10000 fn cuGraphDestroyNode(node: Node) {
+        driver()?.nodes.get(node)?.graph.check_without_memory()?;
         for dependent in dependents(node)? {
             driver()?.nodes.get(dependent)?.state().after.retain(|n| *n != node);
         }

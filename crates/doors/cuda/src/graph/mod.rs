@@ -22,6 +22,7 @@ pub const LISTS: [&[crate::api::Entry]; 6] =
     [conditional::ENTRIES, dot::ENTRIES, functions::ENTRIES, memory::ENTRIES, nodes::ENTRIES, object::ENTRIES];
 
 use crate::{
+    api::because,
     code::{Code, Outcome},
     context::Context,
     driver::{self, Driver, driver},
@@ -31,7 +32,7 @@ use crate::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 /// A graph: its nodes in the order of their creation.
@@ -40,6 +41,8 @@ pub struct Graph {
     nodes: Mutex<Vec<Handle<NodeRef>>>,
     /// User objects that it retains.
     kept: Mutex<object::Kept>,
+    /// Its last instantiation, if it allocates or frees memory.
+    instance: Mutex<Weak<Exec>>,
 }
 
 /// A node of a graph.
@@ -125,8 +128,55 @@ impl Graph {
         if order.len() == nodes.len() { Ok(order) } else { Err(Code::INVALID_VALUE) }
     }
 
+    /// Whether it has nodes that allocate or free memory, itself or in child graphs.
+    fn manages_memory(&self) -> Result<bool, Code> {
+        let driver = driver()?;
+        for handle in self.nodes().clone() {
+            let inner = match &driver.nodes.get(handle)?.state().work {
+                Work::Alloc(_) | Work::Free(_) => return Ok(true),
+                Work::Inner(inner) => vec![inner.clone()],
+                Work::Conditional(conditional) => conditional.bodies.clone(),
+                _ => Vec::new(),
+            };
+            for graph in inner {
+                if graph.graph.manages_memory()? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Refuses what a graph with memory nodes cannot do: be cloned, or lose nodes and edges (`cuGraphAddMemAllocNode`).
+    fn check_without_memory(&self) -> Outcome {
+        if self.manages_memory()? {
+            because(|| {
+                "a graph with memory allocation or free nodes can neither be cloned nor lose nodes or edges".into()
+            });
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(())
+    }
+
+    /// Instantiates the graph; an error if it has memory nodes and another instantiation exists.
+    fn instantiate(&self, flags: u64) -> Result<Arc<Exec>, Code> {
+        let made = Arc::new(Exec::new(self, flags)?);
+        if self.manages_memory()? {
+            let driver = driver()?;
+            let mut instance = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
+            // A launch may hold what the program has destroyed.
+            if instance.upgrade().is_some_and(|exec| driver.execs.find(|e| std::ptr::eq(e, &*exec)).is_some()) {
+                because(|| "a graph with memory allocation or free nodes has one instantiation at a time".into());
+                return Err(Code::INVALID_VALUE);
+            }
+            *instance = Arc::downgrade(&made);
+        }
+        Ok(made)
+    }
+
     /// Clones the graph with new nodes.
     fn copy(&self) -> Result<Arc<Graph>, Code> {
+        self.check_without_memory()?;
         let copy = Arc::new(Graph { kept: Mutex::new(self.kept()), ..Graph::default() });
         let mut new: HashMap<usize, Handle<NodeRef>> = HashMap::new();
         for (old, node) in self.sorted()? {
