@@ -77,6 +77,56 @@ __global__ void errors(int *seen)
     cudaGetDevice(&seen[8]);
 }
 
+// Copies and fills of rows; the padding stays. Rows that overlap, and arrays, are refused.
+__global__ void rows(unsigned char *to, unsigned char *from, int *seen)
+{
+    seen[0] = cudaMemset2DAsync(to, 16, 1, 5, 3, 0);
+    seen[1] = cudaMemcpy2DAsync(to + 48, 8, from, 16, 7, 4, cudaMemcpyDeviceToDevice, 0);
+    const cudaPitchedPtr box = { to + 80, 8, 8, 3 };
+    const cudaExtent extent = { 6, 2, 2 };
+    seen[2] = cudaMemset3DAsync(box, 2, extent, 0);
+    cudaMemcpy3DParms copy = {};
+    copy.srcPtr = { from, 16, 16, 4 };
+    copy.srcPos = { 1, 1, 0 };
+    copy.dstPtr = { to + 128, 8, 8, 2 };
+    copy.dstPos = { 2, 0, 1 };
+    copy.extent = { 3, 2, 2 };
+    copy.kind = cudaMemcpyDeviceToDevice;
+    seen[3] = cudaMemcpy3DAsync(&copy, 0);
+    seen[4] = cudaMemcpy2DAsync(to, 4, from, 16, 5, 2, cudaMemcpyDeviceToDevice, 0);
+    seen[5] = cudaMemset2DAsync(to, 4, 1, 5, 2, 0);
+    copy.srcArray = (cudaArray_t)from;
+    seen[6] = cudaMemcpy3DAsync(&copy, 0);
+}
+
+static void rows_of_device_code()
+{
+    unsigned char *to, *from, wanted[192] = {};
+    int *seen;
+    cudaMallocManaged(&to, sizeof wanted);
+    cudaMallocManaged(&from, 128);
+    cudaMallocManaged(&seen, 7 * sizeof(int));
+    std::memset(to, 0, sizeof wanted);
+    for (int i = 0; i < 128; i++)
+        from[i] = 100 + i;
+    for (int y = 0; y < 3; y++)
+        std::memset(wanted + 16 * y, 1, 5);
+    for (int y = 0; y < 4; y++)
+        std::memcpy(wanted + 48 + 8 * y, from + 16 * y, 7);
+    for (int z = 0; z < 2; z++)
+        for (int y = 0; y < 2; y++)
+            std::memset(wanted + 80 + 8 * (3 * z + y), 2, 6);
+    for (int z = 0; z < 2; z++)
+        for (int y = 0; y < 2; y++)
+            std::memcpy(wanted + 128 + 8 * (2 * (z + 1) + y) + 2, from + 16 * (4 * z + y + 1) + 1, 3);
+    rows<<<1, 1>>>(to, from, seen);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK(std::memcmp(to, wanted, sizeof wanted) == 0);
+    for (int i = 0; i < 4; i++)
+        CHECK(seen[i] == cudaSuccess);
+    CHECK(seen[4] == cudaErrorInvalidPitchValue && seen[5] == cudaErrorInvalidValue && seen[6] == cudaErrorInvalidValue);
+}
+
 // Every thread of several CTAs launches.
 __global__ void many(int *counts)
 {
@@ -111,6 +161,8 @@ int main()
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     for (int i = 0; i < n; i++)
         CHECK(values[i] == 9 && other[i] == (i < n / 2 ? 7 : -1));
+
+    rows_of_device_code();
 
     int *seen, multiprocessors;
     cudaMallocManaged(&seen, 16 * sizeof(int));

@@ -4,6 +4,7 @@ use crate::device;
 use std::{fmt::Write, sync::OnceLock};
 
 const BASE: &str = include_str!("devrt.ptx");
+const ROWS: &str = include_str!("devrt_rows.ptx");
 const LAUNCH: &str = include_str!("devrt_launch.ptx");
 /// A function that only the device runtime defines.
 const DEFINITION: &str = ".func (.param .b64 func_retval0) cudaCGGetIntrinsicHandle(";
@@ -13,11 +14,12 @@ const CALLS: [&str; 5] =
 /// Number of entries of `margay_attributes`.
 const ATTRIBUTES: u32 = 160;
 /// `margay_errors`: the errors that our device runtime knows (CUDA Runtime API, `cudaError_t`).
-const ERRORS: [(u32, &str, &str); 7] = [
+const ERRORS: [(u32, &str, &str); 8] = [
     (0, "cudaSuccess", "no error"),
     (1, "cudaErrorInvalidValue", "invalid argument"),
     (2, "cudaErrorMemoryAllocation", "out of memory"),
     (9, "cudaErrorInvalidConfiguration", "invalid configuration argument"),
+    (12, "cudaErrorInvalidPitchValue", "invalid pitch value"),
     (98, "cudaErrorInvalidDeviceFunction", "invalid device function"),
     (101, "cudaErrorInvalidDevice", "invalid device ordinal"),
     (999, "cudaErrorUnknown", "unknown error"),
@@ -41,7 +43,7 @@ fn text() -> &'static str {
         }
         text += ".global .u64 margay_streams;\n";
         let _ = writeln!(text, ".global .align 4 .b8 margay_errors[{}] = {{{}}};\n", bytes.len(), bytes.join(", "));
-        text + LAUNCH + &LAUNCH.replace(") cuda", ") __cudaCDP2")
+        text + ROWS + LAUNCH + &LAUNCH.replace(") cuda", ") __cudaCDP2")
     })
 }
 
