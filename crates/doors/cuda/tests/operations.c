@@ -27,6 +27,7 @@ int cuMemSetAccess(Ptr, size_t, const void *, size_t), cuCtxGetCurrent(H *);
 int cuMemRetainAllocationHandle(Ptr *, void *), cuCtxGetStreamPriorityRange(int *, int *), cuStreamCreateWithPriority(H *, unsigned, int);
 int cuStreamGetPriority(H, int *), cuStreamSetAttribute(H, int, const void *), cuStreamGetAttribute(H, int, void *), cuStreamCopyAttributes(H, H);
 int cuMemAllocFromPoolAsync(Ptr *, size_t, H, H), cuMemFreeAsync(Ptr, H), cuPointerGetAttribute(void *, int, Ptr);
+int cuMemcpy2D_v2(const void *), cuMemcpy2DUnaligned_v2(const void *), cuMemcpy2DAsync_v2(const void *, H);
 
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, NOT_SUPPORTED = 801 };
 enum { WAIT_32 = 1, WRITE_32 = 2, WAIT_64 = 4, WRITE_64 = 5, BARRIER = 6, REDUCE = 8, MEMORY_NODE = 12 };
@@ -326,6 +327,29 @@ static void hints(void) {
     CHECK(!memcmp(&found, &window, sizeof found));
 }
 
+/* CUDA_MEMCPY2D */
+struct side { size_t x, y; int kind; const void *host; Ptr device; H array; size_t pitch; };
+struct copy { struct side from, to; size_t width, height; };
+
+/* "If specified, srcPitch must be greater than or equal to WidthInBytes + srcXInBytes, and dstPitch [...]" (cuMemcpy2D). */
+static void pitches(void) {
+    enum { HOST = 1, DEVICE = 2 };
+    char host[64] = { 0 };
+    struct copy copy = { { 0, 0, HOST, host, 0, 0, 8 }, { 0, 0, DEVICE, 0, 0, 0, 8 }, 8, 4 };
+    OK(cuMemAlloc_v2(&copy.to.device, 64));
+    OK(cuMemcpy2D_v2(&copy));
+    copy.from.x = 1;
+    CHECK(cuMemcpy2D_v2(&copy) == INVALID_VALUE);
+    copy.from.x = 0;
+    copy.to.pitch = 7;
+    CHECK(cuMemcpy2D_v2(&copy) == INVALID_VALUE && cuMemcpy2DUnaligned_v2(&copy) == INVALID_VALUE);
+    CHECK(cuMemcpy2DAsync_v2(&copy, 0) == INVALID_VALUE);
+    copy.to.pitch = 0;
+    copy.height = 1;
+    OK(cuMemcpy2D_v2(&copy));
+    OK(cuMemFree_v2(copy.to.device));
+}
+
 int main(int argc, char **argv) {
     H first, second, module, twice, increment, decide, graph;
     Ptr word, condition;
@@ -365,6 +389,7 @@ int main(int argc, char **argv) {
     handles();
     hints();
     copies_between_devices(first, second);
+    pitches();
     limits();
     names();
     puts("right");
