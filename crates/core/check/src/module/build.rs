@@ -43,7 +43,7 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
     }
     let mut module = builder.module;
     debug::locations(&tree, &module, &mut report);
-    debug::sections(&tree, &mut report);
+    debug::sections(&tree, &module, &mut report);
     debug::twice(&tree, &mut report);
     if module.funcs.iter().any(|f| f.rets.len() > 1) {
         module.abi = Abi::Off;

@@ -99,8 +99,12 @@ const FREE: &[&str] = &[
     "commit", "shift", "ws", "warpx4", "ashift",
 ];
 
-/// Sections have names of their own, not those of modifiers. The parser has said so of directives.
-pub(super) fn sections(tree: &Tree, report: &mut Report) {
+/// `.section` came with PTX ISA 2.0. Sections have names of their own, not those of modifiers; the parser has said so of directives.
+pub(super) fn sections(tree: &Tree, module: &Module, report: &mut Report) {
+    let first = tree.directives.iter().find(|d| tree.str(d.name) == ".section");
+    if let (Some(d), Some(lack)) = (first, lacking(module, &since(2, 0, 0))) {
+        report.push(lack.diagnose(module, "`.section`", d.name));
+    }
     for d in tree.directives.iter().filter(|d| tree.str(d.name) == ".section") {
         for name in tree.operands(d.args).iter().filter(|o| matches!(o.kind, Kind::Name)) {
             let text = tree.str(name.span);

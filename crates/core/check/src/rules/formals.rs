@@ -216,6 +216,12 @@ pub(crate) fn header(module: &Module, func: &tree::Func, f: &Function, report: &
     {
         report.push(lack.diagnose(module, "the parameter list of a kernel", func.name));
     }
+    if f.kind == FuncKind::Kernel
+        && func.body.is_none()
+        && let Some(lack) = lacking(module, &since(3, 0, 0))
+    {
+        report.push(lack.diagnose(module, "the declaration of a kernel", func.name));
+    }
     if f.linkage == Linkage::Weak
         && let Some(lack) = lacking(module, &since(3, 1, 0))
     {
