@@ -265,12 +265,12 @@ fn check_linear(of: &Union, texel: usize, pitched: bool) -> Outcome {
     const ALIGNMENT: u64 = 512;
     /// `CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT`
     const PITCH_ALIGNMENT: usize = 32;
-    if of.address % ALIGNMENT != 0 {
+    if !of.address.is_multiple_of(ALIGNMENT) {
         because(|| format!("the address of a texture in linear memory is a multiple of {ALIGNMENT}"));
         return Err(Code::INVALID_VALUE);
     }
     let row = of.width.checked_mul(texel).ok_or(Code::INVALID_VALUE)?;
-    if pitched && (of.pitch % PITCH_ALIGNMENT != 0 || of.pitch < row) {
+    if pitched && (!of.pitch.is_multiple_of(PITCH_ALIGNMENT) || of.pitch < row) {
         because(|| format!("the pitch of a texture is a multiple of {PITCH_ALIGNMENT} and holds a row of {row} bytes"));
         return Err(Code::INVALID_VALUE);
     }
