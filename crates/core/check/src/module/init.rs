@@ -230,12 +230,18 @@ impl Filler<'_> {
                     format!("`{}` is not an initializer function; expected `generic`", tree.str(head.span)),
                 );
             }
+            if let Some(lack) = lacking(self.module, &since(3, 1, 0)) {
+                return self.fail(lack.diagnose(self.module, "`generic()`", head.span));
+            }
             return self.address(inner, at, offset, Some(Modified { generic: true, mask: None }));
         }
         let mask = match consts::eval(tree, head) {
             Ok(Const::Int { value, .. }) => value as u64,
             _ => return self.wrong(head.span, "a mask must be an integer".to_owned()),
         };
+        if let Some(lack) = lacking(self.module, &since(7, 1, 0)) {
+            return self.fail(lack.diagnose(self.module, "a mask in an initial value", head.span));
+        }
         let shift = mask.trailing_zeros() & !7;
         if mask == 0 || mask >> shift != 0xff {
             let d = Diagnostic::new(Code::InitializerType, head.span, format!("{mask:#x} is not a mask of one byte"))
