@@ -16,9 +16,11 @@
 //! * A CTA barrier counts as an acquire fence for what its threads have read before. The manual promises less, but
 //!   programs in which "the last CTA adds up" rely on it, and hardware guarantees it.
 
+mod barrier;
 mod chance;
 mod sync;
 
+use barrier::Gathered;
 use chance::Chance;
 
 use crate::{
@@ -159,20 +161,6 @@ pub struct Seen {
     pub cta: Time,
     /// Those of all lanes of their warp.
     pub warp: Time,
-}
-
-/// The clocks gathered at a barrier, and what fences of its participants have made visible.
-#[derive(Default)]
-struct Gathered {
-    /// What the participants had seen, without what they did themselves.
-    clock: Clock,
-    /// The clock that was joined last.
-    seen: Option<Arc<Clock>>,
-    /// Who has arrived, and when.
-    arrivals: Vec<(Who, Time)>,
-    /// Whose reads the participants knew to be over.
-    reads: Option<Arc<Clock>>,
-    fences: [Option<Clock>; 3],
 }
 
 /// The clocks of a barrier object.
@@ -330,33 +318,6 @@ impl CtaThreads {
         &mut self.warps[warp as usize]
     }
 
-    /// Gives all threads a clock and what is known of reads, if they then have nothing else.
-    fn give_all(&mut self, clock: &Arc<Clock>, reads: Option<&Arc<Clock>>) -> bool {
-        if self.common.is_none() && !self.warps.iter().all(Warp::becomes_plain) {
-            return false;
-        }
-        self.common = Some(Warp::Alike(Thread { clock: clock.clone(), reads: reads.cloned(), ..Thread::default() }));
-        self.loose.fill(0);
-        true
-    }
-
-    /// All threads meet at a barrier, if they have all seen the same and have nothing else: then the clock that they get is the one that they
-    /// have, raised. False if more is to be done.
-    fn meet(&mut self, waited: &[u32], now: Time) -> bool {
-        let Some(Warp::Alike(thread)) = &mut self.common else { return false };
-        if waited.len() != self.published.len() || waited.iter().any(|mask| *mask != u32::MAX) {
-            return false;
-        }
-        Arc::make_mut(&mut thread.clock).raise_all(self.index, now);
-        // What it has seen by chance comes by the barrier now.
-        thread.chances.clear();
-        thread.sure = None;
-        self.loose.fill(0);
-        self.published.fill(now);
-        self.seen.fill(Some((0, Seen { cta: now, warp: now })));
-        true
-    }
-
     /// Whether the threads of a warp have nothing but one common clock: no fence that an access could end, nothing read that a
     /// fence could acquire.
     pub fn are_alike(&self, warp: u32) -> bool {
@@ -404,52 +365,6 @@ impl CtaThreads {
     /// The phase of the cluster's barrier that a thread has last waited for.
     pub fn passed(&self, warp: u32, lane: u32) -> u64 {
         self.look(warp, lane).passed
-    }
-
-    /// Whether lanes could have arrived at a barrier of a given number of threads before it has completed the last time: a warp of those
-    /// that did, of whose arrival they do not know.
-    pub fn could_have_joined(&self, now: Who, id: u32) -> Option<Who> {
-        let (_, arrivals) = self.ended.iter().find(|(known, _)| *known == id)?;
-        let unknown = |(who, time): &&(Who, Time)| {
-            who.warp != now.warp && self.unseen(now, (self.index, who.warp, who.lanes), Side::Program, *time).is_some()
-        };
-        arrivals.iter().find(unknown).map(|(who, _)| *who)
-    }
-
-    /// Threads arrive at a barrier.
-    fn arrive(&mut self, who: Who, id: u32, time: Time) {
-        let place = self.barriers.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
-            let arrivals = std::mem::take(&mut self.spare);
-            self.barriers.push((id, Gathered { arrivals, ..Gathered::default() }));
-            self.barriers.len() - 1
-        });
-        let gathered = &mut self.barriers[place].1;
-        gathered.arrivals.push((who, time));
-        if let Warp::Alike(thread) = self.common.as_ref().unwrap_or_else(|| &self.warps[who.warp as usize]) {
-            // Most have seen what the warp before them has.
-            if gathered.seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &thread.clock)) {
-                gathered.clock.join(&thread.clock);
-                gathered.seen = Some(thread.clock.clone());
-            }
-            return join_shared(&mut gathered.reads, thread.reads.as_ref());
-        }
-        let mut gathered = std::mem::take(gathered);
-        self.gather_seen(who, &mut gathered.clock);
-        self.gather_fences(who, &mut gathered.fences);
-        join_shared(&mut gathered.reads, self.reads_of(who).as_ref());
-        self.barriers[place].1 = gathered;
-    }
-
-    /// Threads whose arrivals were not reported one by one have arrived at a barrier.
-    fn arrive_all(&mut self, arrived: &[u32], id: u32, time: Time) {
-        // One warp stands for those that have all seen the same.
-        let count = if self.common.is_some() { 1 } else { arrived.len() };
-        let warps = arrived.iter().enumerate().filter(|(_, lanes)| **lanes != 0).take(count);
-        for (warp, lanes) in warps {
-            let who = Who { warp: warp as u32, lanes: *lanes };
-            self.acquire_pending(who);
-            self.arrive(who, id, time);
-        }
     }
 
     /// Whose reads lanes know to be over.
