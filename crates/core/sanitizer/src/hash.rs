@@ -2,11 +2,21 @@
 
 use std::{
     collections::HashMap,
-    hash::{BuildHasherDefault, Hasher},
+    hash::{BuildHasher, BuildHasherDefault, Hasher},
 };
 
 /// A map with such keys.
 pub type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
+
+/// Removes what is kept of addresses in a range. CTAs begin more often than maps may be searched that have an entry for each location
+/// of a graph.
+pub fn forget<V, S: BuildHasher>(map: &mut HashMap<u64, V, S>, base: u64, size: u64) {
+    if map.len() as u64 <= size {
+        map.retain(|at, _| at.wrapping_sub(base) >= size);
+    } else {
+        (base..base.saturating_add(size)).for_each(|at| drop(map.remove(&at)));
+    }
+}
 
 /// Hashes by multiplication and folding.
 #[derive(Default)]
@@ -32,5 +42,21 @@ impl Hasher for Mix {
 
     fn write_usize(&mut self, value: usize) {
         self.write_u64(value as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_forgotten_in_small_maps_and_in_large_ones() {
+        for entries in [10u64, 1000] {
+            let mut map: Map<u64, ()> = (0..entries).map(|i| (4096 + 8 * i, ())).collect();
+            forget(&mut map, 4096 + 16, 32);
+            let mut left: Vec<u64> = map.into_keys().filter(|at| *at < 4096 + 64).collect();
+            left.sort_unstable();
+            assert_eq!(left, [4096, 4104, 4144, 4152], "{entries} entries");
+        }
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     deferred::Deferred,
     ended, family,
     finding::{Finding, FindingKind, Party},
+    hash::forget,
     lanes, shadow,
     site::Place,
     state::{Cta, State},
@@ -185,13 +186,13 @@ impl Sanitizer {
             state.marks.forget(*base, *size);
         }
         let within = |at: &u64| at.wrapping_sub(e.shared.0) < e.shared.1;
-        state.copied.retain(|at, _| !within(at));
         state.clashes.retain(|clash| !within(&clash.address));
         state.shadow.forget(e.shared.0, e.shared.1);
         // The part reserved by the system is initialized.
         state.marks.mark(e.shared.0, self.image.reserved_shared.into());
         state.threads.forget(e.shared.0, e.shared.1);
-        state.tickets.retain(|at, _| !within(at));
+        forget(&mut state.tickets, e.shared.0, e.shared.1);
+        forget(&mut state.copied, e.shared.0, e.shared.1);
         let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));
         // Records cannot tell more warps apart.
         state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
@@ -287,7 +288,7 @@ impl Observer for Sanitizer {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.shadow.forget(at, size);
         state.threads.forget(at, size);
-        state.tickets.retain(|place, _| place.wrapping_sub(at) >= size);
+        forget(&mut state.tickets, at, size);
         state.written = None;
         if self.what.races {
             state.allocated.mark(at, size);

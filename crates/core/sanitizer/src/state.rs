@@ -41,6 +41,7 @@ pub struct Ctas {
 }
 
 impl Ctas {
+    #[inline]
     fn place(&self, index: u32) -> Option<usize> {
         match self.list.get(self.recent) {
             Some((known, _)) if *known == index => Some(self.recent),

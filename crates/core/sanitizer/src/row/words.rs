@@ -129,7 +129,8 @@ impl Row {
         if r.who == self.who() {
             r.lanes &= !lanes;
         } else if !self.agent
-            && !r.is_agent()
+            && r.is_joined()
+            && r.cta(self.warps) == self.cta
             && r.crews(self.warps).any(|c| (c.cta, c.warp) == (self.cta, self.warp) && c.lanes & !lanes == 0)
         {
             r.lanes &= !(1 << self.warp);

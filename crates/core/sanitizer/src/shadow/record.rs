@@ -75,8 +75,9 @@ impl Record {
         self.who & AGENT != 0
     }
 
+    /// Whether the accesses are by several warps of a CTA.
     #[inline]
-    fn is_joined(self) -> bool {
+    pub fn is_joined(self) -> bool {
         self.who & JOINED != 0
     }
 

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Copies, Side, Time},
+    hash::forget,
     site::Place,
 };
 use margay_exec::{ObjectStep, Ordering, Scope, Semantics, SyncKind};
@@ -25,10 +26,9 @@ impl Threads {
 
     /// Drops the state of memory that was reallocated.
     pub fn forget(&mut self, base: u64, size: u64) {
-        let outside = |at: &u64| at.wrapping_sub(base) >= size;
-        self.released.retain(|at, _| outside(at));
-        self.objects.retain(|at, _| outside(at));
-        self.hints.retain(|at, _| outside(at));
+        forget(&mut self.released, base, size);
+        forget(&mut self.objects, base, size);
+        forget(&mut self.hints, base, size);
     }
 
     /// Whether the current value of a location was written by a release pattern.
