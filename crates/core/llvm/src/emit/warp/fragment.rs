@@ -114,6 +114,12 @@ impl Layout {
         (0..bytes).step_by(PIECE).flat_map(move |byte| (0..lines).step_by(LINES).map(move |line| (line, byte)))
     }
 
+    /// The lanes that move a line, if these are not all.
+    fn lanes(&self) -> Option<Val> {
+        let lanes = self.tile.lanes();
+        (lanes != u32::MAX).then(|| per_lane(Elem::I1, |l| i128::from(lanes >> l & 1)))
+    }
+
     /// The mixtures of vectors that are called `%{from}0` and so on, as `%mixed0` and so on.
     fn mix(&self, text: &mut String, from: &str) {
         let elements = format!("<{} x i{}>", BITS / self.bits, self.bits);
@@ -184,14 +190,6 @@ struct LineAddress {
     space: MemSpace,
 }
 
-impl Layout {
-    /// The lanes that move a line, if these are not all.
-    fn lanes(&self) -> Option<Val> {
-        let lanes = self.tile.lanes();
-        (lanes != u32::MAX).then(|| per_lane(Elem::I1, |l| i128::from(lanes >> l & 1)))
-    }
-}
-
 impl Emitter<'_> {
     /// Emits a `wmma.load` or `wmma.store`. What a part of a warp does, lines that are not aligned to 16 bytes, as they should be, and what
     /// must not be accessed are left to the reference engine.
@@ -212,8 +210,7 @@ impl Emitter<'_> {
         self.w.branch_unlikely(&bad, &apart, &native);
         self.w.follow(&native);
         self.count_lines(space, &starts, layout);
-        let address = Address::Lanes(starts.clone());
-        self.settle(space, bytes, &address, layout.lanes().as_ref());
+        self.settle(space, bytes, &Address::Lanes(starts.clone()), layout.lanes().as_ref());
         match write {
             true => self.store_fragment(inst, &starts, layout)?,
             false => self.load_fragment(inst, &starts, layout),

@@ -22,11 +22,10 @@ use std::fmt::Write;
 /// Factors of each side that are kept in double precision.
 const MOST_FACTORS: usize = 4;
 
-/// Whether a matrix instruction has native code.
+/// Whether a matrix instruction other than those of [`moves`] has native code.
 fn known(variant: &Variant) -> bool {
     match variant.op {
         Opcode::Ldmatrix | Opcode::Stmatrix => variant.has(Mod::M8n8),
-        _ if moves(variant) => Layout::of(variant).is_some(),
         _ => matrix::pure(variant).is_some(),
     }
 }
@@ -35,11 +34,14 @@ impl Emitter<'_> {
     /// `mma`, `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`.
     pub fn matrix(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
+        if moves(&variant) {
+            return match Layout::of(&variant) {
+                Some(layout) => self.move_fragment(inst, &variant, &layout),
+                None => self.effect(inst),
+            };
+        }
         if !known(&variant) {
             return self.effect(inst);
-        }
-        if let Some(layout) = Layout::of(&variant).filter(|_| moves(&variant)) {
-            return self.move_fragment(inst, &variant, &layout);
         }
         if self.mode == Mode::Full {
             return self.whole_matrix(inst, &variant);
