@@ -124,6 +124,19 @@ fn functions_can_be_called_at_exit() {
     assert!(run.status.success() && out == "right\n" && err.is_empty(), "{out}{err}");
 }
 
+/// By any thread, at any moment: `exit` destroys a library's data, and LLVM's must outlive the threads that compile.
+#[test]
+fn processes_end_while_kernels_compile() {
+    let (folder, client) = build("leaving");
+    for milliseconds in [5, 100, 250, 400, 500] {
+        let mut command = Command::new(&client);
+        command.arg(milliseconds.to_string()).env("LD_LIBRARY_PATH", &folder);
+        let run = command.env("MARGAY_ENGINE", "simd").env("MARGAY_CACHE", "off").output().unwrap();
+        let err = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.code() == Some(7) && err.is_empty(), "{milliseconds} ms: {}\n{err}", run.status);
+    }
+}
+
 #[test]
 fn kernels_launch_kernels() {
     let (folder, client) = build("launches");

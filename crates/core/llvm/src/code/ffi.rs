@@ -70,9 +70,10 @@ impl Drop for Listener<'_> {
 // handler checks where it has interrupted the thread, and returns unless that is in LLVM's own code; the signal is then
 // sent again. Before the library is loaded, it always returns.
 //
-// `atexit` functions run in the reverse order of their registration, so what LLVM registers while it compiles runs
-// before ours. Thread destructors run first of all: those of the thread that calls `exit`, which is usually the main
-// thread. It is watched from the moment when the program or library is loaded, since others may ask for all kernels.
+// `atexit` functions run in the reverse order of their registration. LLVM's are registered when it is loaded, just
+// before ours; what it would register later, on the first use of some data, `load` prevents. Thread destructors run
+// before all of them: those of the thread that calls `exit`, which is usually the main thread. It is watched from the
+// moment when the program or library is loaded, since others may ask for all kernels.
 
 /// A thread that is executing code of LLVM.
 struct CompilerThread {
@@ -91,9 +92,6 @@ static STOPPED: AtomicU32 = AtomicU32::new(0);
 const GRACE: Duration = Duration::from_millis(150);
 /// Ignored by default, and rarely used by programs.
 const SIGNAL: c_int = libc::SIGURG;
-/// Number of compilations after each of which `at_end` is registered again: LLVM creates some static data on first use,
-/// and what is registered last runs first.
-const UNSETTLED: u32 = 16;
 
 /// Marks the current thread as executing code of LLVM, until it is dropped.
 pub struct CompilerScope(());
@@ -122,11 +120,6 @@ impl CompilerScope {
 
 impl Drop for CompilerScope {
     fn drop(&mut self) {
-        static SCOPES: AtomicU32 = AtomicU32::new(0);
-        if SCOPES.load(SeqCst) < UNSETTLED && ENDING.get().is_none() {
-            SCOPES.fetch_add(1, SeqCst);
-            register();
-        }
         // SAFETY: as above.
         let own = unsafe { libc::pthread_self() };
         let mut threads = compiler_threads();

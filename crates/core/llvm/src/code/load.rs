@@ -77,7 +77,7 @@ static LIBRARY: LazyLock<Result<usize, String>> = LazyLock::new(|| {
         if let Some(missing) = FUNCTIONS.iter().find(|f| address(library, f) == 0) {
             return Err(format!("{} has no {}", name.to_string_lossy(), missing.to_string_lossy()));
         }
-        find_code(address(library, c"LLVMContextCreate"));
+        examine(address(library, c"LLVMContextCreate"));
         // `atexit` order: our function must be registered after the library's own.
         ffi::register();
         return Ok(library);
@@ -98,8 +98,9 @@ pub fn code() -> Range<usize> {
     CODE[0].load(Relaxed)..CODE[1].load(Relaxed)
 }
 
-/// Finds the executable segment that contains an address.
-fn find_code(inside: usize) {
+/// Finds the library that contains an address: notes where its code is, and keeps its data for as long as the process
+/// lives.
+fn examine(inside: usize) {
     extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, inside: *mut c_void) -> c_int {
         // SAFETY: the dynamic linker passes a description of a loaded library that is valid during the call.
         let (base, headers) = unsafe {
@@ -112,6 +113,7 @@ fn find_code(inside: usize) {
             if (start..end).contains(&(inside as usize)) {
                 CODE[0].store(start, Relaxed);
                 CODE[1].store(end, Relaxed);
+                keep_data(base, headers);
                 return 1;
             }
         }
@@ -119,6 +121,108 @@ fn find_code(inside: usize) {
     }
     // SAFETY: `look` has the callback's signature; its last argument is a number, never dereferenced.
     unsafe { libc::dl_iterate_phdr(Some(look), inside as *mut c_void) };
+}
+
+/// Entries of a library's dynamic section (System V ABI, chapter 5; x86-64 supplement, table 4.10).
+mod elf {
+    pub const DT_PLTRELSZ: u64 = 2;
+    pub const DT_STRTAB: u64 = 5;
+    pub const DT_SYMTAB: u64 = 6;
+    pub const DT_RELA: u64 = 7;
+    pub const DT_RELASZ: u64 = 8;
+    pub const DT_JMPREL: u64 = 23;
+    pub const R_X86_64_GLOB_DAT: u64 = 6;
+    pub const R_X86_64_JUMP_SLOT: u64 = 7;
+
+    #[repr(C)]
+    pub struct Dynamic {
+        pub tag: u64,
+        pub value: u64,
+    }
+
+    #[repr(C)]
+    pub struct Relocation {
+        pub offset: u64,
+        pub info: u64,
+        pub addend: i64,
+    }
+
+    #[repr(C)]
+    pub struct Symbol {
+        pub name: u32,
+        pub kind: [u8; 4],
+        pub value: u64,
+        pub size: u64,
+    }
+}
+
+/// What the library calls from now on to have static data destroyed at exit: nothing is registered. The data that it
+/// creates on first use would be destroyed before [`ffi::register`]'s function stops the threads that use them.
+extern "C" fn no_destructor(_: usize, _: usize, _: usize) -> c_int {
+    0
+}
+
+/// Lets a library's calls of `__cxa_atexit` register nothing.
+fn keep_data(base: usize, headers: &[libc::Elf64_Phdr]) {
+    let Some(dynamic) = headers.iter().find(|h| h.p_type == libc::PT_DYNAMIC) else { return };
+    let mut entries = (base + dynamic.p_vaddr as usize) as *const elf::Dynamic;
+    let mut table = [0_usize; 24];
+    // SAFETY: the section ends in an entry `DT_NULL`, 0.
+    while let elf::Dynamic { tag: tag @ 1.., value } = unsafe { &*entries } {
+        if let Some(entry) = table.get_mut(*tag as usize) {
+            *entry = *value as usize;
+        }
+        // SAFETY: not the last entry.
+        entries = unsafe { entries.add(1) };
+    }
+    // The GNU loader replaces offsets in the section by addresses; others leave them.
+    let at = |tag: u64| match table[tag as usize] {
+        offset if offset < base => base + offset,
+        address => address,
+    };
+    let (names, symbols) = (at(elf::DT_STRTAB), at(elf::DT_SYMTAB) as *const elf::Symbol);
+    for (tag, size) in [(elf::DT_JMPREL, elf::DT_PLTRELSZ), (elf::DT_RELA, elf::DT_RELASZ)] {
+        let count = table[size as usize] / size_of::<elf::Relocation>();
+        if count == 0 {
+            continue;
+        }
+        // SAFETY: the section gives the table's address and size.
+        let relocations = unsafe { std::slice::from_raw_parts(at(tag) as *const elf::Relocation, count) };
+        let slots = relocations
+            .iter()
+            .filter(|r| matches!(r.info & 0xffff_ffff, elf::R_X86_64_GLOB_DAT | elf::R_X86_64_JUMP_SLOT));
+        for slot in slots {
+            // SAFETY: a relocation's symbol is in the symbol table, and a symbol's name ends in a NUL.
+            let name = unsafe {
+                CStr::from_ptr((names + (*symbols.add((slot.info >> 32) as usize)).name as usize) as *const c_char)
+            };
+            if name == c"__cxa_atexit" {
+                replace(base + slot.offset as usize, no_destructor as *const () as usize, headers, base);
+            }
+        }
+    }
+}
+
+/// Writes the address of a function to a slot of a library's table of functions.
+fn replace(slot: usize, function: usize, headers: &[libc::Elf64_Phdr], base: usize) {
+    // SAFETY: the page is part of the library's data, which the loader alone protects; slots are aligned words, which other
+    // threads may read meanwhile. Slots in a segment that is read-only after relocation become so again.
+    unsafe {
+        let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
+        let start = (slot & !(page - 1)) as *mut c_void;
+        if libc::mprotect(start, page, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+            return; // the process may then end as before, with a crash in rare cases
+        }
+        (*(slot as *const AtomicUsize)).store(function, Relaxed);
+        let read_only = |h: &libc::Elf64_Phdr| {
+            // The loader protects whole pages only.
+            let (from, to) = (base + h.p_vaddr as usize, base + (h.p_vaddr + h.p_memsz) as usize);
+            h.p_type == libc::PT_GNU_RELRO && (from & !(page - 1)..to & !(page - 1)).contains(&slot)
+        };
+        if headers.iter().any(read_only) {
+            libc::mprotect(start, page, libc::PROT_READ);
+        }
+    }
 }
 
 /// Loads the library; must succeed before any other function of LLVM is called.
