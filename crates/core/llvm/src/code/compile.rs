@@ -191,7 +191,7 @@ impl Recipe {
 }
 
 /// Size of a kernel's LLVM IR in bytes beyond which it is refused: LLVM would take most of a minute.
-const LARGEST: usize = 16 << 20;
+const LARGEST: usize = 24 << 20;
 
 /// A kernel as LLVM IR text.
 pub struct Draft {

@@ -4,6 +4,12 @@
 //! look ahead: they store a register wherever it changes.
 
 use super::known::is_pure;
+use std::fmt::Write;
+
+/// Begin of the barrier that makes LLVM keep a variable in memory; its address follows.
+pub(super) const PIN: &str = "call void asm sideeffect \"\", \"r\"(ptr ";
+/// Variables that share a barrier: as many addresses as there are registers for.
+const PINS: usize = 8;
 
 /// How a line counts in the search for live lines.
 enum Line {
@@ -57,7 +63,7 @@ fn classify(line: &str) -> (Option<usize>, Line) {
             let to = text.rfind(", ptr %t").and_then(|at| number(&text[at + 6..]));
             to.map_or(Line::Root, |to| Line::Store { to })
         }
-        (None, "call") if text.starts_with("call void asm sideeffect \"\", \"r\"(ptr %t") => {
+        (None, "call") if text.starts_with(PIN) => {
             let to = mentions(text).next();
             to.map_or(Line::Root, |to| Line::Store { to })
         }
@@ -148,8 +154,20 @@ pub(super) fn tidy(text: &str, idle: impl Fn(&str) -> bool) -> String {
         }
     }
     let mut out = String::with_capacity(text.len());
+    let mut pins: Vec<&str> = Vec::new();
     for (i, line) in lines.iter().enumerate() {
-        if needed[i] || matches!(classes[i].1, Line::Other) {
+        if !needed[i] && !matches!(classes[i].1, Line::Other) {
+            continue;
+        }
+        // All barriers are in the entry block.
+        let pin = line.trim_start().strip_prefix(PIN).and_then(|rest| rest.strip_suffix(')'));
+        pins.extend(pin);
+        if pins.len() == PINS || !pins.is_empty() && line.starts_with("  br ") {
+            let (each, all) = (vec!["r"; pins.len()].join(","), pins.join(", ptr "));
+            let _ = writeln!(out, "  call void asm sideeffect \"\", \"{each}\"(ptr {all})");
+            pins.clear();
+        }
+        if pin.is_none() {
             out.push_str(line);
             out.push('\n');
         }
@@ -188,6 +206,30 @@ entry:
   ret i32 %t5
 ";
         assert_eq!(tidy(text, |_| false), kept);
+    }
+
+    #[test]
+    fn variables_are_pinned_together() {
+        let text = "\
+entry:
+  %t1 = alloca i32, align 4
+  call void asm sideeffect \"\", \"r\"(ptr %t1)
+  %t2 = alloca i32, align 4
+  call void asm sideeffect \"\", \"r\"(ptr %t2)
+  %t3 = alloca i32, align 4
+  call void asm sideeffect \"\", \"r\"(ptr %t3)
+  br label %start
+start:
+  %t4 = load i32, ptr %t1, align 4
+  %t5 = load i32, ptr %t3, align 4
+  %t6 = add i32 %t4, %t5
+  ret i32 %t6
+";
+        let tidied = tidy(text, |_| false);
+        assert!(
+            tidied.contains("  call void asm sideeffect \"\", \"r,r\"(ptr %t1, ptr %t3)\n  br label %start\n"),
+            "{tidied}"
+        );
     }
 
     #[test]

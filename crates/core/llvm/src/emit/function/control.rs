@@ -40,12 +40,15 @@ impl Emitter<'_> {
                     self.next(position);
                     self.w.join(&go, mark);
                 }
-                if self.prepared.holds[b.0 as usize] {
-                    self.hold(b, &waiting);
-                }
+                let whole = self.prepared.holds[b.0 as usize] && self.hold(b, &waiting);
                 let none = constant(Ty::lanes(Elem::I1), 0);
                 self.set_pending(b.0, &none);
-                self.active = waiting;
+                if whole && !self.only_masked() {
+                    let full = self.full_label(b);
+                    self.w.jump(&full);
+                    return Ok(());
+                }
+                self.active = if whole { constant(Ty::lanes(Elem::I1), 1) } else { waiting };
                 if self.prepared.cfg.preds[b.0 as usize].len() > 1 && !self.only_masked() {
                     let bits = self.active_bits();
                     let all = self.w.cmp("icmp eq", &bits, &int(Elem::I32, -1));

@@ -29,7 +29,7 @@ use crate::emit::{
     sink::sink,
     site::Site,
     text::{Elem, Ty, Val, Writer, constant, int, named},
-    tidy::tidy,
+    tidy::{PIN, tidy},
 };
 use margay_ir::{
     BlockId, FuncId, Inst, Ir, MemSpace, Placed,
@@ -427,7 +427,7 @@ impl Emitter<'_> {
 
     /// Pins a variable in memory: its address escapes.
     fn pin(&mut self, pointer: &Val) {
-        let _ = writeln!(self.w.entry, "  call void asm sideeffect \"\", \"r\"(ptr {pointer})");
+        let _ = writeln!(self.w.entry, "  {PIN}{pointer})");
     }
 
     /// The budget of back edges between two yields or safepoints.

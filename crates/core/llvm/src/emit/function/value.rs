@@ -50,7 +50,7 @@ impl Emitter<'_> {
                 Some(self.w.op("and", &active, m))
             }
         };
-        let v = match blend {
+        let v = match blend.filter(|mask| mask.unsigned() != Some(1)) {
             Some(mask) => {
                 let old = self.read(r);
                 self.w.select(&mask, &v, &old)

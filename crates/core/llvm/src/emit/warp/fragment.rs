@@ -5,7 +5,7 @@
 
 use super::matrix::{load_text, store_text};
 use crate::emit::{
-    function::{Emitter, Mode, Result},
+    function::{Emitter, Result},
     memory::address::Address,
     text::{Elem, Ty, Val, int, per_lane},
 };
@@ -197,9 +197,9 @@ impl Emitter<'_> {
         let Some(address) = self.line_address(inst) else { return self.effect(inst) };
         let [apart, native, done] = ["lines.apart", "lines", "moved"].map(|l| self.w.label(l));
         let mark = self.w.mark();
-        if self.mode == Mode::Masked {
-            let here = self.active_bits();
-            let all = self.w.cmp("icmp eq", &here, &int(Elem::I32, -1));
+        let here = self.active_bits();
+        let all = self.w.cmp("icmp eq", &here, &int(Elem::I32, -1));
+        if all.unsigned() != Some(1) {
             let whole = self.w.label("matrix.whole");
             self.w.branch(&all, &whole, &apart);
             self.w.follow(&whole);

@@ -16,18 +16,47 @@ use crate::emit::{
 use margay_exec::only_converges;
 use margay_ir::BlockId;
 
-/// Variables of 32 bits about held lanes.
+/// About held lanes: four words in memory.
 #[derive(Clone)]
-pub(in crate::emit) struct Held {
-    /// All lanes that are held.
-    lanes: Val,
-    /// Those at the block where the lowest of them is.
-    first: Val,
-    /// The site of that block plus one.
-    site: Val,
-    /// Lanes at instructions that only wait, which go on once others have ended.
-    gathered: Val,
-}
+pub(in crate::emit) struct Held(Val);
+
+/// All lanes that are held.
+const LANES: u64 = 0;
+/// Those at the block where the lowest of them is.
+const FIRST: u64 = 4;
+/// The site of that block plus one.
+const SITE: u64 = 8;
+/// Lanes at instructions that only wait, which go on once others have ended.
+const GATHERED: u64 = 12;
+
+/// Adds `%here`, lanes at the block of `%site`, to the held ones.
+const HOLD: &str = "\
+define internal void @margay.hold(ptr %held, i32 %here, i32 %gathers, i32 %site) #2 {
+  %first.p = getelementptr i8, ptr %held, i64 4
+  %site.p = getelementptr i8, ptr %held, i64 8
+  %gathered.p = getelementptr i8, ptr %held, i64 12
+  %lanes = load i32, ptr %held, align 4
+  %first = load i32, ptr %first.p, align 4
+  %old = load i32, ptr %site.p, align 4
+  %gathered = load i32, ptr %gathered.p, align 4
+  %lanes.now = or i32 %lanes, %here
+  %gathered.now = or i32 %gathered, %gathers
+  ; The bits below the lowest lane; all for no lane.
+  %here.less = sub i32 %here, 1
+  %here.not = xor i32 %here, -1
+  %here.below = and i32 %here.less, %here.not
+  %first.less = sub i32 %first, 1
+  %first.not = xor i32 %first, -1
+  %first.below = and i32 %first.less, %first.not
+  %lower = icmp ule i32 %here.below, %first.below
+  %first.now = select i1 %lower, i32 %here, i32 %first
+  %site.now = select i1 %lower, i32 %site, i32 %old
+  store i32 %lanes.now, ptr %held, align 4
+  store i32 %first.now, ptr %first.p, align 4
+  store i32 %site.now, ptr %site.p, align 4
+  store i32 %gathered.now, ptr %gathered.p, align 4
+  ret void
+}";
 
 impl Emitter<'_> {
     /// Makes the variables, if lanes may be held.
@@ -35,23 +64,21 @@ impl Emitter<'_> {
         if !self.prepared.holds.contains(&true) {
             return;
         }
-        let [lanes, first, site, gathered] = std::array::from_fn(|_| self.w.alloca("i32", 4));
-        for p in [&lanes, &first, &site, &gathered] {
-            self.pin_if_many(p);
-            self.w.entry.push_str(&format!("  store i32 0, ptr {p}, align 4\n"));
-        }
-        self.lane_sets.held = Some(Held { lanes, first, site, gathered });
+        let words = self.w.alloca("<4 x i32>", 16);
+        self.w.entry.push_str(&format!("  store <4 x i32> zeroinitializer, ptr {words}, align 16\n"));
+        self.w.declared.insert(HOLD.to_string());
+        self.lane_sets.held = Some(Held(words));
     }
 
     /// The masked version of a block that begins with such an instruction: goes on for `waiting` if they are all lanes, or if others have
-    /// ended and the instruction only waits; else keeps them pending and continues the sweep.
-    pub fn hold(&mut self, b: BlockId, waiting: &Val) {
-        let Some(held) = self.lane_sets.held.clone() else { return };
+    /// ended and the instruction only waits; else keeps them pending and continues the sweep. Returns whether only all lanes go on.
+    pub fn hold(&mut self, b: BlockId, waiting: &Val) -> bool {
+        let Some(Held(words)) = self.lane_sets.held.clone() else { return false };
         let position = self.prepared.cfg.position[b.0 as usize];
         let first_inst = self.func.blocks[b.0 as usize].insts.start;
         let gathers = only_converges(self.func.variant(&self.func.insts[first_inst as usize]));
         let bits = self.bits(waiting);
-        let all = int(Elem::I32, -1);
+        let (none, all) = (int(Elem::I32, 0), int(Elem::I32, -1));
         let mut early = self.w.cmp("icmp ne", &bits, &all);
         if gathers {
             let alive = self.alive_bits();
@@ -62,47 +89,32 @@ impl Emitter<'_> {
         self.w.branch(&early, &keep, &go);
         let mark = self.w.mark();
         self.w.follow(&keep);
-        let some = |e: &mut Self, p: &Val| e.w.load(Ty::scalar(Elem::I32), p, 4);
-        let (lanes, first, site) = (some(self, &held.lanes), some(self, &held.first), some(self, &held.site));
-        let lanes = self.w.op("or", &lanes, &bits);
-        self.w.store(&lanes, &held.lanes, 4);
-        if gathers {
-            let gathered = some(self, &held.gathered);
-            let gathered = self.w.op("or", &gathered, &bits);
-            self.w.store(&gathered, &held.gathered, 4);
-        }
-        // The bits below the lowest lane; all for no lane.
-        let below = |e: &mut Self, lanes: &Val| {
-            let less = e.w.op_const("sub", lanes, 1);
-            let not = e.w.op_const("xor", lanes, -1);
-            e.w.op("and", &less, &not)
-        };
-        let (own, other) = (below(self, &bits), below(self, &first));
-        let lower = self.w.cmp("icmp ule", &own, &other);
         (self.inst, self.at) = (first_inst, self.func.insts[first_inst as usize].at);
         let number = self.site(SiteKind::Held) as i128 + 1;
-        let first = self.w.select(&lower, &bits, &first);
-        self.w.store(&first, &held.first, 4);
-        let site = self.w.select(&lower, &int(Elem::I32, number), &site);
-        self.w.store(&site, &held.site, 4);
+        let gathered = if gathers { &bits } else { &none };
+        self.w.line(format_args!("call void @margay.hold(ptr {words}, i32 {bits}, i32 {gathered}, i32 {number})"));
         self.next(position);
         self.w.join(&go, mark);
-        for p in [&held.lanes, &held.first, &held.site, &held.gathered] {
-            self.w.store(&int(Elem::I32, 0), p, 4);
-        }
+        self.w.line(format_args!("store <4 x i32> zeroinitializer, ptr {words}, align 16"));
+        !gathers
+    }
+
+    fn held_word(&mut self, Held(words): &Held, at: u64) -> Val {
+        let p = self.w.offset_const(words, at);
+        self.w.load(Ty::scalar(Elem::I32), &p, 4)
     }
 
     /// All lanes that are held, if lanes may be.
     pub fn held_lanes(&mut self) -> Option<Val> {
         let held = self.lane_sets.held.clone()?;
-        Some(self.w.load(Ty::scalar(Elem::I32), &held.lanes, 4))
+        Some(self.held_word(&held, LANES))
     }
 
     /// Reports held lanes to the host, before the fiber suspends.
     pub fn report_held(&mut self) {
         let Some(held) = self.lane_sets.held.clone() else { return };
-        for (from, to) in [(&held.site, at::HELD), (&held.first, at::HELD_LANES), (&held.gathered, at::GATHERED)] {
-            let v = self.w.load(Ty::scalar(Elem::I32), from, 4);
+        for (from, to) in [(SITE, at::HELD), (FIRST, at::HELD_LANES), (GATHERED, at::GATHERED)] {
+            let v = self.held_word(&held, from);
             let p = self.ctx_pointer(to);
             self.w.store(&v, &p, 4);
         }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::code::target;
 use crate::emit::{
-    function::{Emitter, Mode, Result},
+    function::{Emitter, Result},
     memory::address::Address,
     text::{Elem, Ty, Val, int, per_lane},
 };
@@ -43,11 +43,11 @@ impl Emitter<'_> {
         if !known(&variant) {
             return self.effect(inst);
         }
-        if self.mode == Mode::Full {
-            return self.whole_matrix(inst, &variant);
-        }
         let here = self.active_bits();
         let all = self.w.cmp("icmp eq", &here, &int(Elem::I32, -1));
+        if all.unsigned() == Some(1) {
+            return self.whole_matrix(inst, &variant);
+        }
         let [whole, part, done] = ["matrix.whole", "matrix.part", "matrix.done"].map(|l| self.w.label(l));
         self.w.branch(&all, &whole, &part);
         let mark = self.w.mark();
