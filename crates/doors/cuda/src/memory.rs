@@ -9,7 +9,7 @@ use crate::{
     context::{Allocated, Context, Owner},
     device::{profile, total_memory},
     driver::{current, driver},
-    graph::{GraphMemory, capture::check_unsafe_call},
+    graph::capture::check_unsafe_call,
     handle::Handle,
     pages::PAGE,
     pool::{Pool, Source},
@@ -109,12 +109,7 @@ fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> 
             crate::order::allocated_in(&stream, address, bytes as u64)?;
             Ok(address)
         }
-        Some(capture) => {
-            let memory = GraphMemory::new(bytes)?;
-            let address = memory.address;
-            capture.add(Work::Alloc(memory))?;
-            Ok(address)
-        }
+        Some(capture) => capture.allocate(bytes),
     }
 }
 

@@ -19,6 +19,8 @@ int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned
 int cuStreamCreate(H *, unsigned), cuStreamSynchronize(H), cuStreamDestroy_v2(H), cuStreamWaitEvent(H, H, unsigned);
 int cuStreamBeginCapture_v2(H, int), cuStreamEndCapture(H, H *), cuGraphInstantiateWithFlags(H *, H, unsigned long long);
 int cuGraphLaunch(H, H), cuGraphExecDestroy(H), cuGraphDestroy(H), cuGraphGetNodes(H, H *, size_t *);
+int cuGraphAddMemAllocNode(H *, H, const H *, size_t, void *), cuGraphAddMemFreeNode(H *, H, const H *, size_t, Ptr);
+int cuDeviceGetGraphMemAttribute(int, int, void *), cuDeviceSetGraphMemAttribute(int, int, void *), cuDeviceGraphMemTrim(int);
 int cuMemsetD32Async(Ptr, unsigned, size_t, H), cuMemcpyDtoDAsync_v2(Ptr, Ptr, size_t, H);
 int cuEventCreate(H *, unsigned), cuEventRecord(H, H), cuEventQuery(H), cuEventElapsedTime(float *, H, H), cuEventDestroy_v2(H);
 int cuPointerGetAttribute(void *, int, Ptr), cuFuncGetAttribute(int *, int, H), cuFuncSetAttribute(H, int, int);
@@ -321,6 +323,45 @@ int main(void) {
     CHECK(cuGraphExecUpdate_v2(exec, empty, &update) == 910 && update.result == 3);
     OK(cuGraphExecUpdate_v2(exec, graph, &update));
     CHECK(update.result == 0);
+
+    /* Memory of graphs: the second allocation comes after the free of the first, and may have its address; the third does not. Launches
+       reserve what they need, and trimming returns what nothing holds. */
+    struct { int type, handles, place[2]; size_t rest[11]; size_t bytes; Ptr at; } wanted[3];
+    H got[3], freed;
+    size_t reserved = 1, zero = 0;
+    OK(cuGraphCreate(&graph, 0));
+    for (int i = 0; i < 3; i++) {
+        memset(&wanted[i], 0, sizeof wanted[i]);
+        wanted[i].type = wanted[i].place[0] = 1;
+        wanted[i].bytes = 1 << 16;
+    }
+    OK(cuGraphAddMemAllocNode(&got[0], graph, 0, 0, &wanted[0]));
+    OK(cuGraphAddMemFreeNode(&freed, graph, &got[0], 1, wanted[0].at));
+    OK(cuGraphAddMemAllocNode(&got[1], graph, &freed, 1, &wanted[1]));
+    OK(cuGraphAddMemAllocNode(&got[2], graph, &got[0], 1, &wanted[2]));
+    CHECK(wanted[1].at == wanted[0].at && wanted[2].at != wanted[0].at);
+    OK(cuGraphAddMemFreeNode(&freed, graph, &got[1], 1, wanted[1].at));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuDeviceGetGraphMemAttribute(0, 2, &reserved));
+    CHECK(reserved == 0);
+    OK(cuGraphLaunch(exec, 0));
+    OK(cuCtxSynchronize());
+    OK(cuDeviceGraphMemTrim(0)); /* the third is not freed */
+    OK(cuDeviceGetGraphMemAttribute(0, 0, &reserved));
+    CHECK(reserved == 1 << 16);
+    OK(cuMemFree_v2(wanted[2].at));
+    OK(cuDeviceGetGraphMemAttribute(0, 2, &reserved));
+    CHECK(reserved == 1 << 16);
+    OK(cuDeviceGraphMemTrim(0));
+    OK(cuDeviceGetGraphMemAttribute(0, 2, &reserved));
+    CHECK(reserved == 0);
+    OK(cuDeviceGetGraphMemAttribute(0, 3, &reserved));
+    CHECK(reserved >= 1 << 16);
+    OK(cuDeviceSetGraphMemAttribute(0, 3, &zero));
+    OK(cuDeviceGetGraphMemAttribute(0, 3, &reserved));
+    CHECK(reserved == 0);
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
 
     Ptr many_to[2] = {b, b + 4}, many_from[2] = {a + 4, a};
     size_t sizes[2] = {4, 4}, which[1] = {0}, attribute[4] = {0};

@@ -1,12 +1,13 @@
 //! Stream capture: streams that add their work to a graph. A stream that waits for an event of a captured stream is
 //! captured too, so forks and joins of streams become edges of the graph.
 
-use super::{Graph, NodeRef};
+use super::{Graph, NodeRef, memory::GraphMemory};
 use crate::{
     code::{Code, Outcome},
     context::Context,
     driver::{Driver, driver},
     handle::Handle,
+    memory::DevicePtr,
     stream::{Stream, StreamHandle, StreamRef},
     work::Work,
 };
@@ -234,6 +235,14 @@ impl Capture {
         let node = self.graph.add(work, std::mem::take(&mut self.last))?;
         self.last = vec![node];
         Ok(())
+    }
+
+    /// Adds an allocation as a node, and returns its address.
+    pub fn allocate(&mut self, bytes: usize) -> Result<DevicePtr, Code> {
+        let memory = GraphMemory::for_node(&self.graph, &self.last, bytes)?;
+        let address = memory.address;
+        self.add(Work::Alloc(memory))?;
+        Ok(address)
     }
 
     /// Adds to or replaces (`alone`) the dependencies of the next node.

@@ -14,7 +14,7 @@ use crate::{
     work::Work,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{
@@ -39,6 +39,9 @@ pub struct GraphMemory {
 #[derive(Default)]
 pub struct GraphMemories {
     all: Mutex<BTreeMap<DevicePtr, Weak<GraphMemory>>>,
+    /// The bytes that a GPU's driver would have reserved: launches reserve what they allocate, and only trimming returns it
+    /// (CUDA C++ Programming Guide, "Physical Memory Management Performance").
+    reserved: AtomicU64,
     most_used: AtomicU64,
     most_reserved: AtomicU64,
 }
@@ -52,16 +55,15 @@ impl GraphMemories {
         self.all().get(&address).and_then(Weak::upgrade)
     }
 
-    /// Bytes allocated by launches, and bytes reserved for graphs.
-    fn usage(&self) -> (u64, u64) {
+    /// Bytes that launches allocated and nothing has freed.
+    fn live(&self) -> u64 {
         let all: Vec<_> = self.all().values().filter_map(Weak::upgrade).collect();
-        let used = all.iter().filter(|m| m.live.load(SeqCst)).map(|m| m.bytes as u64).sum();
-        (used, all.iter().map(|m| m.bytes as u64).sum())
+        all.iter().filter(|m| m.live.load(SeqCst)).map(|m| m.bytes as u64).sum()
     }
 
     fn note_usage(&self) {
-        let (used, reserved) = self.usage();
-        self.most_used.fetch_max(used, Relaxed);
+        let reserved = self.reserved.fetch_max(self.live(), Relaxed).max(self.live());
+        self.most_used.fetch_max(reserved, Relaxed);
         self.most_reserved.fetch_max(reserved, Relaxed);
     }
 
@@ -79,13 +81,17 @@ impl GraphMemories {
 
 impl GraphMemory {
     /// Reserves memory for a node.
-    pub fn new(bytes: usize) -> Result<Arc<GraphMemory>, Code> {
+    fn new(bytes: usize) -> Result<Arc<GraphMemory>, Code> {
         let (context, address) = (current()?, allocate(bytes, Owner::Device)?);
         let made = Arc::new(GraphMemory { context, address, bytes, live: AtomicBool::new(false) });
-        let memories = &driver()?.graph_memories;
-        memories.all().insert(address, Arc::downgrade(&made));
-        memories.note_usage();
+        driver()?.graph_memories.all().insert(address, Arc::downgrade(&made));
         Ok(made)
+    }
+
+    /// Memory for a new node of a graph with the given dependencies: memory of this size that other nodes allocate and have
+    /// freed by then (CUDA C++ Programming Guide, "Address Reuse within a Graph"), or new memory.
+    pub fn for_node(graph: &Graph, after: &[Handle<NodeRef>], bytes: usize) -> Result<Arc<GraphMemory>, Code> {
+        graph.freed_before(after, bytes)?.map_or_else(|| GraphMemory::new(bytes), Ok)
     }
 
     /// Performs the node's allocation; an error if the memory is still in use from an earlier launch.
@@ -100,6 +106,38 @@ impl GraphMemory {
     /// Frees what an earlier launch has left (`CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`).
     pub fn forget(&self) {
         self.live.store(false, SeqCst);
+    }
+}
+
+impl Graph {
+    /// Memory of a size that is free whenever nodes after these run: all nodes of the graph that allocate or free it are
+    /// among their predecessors. Graphs with such nodes lose neither nodes nor edges.
+    fn freed_before(&self, after: &[Handle<NodeRef>], bytes: usize) -> Result<Option<Arc<GraphMemory>>, Code> {
+        let driver = driver()?;
+        let (mut before, mut next) = (HashSet::new(), after.to_vec());
+        while let Some(node) = next.pop() {
+            if before.insert(node.number()) {
+                next.extend(driver.nodes.get(node)?.state().after.iter().copied());
+            }
+        }
+        // The memory of this size, and its allocations less its frees; `None` if one of them may run later.
+        let mut found: Vec<(Arc<GraphMemory>, Option<i64>)> = Vec::new();
+        for handle in self.nodes().clone() {
+            let (address, change) = match &driver.nodes.get(handle)?.state().work {
+                Work::Alloc(memory) if memory.bytes == bytes => {
+                    if !found.iter().any(|(known, _)| Arc::ptr_eq(known, memory)) {
+                        found.push((memory.clone(), Some(0)));
+                    }
+                    (memory.address, 1)
+                }
+                Work::Free(address) => (*address, -1),
+                _ => continue,
+            };
+            if let Some((_, count)) = found.iter_mut().find(|(memory, _)| memory.address == address) {
+                *count = count.filter(|_| before.contains(&handle.number())).map(|count| count + change);
+            }
+        }
+        Ok(found.into_iter().find(|(_, count)| *count == Some(0)).map(|(memory, _)| memory))
     }
 }
 
@@ -127,7 +165,7 @@ api! {
     11040 fn cuGraphAddMemAllocNode(
         out: Out<Handle<NodeRef>>, to: Handle<Graph>, after: In<Handle<NodeRef>>, count: usize, params: Host,
     ) {
-        nodes::add(out, to, after, count, params::allocation(params)?)
+        nodes::add_allocation(out, to, after, count, params)
     }
     11040 fn cuGraphAddMemFreeNode(
         out: Out<Handle<NodeRef>>, to: Handle<Graph>, after: In<Handle<NodeRef>>, count: usize, address: DevicePtr,
@@ -146,11 +184,9 @@ api! {
     11040 fn cuDeviceGetGraphMemAttribute(device: i32, number: u32, value: Out<u64>) {
         crate::device::check(device)?;
         let memories = &driver()?.graph_memories;
-        let (used, reserved) = memories.usage();
         value.set(match number {
-            attribute::USED => used,
+            attribute::USED | attribute::RESERVED => memories.reserved.load(Relaxed),
             attribute::MOST_USED => memories.most_used.load(Relaxed),
-            attribute::RESERVED => reserved,
             attribute::MOST_RESERVED => memories.most_reserved.load(Relaxed),
             _ => return Err(Code::INVALID_VALUE),
         })
@@ -158,13 +194,18 @@ api! {
     11040 fn cuDeviceSetGraphMemAttribute(device: i32, number: u32, value: Out<u64>) {
         crate::device::check(device)?;
         let memories = &driver()?.graph_memories;
-        let (used, reserved) = memories.usage();
+        let now = memories.reserved.load(Relaxed);
         match (number, value.get()?) {
-            (attribute::MOST_USED, 0) => memories.most_used.store(used, Relaxed),
-            (attribute::MOST_RESERVED, 0) => memories.most_reserved.store(reserved, Relaxed),
+            (attribute::MOST_USED, 0) => memories.most_used.store(now, Relaxed),
+            (attribute::MOST_RESERVED, 0) => memories.most_reserved.store(now, Relaxed),
             _ => return Err(Code::INVALID_VALUE), // a high-water mark can only be taken back to now
         }
         Ok(())
     }
-    11040 fn cuDeviceGraphMemTrim(device: i32) { crate::device::check(device) }
+    11040 fn cuDeviceGraphMemTrim(device: i32) {
+        crate::device::check(device)?;
+        let memories = &driver()?.graph_memories;
+        memories.reserved.store(memories.live(), Relaxed);
+        Ok(())
+    }
 }

@@ -34,6 +34,21 @@ pub fn add(out: Out<Node>, to: Handle<Graph>, after: In<Node>, count: usize, wor
     out.set(graph(to)?.add(work, after.list(count)?)?)
 }
 
+/// Adds a node that allocates memory, by its `CUDA_MEM_ALLOC_NODE_PARAMS`, and returns the address there.
+pub fn add_allocation(out: Out<Node>, to: Handle<Graph>, after: In<Node>, count: usize, params: Host) -> Outcome {
+    let (graph, after) = (graph(to)?, after.list(count)?);
+    let work = params::allocation(params, &graph, &after)?;
+    out.set(graph.add(work, after)?)
+}
+
+/// Adds a node of any type, by its `CUgraphNodeParams`.
+fn add_any(out: Out<Node>, to: Handle<Graph>, after: In<Node>, count: usize, params: Host) -> Outcome {
+    match params::allocated_by(params)? {
+        Some(allocation) => add_allocation(out, to, after, count, allocation),
+        None => add(out, to, after, count, params::work(params)?),
+    }
+}
+
 /// The work of a node.
 pub fn work_of(handle: Node) -> Result<Work, Code> {
     Ok(node(handle)?.state().work.clone())
@@ -132,17 +147,17 @@ api! {
         set_in(of, node, params.get()?.work()?)
     }
     12020 fn cuGraphAddNode(out: Out<Node>, to: Handle<Graph>, after: In<Node>, count: usize, params: Host) {
-        add(out, to, after, count, params::work(params)?)
+        add_any(out, to, after, count, params)
     }
     12030 fn cuGraphAddNode_v2(
         out: Out<Node>, to: Handle<Graph>, after: In<Node>, _edges: Host, count: usize, params: Host,
     ) {
-        add(out, to, after, count, params::work(params)?)
+        add_any(out, to, after, count, params)
     }
     13020 fn cuGraphAddNode_v3(
         out: Out<Node>, to: Handle<Graph>, after: In<Node>, _edges: Host, count: usize, params: Host,
     ) {
-        add(out, to, after, count, params::work(params)?)
+        add_any(out, to, after, count, params)
     }
 
     10000 fn cuGraphKernelNodeGetParams(of: Node, params: Out<KernelNode>) { params.set(KernelNode::of(&*node(of)?)?) }

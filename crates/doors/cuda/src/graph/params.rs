@@ -1,7 +1,7 @@
 //! Conversion of node parameters (CUDA Driver API, `CUDA_*_NODE_PARAMS`) from and to C structures.
 
 use super::{
-    Inner, NodeRef,
+    Graph, Inner, NodeRef,
     conditional::{Condition, Conditional},
     memory::GraphMemory,
 };
@@ -228,10 +228,15 @@ mod conditional {
 }
 
 /// Allocates the memory that `CUDA_MEM_ALLOC_NODE_PARAMS` describes and returns its address there.
-pub fn allocation(params: Host) -> Result<Work, Code> {
-    let memory = GraphMemory::new(params.value(alloc::BYTES)?)?;
+pub fn allocation(params: Host, graph: &Graph, after: &[Handle<NodeRef>]) -> Result<Work, Code> {
+    let memory = GraphMemory::for_node(graph, after, params.value(alloc::BYTES)?)?;
     params.set_value(alloc::ADDRESS, memory.address)?;
     Ok(Work::Alloc(memory))
+}
+
+/// The `CUDA_MEM_ALLOC_NODE_PARAMS` in a `CUgraphNodeParams` of an allocation.
+pub fn allocated_by(params: Host) -> Result<Option<Host>, Code> {
+    Ok((params.value::<u32>(0)? == kind::ALLOC).then(|| params.offset(UNION)))
 }
 
 /// Writes the `CUDA_MEM_ALLOC_NODE_PARAMS` of some work.
@@ -262,7 +267,6 @@ pub fn work(params: Host) -> Result<Work, Code> {
         kind::EMPTY => Work::Nothing,
         kind::WAIT => Work::Wait(driver()?.events.get(of.value(0)?)?),
         kind::RECORD => Work::Record(driver()?.events.get(of.value(0)?)?),
-        kind::ALLOC => allocation(of)?,
         kind::FREE => Work::Free(of.value(0)?),
         kind::MEMORY => of.value::<Batch>(0)?.work()?,
         kind::CONDITIONAL => {
