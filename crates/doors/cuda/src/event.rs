@@ -14,7 +14,10 @@ use crate::{
     work::Work,
 };
 use margay_runtime::{Mark, milliseconds};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 /// `CU_EVENT_BLOCKING_SYNC`: the driver waits that way anyway.
 const BLOCKING: u32 = 1;
@@ -22,6 +25,10 @@ const BLOCKING: u32 = 1;
 const NO_TIMING: u32 = 2;
 /// `CU_EVENT_INTERPROCESS`
 const INTERPROCESS: u32 = 4;
+
+/// How long a measurement waits for its events. A thread of ours may need that long to notice that all is done that an event of the
+/// default stream comes after; a GPU notices at once, and programs that have waited for all of that work rely on it.
+const LAG: Duration = Duration::from_millis(20);
 
 /// An event.
 pub struct Event {
@@ -267,6 +274,7 @@ fn elapsed(ms: Out<f32>, start: Handle<Event>, end: Handle<Event>) -> Outcome {
         return Err(Code::INVALID_HANDLE);
     }
     let (Some(from), Some(to)) = (start.mark(), end.mark()) else { return Err(Code::INVALID_HANDLE) };
+    let _ = from.wait_for(LAG) && to.wait_for(LAG);
     let (Some(from), Some(to)) = (from.time(), to.time()) else { return Err(Code::NOT_READY) };
     [start, end].iter().for_each(|event| order::seen(&event.clock()));
     ms.set(milliseconds(from, to) as f32)

@@ -352,6 +352,25 @@ static void forks(void) {
     OK(cuCtxSynchronize());
 }
 
+/* An event of the default stream has happened when the work of the streams is done that it waits for. */
+static void measurements(void) {
+    H stream, before, after;
+    float ms = -1;
+    OK(cuStreamCreate(&stream, 0));
+    OK(cuEventCreate(&before, 0));
+    OK(cuEventCreate(&after, 0));
+    for (int i = 0; i < 200; i++) {
+        volatile unsigned *n = word();
+        OK(cuEventRecord(before, NULL));
+        launch(digit, stream, n, 1);
+        OK(cuEventRecord(after, NULL));
+        OK(cuStreamSynchronize(stream));
+        OK(cuEventElapsedTime(&ms, before, after));
+        CHECK(ms >= 0 && *n == 1);
+    }
+    OK(cuStreamDestroy_v2(stream));
+}
+
 int main(int count, char **arguments) {
     H module;
     (void)arguments;
@@ -378,6 +397,7 @@ int main(int count, char **arguments) {
     host_functions();
     counts();
     forks();
+    measurements();
     faults();
     if (!failures) {
         puts("right");
