@@ -122,6 +122,11 @@ impl Function {
         }
     }
 
+    /// The most dynamic shared memory that a program can allow the kernel.
+    pub fn most_dynamic_shared(&self) -> Result<i32, Code> {
+        Ok((most_shared() - self.static_shared()?).max(0))
+    }
+
     fn attribute(&self, number: u32) -> Result<i32, Code> {
         let kernel = self.kernel()?;
         let func = kernel.image().ir.func(kernel.func());
@@ -154,7 +159,7 @@ impl Function {
     /// Sets an attribute (`cuFuncSetAttribute`).
     pub fn set_attribute(&self, number: u32, value: i32) -> Outcome {
         match number {
-            8 if value < 0 || value.saturating_add(self.static_shared()?) > most_shared() => Err(Code::INVALID_VALUE),
+            8 if value < 0 || value > self.most_dynamic_shared()? => Err(Code::INVALID_VALUE),
             8 => {
                 self.dynamic_shared.store(value, Relaxed);
                 Ok(())

@@ -46,6 +46,25 @@ pub fn set_attribute(shape: &mut LaunchShape, id: u32, value: [u32; 16]) {
     }
 }
 
+/// Refuses more dynamic shared memory than a kernel may have.
+fn check_shared(function: &Function, shared: i32) -> Outcome {
+    let (allowed, most) = (function.dynamic_shared()?, function.most_dynamic_shared()?);
+    if shared <= allowed {
+        return Ok(());
+    }
+    let remedy = match shared <= most {
+        true => {
+            format!("`cudaFuncSetAttribute` with `cudaFuncAttributeMaxDynamicSharedMemorySize` allows up to {most}")
+        }
+        false => format!("this device has at most {most} for it (see `--device`)"),
+    };
+    let name = margay::render::demangled(function.name());
+    crate::api::report_error(&format!(
+        "error: a launch of `{name}` with {shared} bytes of dynamic shared memory exceeds the {allowed} that the kernel may have; {remedy}"
+    ));
+    Err(Code::INVALID_VALUE)
+}
+
 impl Launch {
     /// Collects the arguments: an address per parameter, or one block (`CU_LAUNCH_PARAM_BUFFER_POINTER`).
     pub fn new(
@@ -59,9 +78,7 @@ impl Launch {
             return Err(Code::INVALID_VALUE);
         }
         let shared = i32::try_from(shape.shared).map_err(|_| Code::INVALID_VALUE)?;
-        if shared > function.dynamic_shared()? {
-            return Err(Code::INVALID_VALUE);
-        }
+        check_shared(&function, shared)?;
         let formals = function.kernel()?.params();
         let size = function.params_size()?;
         let mut block = vec![0; size];

@@ -225,5 +225,8 @@ fn a_c_program_runs() {
         let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
         assert!(run.status.success(), "{engine}:\n{out}{err}");
         assert!(err.contains("out of bounds") && err.contains("[%d1]"), "the fault is told with its place:\n{err}");
+        let opting_in =
+            "65536 bytes of dynamic shared memory exceeds the 49152 that the kernel may have; `cudaFuncSetAttribute`";
+        assert!(err.contains(opting_in), "{err}");
     }
 }
