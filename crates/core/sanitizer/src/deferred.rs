@@ -37,7 +37,7 @@ pub enum Fate {
     Last,
 }
 
-/// An access by lanes whose addresses increase evenly.
+/// An access by lanes whose addresses increase, or decrease, evenly.
 #[derive(Clone, Copy)]
 pub struct Even {
     /// The address of lane 0, active or not, and the bytes from one lane to the next.
@@ -48,15 +48,16 @@ pub struct Even {
 }
 
 impl Even {
-    /// The first and the last byte.
+    /// The first and the last byte. Addresses may decrease from lane to lane.
     #[inline(always)]
     fn range(&self) -> (u64, u64) {
         let Even { base, stride, size, lanes } = *self;
-        if lanes == u32::MAX {
-            return (base, base.wrapping_add(stride.wrapping_mul(31)).wrapping_add(u64::from(size) - 1));
-        }
         let at = |lane: u32| base.wrapping_add(stride.wrapping_mul(lane.into()));
-        (at(lanes.trailing_zeros()), at(31 - lanes.leading_zeros()).wrapping_add(u64::from(size) - 1))
+        let (one, other) = match lanes {
+            u32::MAX => (base, at(31)),
+            _ => (at(lanes.trailing_zeros()), at(31 - lanes.leading_zeros())),
+        };
+        (one.min(other), one.max(other).wrapping_add(u64::from(size) - 1))
     }
 }
 
@@ -385,6 +386,9 @@ mod tests {
         assert!(!deferred.mix((4096 + 2 * LINE_BYTES, 4099 + 2 * LINE_BYTES), (false, true)));
         deferred.end();
         assert_eq!(deferred.row(row(2), false, WHO), Fate::Due, "no barrier ends an asynchronous copy");
+        let down = Even { base: 4096 + 4 * LINE_BYTES, stride: 0u64.wrapping_sub(4), ..row(0) };
+        assert_eq!(deferred.row(row(3), true, WHO), Fate::Noted);
+        assert_eq!(deferred.row(down, false, WHO), Fate::Last, "from lane to lane down, into the line before");
         let mut shared = Deferred::new((4096, 8 * LINE_BYTES), false);
         assert_eq!(shared.row(row(0), false, WHO), Fate::Due, "memory of a cluster");
     }
