@@ -96,6 +96,12 @@ fn cuda_line(image: &Image, func: FuncId, at: SourcePlace) -> Option<String> {
     (line > 0).then(|| Origin { file: name, line, column }.to_string())
 }
 
+/// A name without what nvcc adds to that of a part of a variable: `tile_$_0` is one element, in a variable of its own.
+fn whole(name: &str) -> &str {
+    let part = name.rsplit_once("_$_").filter(|(_, n)| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()));
+    part.map_or(name, |(before, _)| whole(before))
+}
+
 /// A mangled C++ name, parsed. Other names could be read as types: `x` is `long long`.
 fn symbol(name: &str) -> Option<cpp_demangle::Symbol<&str>> {
     name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten()
@@ -109,15 +115,16 @@ pub fn demangled(name: &str) -> String {
 
 /// The last part of a name, without template arguments and parameters: what a programmer calls a function or variable.
 pub fn short_name(name: &str) -> String {
+    let name = whole(name);
     let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
-    let whole = name
+    let full = name
         .rsplit("::")
         .find_map(symbol)
         .and_then(|s| s.demangle_with_options(&options).ok())
         .unwrap_or_else(|| name.into());
     // `void k<ns::T>(int*)::tile`: the text in angle brackets is not part of the name.
     let (mut depth, mut short) = (0u32, String::new());
-    for c in whole.chars() {
+    for c in full.chars() {
         match c {
             '<' | '(' | '{' | '[' => depth += 1,
             '>' | ')' | '}' | ']' => depth = depth.saturating_sub(1),
@@ -126,7 +133,7 @@ pub fn short_name(name: &str) -> String {
             _ => {}
         }
     }
-    if short.is_empty() { whole } else { short }
+    if short.is_empty() { full } else { short }
 }
 
 fn triple(v: [u32; 3]) -> String {
@@ -195,6 +202,9 @@ mod tests {
             ("_ZL7counter", "counter"),
             ("_ZZ1kILi4EEvPiE4tile", "tile"),
             ("_ZZ1kILi4EEvPiE4tile_0", "tile"),
+            ("_ZZ4kernPiiE4tile_$_0", "tile"),
+            ("table_$_1_$_2", "table"),
+            ("table_$_", "table_$_"),
             ("%SP", "%SP"),
         ];
         for (mangled, short) in names {
