@@ -376,7 +376,8 @@ pub enum Whole {
 pub struct Directive {
     /// `.maxntid`, dot included.
     pub name: Span,
-    /// Arguments. `.section` keeps its body as one [`Kind::String`]-like raw operand; `.version 8.0` has one `Float` operand.
+    /// Arguments. `.section` has its name, the labels that it defines and all that is more than a plain number, and its raw body as
+    /// a [`Kind::String`]; `.version 8.0` has one `Float` operand.
     pub args: List<Operand>,
     /// Everything.
     pub span: Span,

@@ -194,6 +194,10 @@ impl<'a> Walker<'a, '_> {
             let found = Diagnostic::new(Code::OperandForm, span, text).help("move its address to a register first");
             return self.report.ptxas_only(found);
         }
+        if c.variant.op == Opcode::Prefetch && wanted == Some(Space::Param) {
+            // It is for a generic access of the tensor map, whose address is therefore taken.
+            return crate::rules::addresses::taken(self, c, symbol, span);
+        }
         if c.access > 0 && wanted.is_some() {
             crate::rules::addresses::constant(self, c, symbol, offset, span);
         }

@@ -68,21 +68,16 @@ fn place(args: &[Operand]) -> Option<(u64, u64, u64)> {
     }
 }
 
-/// The labels of all sections.
-fn labels(tree: &Tree) -> impl Iterator<Item = Span> {
+/// What the sections hold besides plain numbers.
+fn contents(tree: &Tree) -> impl Iterator<Item = &Operand> {
     let sections = tree.directives.iter().filter(|d| tree.str(d.name) == ".section");
-    let bodies = sections.filter_map(|d| tree.operands(d.args).last()).map(|o| (o.span.start, tree.str(o.span)));
-    bodies.flat_map(|(base, body)| {
-        // Data and labels hold no strings, and `//` comments of debugging sections end with their line.
-        body.match_indices(':').filter_map(move |(at, _)| {
-            let line = body[..at].rfind('\n').map_or(0, |n| n + 1);
-            let before = body[line..at].trim_end();
-            let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
-            let start = before.rfind(|c| !word(c)).map_or(0, |s| s + 1);
-            let span = Span::new(base + (line + start) as u32, base + (line + before.len()) as u32);
-            (!before.contains("//") && start < before.len()).then_some(span)
-        })
-    })
+    sections.flat_map(|d| tree.operands(d.args).iter().skip(1))
+}
+
+/// The labels that the sections define.
+fn labels(tree: &Tree) -> impl Iterator<Item = Span> {
+    let names = contents(tree).filter(|o| matches!(o.kind, Kind::Name)).map(|o| o.span);
+    names.filter(|s| !tree.str(*s).starts_with('.'))
 }
 
 /// Modifiers that ptxas knows only after their instruction, and treats as names elsewhere. This includes most that have
@@ -99,21 +94,33 @@ const FREE: &[&str] = &[
     "commit", "shift", "ws", "warpx4", "ashift",
 ];
 
-/// `.section` came with PTX ISA 2.0. Sections have names of their own, not those of modifiers; the parser has said so of directives.
+/// What sections may hold depends on the version (section 11.5.2). They have names of their own, not those of modifiers; the
+/// parser has said so of directives.
 pub(super) fn sections(tree: &Tree, module: &Module, report: &mut Report) {
     let first = tree.directives.iter().find(|d| tree.str(d.name) == ".section");
     if let (Some(d), Some(lack)) = (first, lacking(module, &since(2, 0, 0))) {
         report.push(lack.diagnose(module, "`.section`", d.name));
     }
-    for d in tree.directives.iter().filter(|d| tree.str(d.name) == ".section") {
-        for name in tree.operands(d.args).iter().filter(|o| matches!(o.kind, Kind::Name)) {
-            let text = tree.str(name.span);
-            let word = text.trim_start_matches('.');
-            let scoped = word.contains("::") && !word.starts_with("L1::") && !word.starts_with("L2::");
-            if !scoped && !FREE.contains(&word) && Word::from_name(word).is_some() {
-                let message = format!("`{text}` is a modifier, not the name of a section");
-                report.push(Diagnostic::new(Code::Syntax, name.span, message).here("not a section"));
-            }
+    for o in contents(tree) {
+        let (major, minor, what) = match o.kind {
+            Kind::Sum { minus: false, .. } => (3, 2, "an offset in `.section`"),
+            Kind::Sum { minus: true, .. } => (7, 5, "the difference of labels"),
+            Kind::Expr(_) => (7, 5, "a negative number in `.section`"),
+            _ => continue,
+        };
+        if let Some(lack) = lacking(module, &since(major, minor, 0)) {
+            report.push(lack.diagnose(module, what, o.span));
+        }
+    }
+    let names =
+        tree.directives.iter().filter(|d| tree.str(d.name) == ".section").filter_map(|d| tree.operands(d.args).first());
+    for name in names.chain(contents(tree)).filter(|o| matches!(o.kind, Kind::Name)) {
+        let text = tree.str(name.span);
+        let Some(word) = text.strip_prefix('.') else { continue };
+        let scoped = word.contains("::") && !word.starts_with("L1::") && !word.starts_with("L2::");
+        if !scoped && !FREE.contains(&word) && Word::from_name(word).is_some() {
+            let message = format!("`{text}` is a modifier, not the name of a section");
+            report.push(Diagnostic::new(Code::Syntax, name.span, message).here("not a section"));
         }
     }
 }

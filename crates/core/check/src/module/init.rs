@@ -93,6 +93,12 @@ impl Filler<'_> {
         );
     }
 
+    /// The value of a texture, sampler or surface that is not a list of fields.
+    fn no_field(&mut self, span: Span) {
+        let ty = self.shape.ty;
+        self.wrong(span, format!("the initial value of a `{ty}` consists of fields: `name = value`"));
+    }
+
     /// Fills the part of the variable that begins at byte `at` and has the extents `levels[level..]`.
     fn fill(&mut self, operand: &Operand, level: usize, at: u64) {
         if self.failed {
@@ -142,11 +148,7 @@ impl Filler<'_> {
                 let tree = self.tree;
                 for field in &tree.operands[list.range()] {
                     let Kind::Field(name, value) = field.kind else {
-                        let ty = self.shape.ty;
-                        self.wrong(
-                            field.span,
-                            format!("the initial value of a `{ty}` consists of fields: `name = value`"),
-                        );
+                        self.no_field(field.span);
                         continue;
                     };
                     property(tree, self.shape.ty, name, value).into_iter().for_each(|d| self.fail(d));
@@ -160,6 +162,7 @@ impl Filler<'_> {
                     if self.levels.len() > level + 1 || self.shape.vector == 1 { "an array" } else { "a vector" };
                 self.wrong(operand.span, format!("the initializer of {what} must be in braces"));
             }
+            (_, None) if self.shape.ty.kind() == TypeKind::Opaque => self.no_field(operand.span),
             (_, None) => self.scalar(operand, at),
         }
     }
@@ -263,11 +266,12 @@ impl Filler<'_> {
     fn address(&mut self, operand: &Operand, at: u64, offset: i64, how: Option<Modified>) {
         let name = self.tree.str(operand.span);
         let Modified { generic, mask } = how.unwrap_or_default();
-        if self.shape.ty.kind() == TypeKind::Opaque {
-            return;
-        }
         let size = if mask.is_some() { 1 } else { self.shape.ty.bytes() as u8 };
-        let pointer = self.shape.ty.kind() == TypeKind::Unsigned && (mask.is_some() || matches!(size, 4 | 8));
+        let pointer = match self.shape.ty {
+            Type::U32 | Type::U64 => true,
+            Type::U8 => mask.is_some(),
+            _ => false,
+        };
         if !pointer {
             let wants = if mask.is_some() { "`.u8`" } else { "`.u64` or `.u32`" };
             return self.wrong(operand.span, format!("`{}` cannot hold an address; declare {wants}", self.shape.ty));

@@ -46,8 +46,8 @@ impl Parser<'_> {
         Ok(index)
     }
 
-    /// `.section .debug_info { ... }` (section 11.5.2). The operands are its name, the names of the sections that it points to,
-    /// and finally the raw body, including braces.
+    /// `.section .debug_info { ... }` (section 11.5.2). The operands are its name, what it holds besides plain numbers (the labels
+    /// that it defines, the sections that it points to, sums, differences and negative numbers), and the raw body, including braces.
     pub(super) fn section(&mut self) -> Result<u32> {
         let name = self.bump().span;
         if !self.at(T::Dot) {
@@ -89,7 +89,9 @@ impl Parser<'_> {
         if self.at(T::Eof) {
             return Err(self.unclosed(T::RBrace, open));
         }
-        if self.eat(T::Ident) {
+        if self.at(T::Ident) {
+            let span = self.bump().span;
+            self.scratch.push(Operand { kind: Kind::Name, span });
             return if self.eat(T::Colon) { Ok(()) } else { Err(self.expected("`:`")) };
         }
         if !self.at(T::Dot) || word::classify(self.word()) != Word::Type {
@@ -114,6 +116,10 @@ impl Parser<'_> {
                     let minus = self.bump().span;
                     let number = self.integer_operand("a number")?;
                     self.section_value(number, Some(minus), bits);
+                    let span = minus.to(number.span);
+                    let number = self.keep(number);
+                    let negative = self.keep_expr(Expr::Unary(UnaryOp::Minus, number), span);
+                    self.scratch.push(negative);
                 }
                 T::Int => {
                     let number = self.integer_operand("a number")?;
@@ -149,19 +155,23 @@ impl Parser<'_> {
             let d = Diagnostic::new(Code::Syntax, name, message).here("too large for its type");
             self.report(d.label(ty, "the type of the data"));
         }
-        if self.eat(T::Plus) {
-            if !self.eat(T::Int) {
-                return Err(self.expected("a number"));
-            }
-        } else if self.at(T::Minus) {
-            let minus = self.bump().span;
-            if section {
-                let message = "numbers are added to sections, and nothing is subtracted from them";
-                return Err(self.wrong(minus, message, "not here"));
-            }
-            if !self.eat(T::Ident) {
-                return Err(self.wrong(self.t.span, "only labels are subtracted from labels", "expected a label"));
-            }
+        let minus = self.at(T::Minus);
+        if minus || self.at(T::Plus) {
+            let sign = self.bump().span;
+            let offset = match minus {
+                false => self.integer_operand("a number")?,
+                true if section => {
+                    let message = "numbers are added to sections, and nothing is subtracted from them";
+                    return Err(self.wrong(sign, message, "not here"));
+                }
+                true if !self.at(T::Ident) => {
+                    return Err(self.wrong(self.t.span, "only labels are subtracted from labels", "expected a label"));
+                }
+                true => Operand { kind: Kind::Name, span: self.bump().span },
+            };
+            let span = name.to(offset.span);
+            let (base, offset) = (self.keep(Operand { kind: Kind::Name, span: name }), self.keep(offset));
+            self.scratch.push(Operand { kind: Kind::Sum { base, offset, minus }, span });
         }
         if self.at(T::Comma) {
             let message = format!("`{}` holds numbers or one address, not a list of addresses", self.str(ty));

@@ -356,9 +356,15 @@ impl Parser<'_> {
                 return Ok(());
             }
         };
-        self.tree.exprs.push(expr);
-        self.values.push(Operand { kind: Kind::Expr(self.tree.exprs.len() as u32 - 1), span });
+        let value = self.keep_expr(expr, span);
+        self.values.push(value);
         Ok(())
+    }
+
+    /// Puts an inner node of an expression into its pool.
+    pub(super) fn keep_expr(&mut self, expr: Expr, span: Span) -> Operand {
+        self.tree.exprs.push(expr);
+        Operand { kind: Kind::Expr(self.tree.exprs.len() as u32 - 1), span }
     }
 
     /// An operand of an operator. Single-precision literals are not allowed in expressions (section 4.5.2).

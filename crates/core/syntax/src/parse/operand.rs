@@ -48,9 +48,7 @@ impl Parser<'_> {
                 let span = self.bump().span;
                 let name = if self.at(T::Dot) { self.suffix(span) } else { Operand { kind: Kind::Name, span } };
                 let inner = self.keep(name);
-                self.tree.exprs.push(Expr::Unary(UnaryOp::Minus, inner));
-                let kind = Kind::Expr(self.tree.exprs.len() as u32 - 1);
-                Ok(Operand { kind, span: Span::new(start, name.span.end) })
+                Ok(self.keep_expr(Expr::Unary(UnaryOp::Minus, inner), Span::new(start, name.span.end)))
             }
             T::Int | T::Float | T::Single | T::WarpSize | T::LParen | T::Plus | T::Minus | T::Not | T::Tilde => {
                 self.constant()
