@@ -205,6 +205,7 @@ impl Emitter<'_> {
             self.finish_others(&all);
         }
         self.report_held();
+        self.refill();
         self.helper(Helper::Yield, &[]);
         if !self.lane_sets.waiting.is_empty() {
             let output = self.rendezvous_rows();

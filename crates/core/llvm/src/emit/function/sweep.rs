@@ -124,15 +124,23 @@ impl Emitter<'_> {
         self.await_barriers(&first, &done)
     }
 
-    /// Consumes one unit of the back-edge budget; whether there was one left. The budget is refilled after the last.
+    /// Consumes one unit of the back-edge budget; whether there was one left. After the last, every back edge is refused until the
+    /// function yields ([`Emitter::refill`]), since the sweep in which it was spent may end with all lanes parked.
     pub(super) fn spend(&mut self) -> Val {
         let Some(fuel) = self.fuel.clone() else { return int(Elem::I1, 1) };
         let left = self.w.load(Ty::scalar(Elem::I32), &fuel, 4);
         let less = self.w.op_const("sub", &left, 1);
         let some = self.w.cmp("icmp ne", &less, &int(Elem::I32, 0));
-        let kept = self.w.select(&some, &less, &int(Elem::I32, i128::from(self.period())));
+        let kept = self.w.select(&some, &less, &int(Elem::I32, 1));
         self.w.store(&kept, &fuel, 4);
         some
+    }
+
+    /// Refills the back-edge budget.
+    pub fn refill(&mut self) {
+        if let Some(fuel) = self.fuel.clone() {
+            self.w.store(&int(Elem::I32, i128::from(self.period())), &fuel, 4);
+        }
     }
 
     /// Emits a back edge with a safepoint every so often.
@@ -145,7 +153,7 @@ impl Emitter<'_> {
         let tired = self.w.label("tired");
         self.w.branch_unlikely(&spent, &tired, target);
         self.w.block(&tired);
-        self.w.store(&int(Elem::I32, i128::from(self.period())), &fuel, 4);
+        self.refill();
         let status = self.helper_status(Helper::Tick, &[]);
         let stops = self.w.cmp("icmp ne", &status, &int(Elem::I32, 0));
         self.w.branch_unlikely(&stops, "stop", target);
