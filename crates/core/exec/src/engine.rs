@@ -266,7 +266,7 @@ impl Drop for Grid<'_> {
 pub struct Slice {
     /// Where the cluster stands.
     pub progress: Progress,
-    /// About how many instructions a warp has executed, at most the fuel of the call.
+    /// About how many instructions its warps have executed, at most the fuel of the call; if it is done, at least one for each warp.
     pub executed: u64,
 }
 

@@ -112,7 +112,9 @@ impl Cta for SimdCluster<'_> {
     }
 
     fn run(&mut self, fuel: u64) -> Result<Slice, Stop> {
+        let progress = self.rounds(fuel, Instant::now())?;
         // A slice that its time has ended counts as a whole one.
-        Ok(Slice { progress: self.rounds(fuel, Instant::now())?, executed: fuel })
+        let warps = || self.members.iter().map(SimdCta::warps).sum::<usize>() as u64;
+        Ok(Slice { progress, executed: if progress == Progress::Done { warps().min(fuel) } else { fuel } })
     }
 }

@@ -121,6 +121,11 @@ impl<'a> SimdCta<'a> {
         (RESERVE + 2 * self.host.code.compiled.frames.largest) as u64
     }
 
+    /// The number of its warps.
+    pub fn warps(&self) -> usize {
+        self.warps.len()
+    }
+
     /// Per warp: the lanes that have not exited.
     fn live(&self) -> impl Iterator<Item = u32> {
         let lanes = |(w, c): (&Warp<'_>, &Context<'_>)| if w.fibers[0].is_some() { c.alive.get() } else { 0 };

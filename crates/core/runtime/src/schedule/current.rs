@@ -78,6 +78,8 @@ impl<'a> CurrentCode<'a> {
         shared.ran(self.tier, ctas, took);
         shared.span(index, first, ctas, started);
         shared.units_done(ctas);
+        // Compiled code charges for its loops; every warp has executed an instruction.
+        shared.charge(ctas * shared.warps_of_cta())?;
         let left = shared.left();
         let fair = if workers == 1 { left } else { left / (2 * workers as u64) };
         let grown = if took < SHORT { self.size * 2 } else { self.size };

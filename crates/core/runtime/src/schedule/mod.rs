@@ -24,7 +24,7 @@ mod worker;
 
 use crate::tiers::{CodeSource, Tier};
 use current::CurrentCode;
-use margay_exec::{Bug, Exhausted, Grid, Meter, Stop};
+use margay_exec::{Bug, Exhausted, Grid, LANES, Meter, Stop};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -240,6 +240,10 @@ impl Shared<'_> {
 
     fn ctas_of_unit(&self) -> u64 {
         u64::from(self.grid.launch.shape.cluster_size().iter().product::<u32>())
+    }
+
+    fn warps_of_cta(&self) -> u64 {
+        u64::from(self.grid.launch.shape.threads()).div_ceil(LANES as u64)
     }
 
     /// Reports a time span.

@@ -195,6 +195,11 @@ fn the_first_fault_and_the_limit_end_the_grid() {
     let forever = Setting { instructions: Some(1_000_000), ..PLAIN };
     let (result, _) = go(&forever, Box::new(|_, _| Ok(Step::More)));
     assert!(matches!(result, Err(Ended::Stopped(Stop::Exhausted(e))) if e.0.contains("1000000")));
+    // Units that end within a slice count, too.
+    let short = Setting { grid: [1000, 1, 1], instructions: Some(100), ..PLAIN };
+    let (result, log) = go(&short, Box::new(|_, _| Ok(Step::Done)));
+    assert!(matches!(result, Err(Ended::Stopped(Stop::Exhausted(e))) if e.0.contains("100 warp")));
+    assert!(ended(&log).len() < 30);
 }
 
 #[test]

@@ -216,7 +216,7 @@ impl<'a> Worker<'a> {
         if step == Step::Done || step == Step::More && self.take_over(&mut unit, took)? {
             shared.epoch.fetch_add(1, Relaxed);
             shared.units_done(1);
-            return Ok(());
+            return shared.charge(executed);
         }
         let executed = match step {
             Step::Waiting { repeats } => self.waited(&mut unit, repeats, executed.min(fuel / 64))?,
