@@ -47,6 +47,6 @@ pub use observe::{
 };
 pub use reference::{MULTIPROCESSORS, Reference, left_out, single_step};
 pub use resume::{Snapshot, StoppedWarp};
-pub use target::{alloca_beyond, jump_beyond, restore_beyond, stack_note};
+pub use target::{alloca_beyond, jump_beyond, parameter_beyond, restore_beyond, stack_note};
 pub use unmodeled::unmodeled;
 pub use work::{Log, Work};

@@ -1,6 +1,6 @@
 //! Call and jump targets and the stack: which functions a call may enter, and the texts of the faults, for both engines.
 
-use crate::{FaultKind, Image};
+use crate::{Access, FaultKind, Image};
 use margay_ir::{CallSite, FuncId, explicit};
 
 impl Image {
@@ -44,6 +44,16 @@ pub fn alloca_beyond(size: u64, at: u64, local_size: u32) -> (FaultKind, String)
 pub fn restore_beyond(value: u64, bottom: u64, top: u64) -> (FaultKind, String) {
     let what = format!("`stackrestore` of {value:#x}, which no `stacksave` of this function returned");
     (FaultKind::Stack(what), format!("the value must be between {bottom:#x} and {top:#x}"))
+}
+
+/// The fault of an access by name that leaves its `.param` variable of `bytes` bytes, and its note. If the variable has no size of
+/// its own, these are the bytes that the call passed.
+pub fn parameter_beyond(access: Access, bytes: u32, passed: bool) -> (FaultKind, String) {
+    let note = match passed {
+        true => format!("the call passed {bytes} bytes through the unsized parameter"),
+        false => format!("the variable has {bytes} bytes"),
+    };
+    (FaultKind::OutOfBounds(access), note)
 }
 
 /// The note that goes with [`Image::stack_full`]: size of the thread's local window, and number of calls in progress.

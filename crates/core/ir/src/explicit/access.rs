@@ -13,6 +13,8 @@ pub enum Access {
     /// It accesses an unsized parameter by name: inside what was passed, whose size the callee receives, and inside the
     /// thread's window.
     Passed(FrameId),
+    /// It accesses a `.param` variable by name, but leaves it: a fault, since what lies there is no variable's.
+    Outside(FrameId),
     /// Every address must be checked.
     Checked,
 }
@@ -58,6 +60,9 @@ pub fn access<S: Stage>(ir: &Ir<S>, func: &Func, operand: &Operand, bytes: u32) 
                 && func.sig.params[f as usize].is_unsized
             {
                 return Access::Passed(*id);
+            }
+            if !inside(var.size.into()) && var.role != FrameRole::Local {
+                return Access::Outside(*id);
             }
             if inside(var.size.into()) && !aligned(var.align) && var.role != FrameRole::Local && !var.address_taken {
                 return Access::Straddling;

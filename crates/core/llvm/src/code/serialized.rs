@@ -98,7 +98,9 @@ impl Out {
             SiteKind::Poll => self.number(6),
             SiteKind::Cluster { waits } => [10, u64::from(*waits)].into_iter().for_each(|n| self.number(n)),
             SiteKind::Call => self.number(9),
-            SiteKind::Passed { size } => [11, u64::from(*size)].into_iter().for_each(|n| self.number(n)),
+            SiteKind::Parameter { size, write, passed } => {
+                [11, u64::from(*size), u64::from(*write), u64::from(*passed)].into_iter().for_each(|n| self.number(n));
+            }
             SiteKind::Alloca => self.number(12),
             SiteKind::Restore => self.number(13),
             SiteKind::LeftOut => self.number(14),
@@ -214,7 +216,7 @@ impl In<'_> {
             7 => SiteKind::Builtin { builtin: *Builtin::ALL.get(self.small::<usize>()?)?, args: self.small()? },
             9 => SiteKind::Call,
             10 => SiteKind::Cluster { waits: self.bit()? },
-            11 => SiteKind::Passed { size: self.small()? },
+            11 => SiteKind::Parameter { size: self.small()?, write: self.bit()?, passed: self.bit()? },
             12 => SiteKind::Alloca,
             13 => SiteKind::Restore,
             14 => SiteKind::LeftOut,
@@ -254,7 +256,7 @@ mod tests {
             SiteKind::Fault("trap".into()),
             SiteKind::Poll,
             SiteKind::Call,
-            SiteKind::Passed { size: 8 },
+            SiteKind::Parameter { size: 8, write: false, passed: true },
             SiteKind::Alloca,
             SiteKind::Restore,
             SiteKind::LeftOut,

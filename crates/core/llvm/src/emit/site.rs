@@ -56,10 +56,14 @@ pub enum SiteKind {
     },
     /// A call, recorded for the call stack of a fault.
     Call,
-    /// An access through an unsized parameter, which may lie beyond what was passed.
-    Passed {
+    /// An access by name that leaves its `.param` variable.
+    Parameter {
         /// Size of the access in bytes.
         size: u32,
+        /// It stores.
+        write: bool,
+        /// The variable has the size of what the call passed.
+        passed: bool,
     },
     /// An `alloca`.
     Alloca,

@@ -17,7 +17,7 @@ use margay_exec::{
     Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, alloca_beyond, builtin,
     jump_beyond, lanes, left_out,
     mem::{Allocation, Lookaside, Path, Ranges},
-    restore_beyond,
+    parameter_beyond, restore_beyond,
     single_step::{self, Step},
     stack_note,
 };
@@ -253,10 +253,9 @@ impl Host<'_> {
     pub fn refusal(&self, ctx: &WarpCtx, site: usize, lane: u32, [a, b, c]: [u64; 3]) -> Stop {
         let place = &self.code.compiled.sites[site];
         let (address, known) = match place.kind {
-            SiteKind::Passed { size } => {
-                let access = Access { write: false, address: a, size, space: ".param" };
-                let note = format!("the call passed {b} bytes through the unsized parameter");
-                (a, Some((FaultKind::OutOfBounds(access), note)))
+            SiteKind::Parameter { size, write, passed } => {
+                let access = Access { write, address: a, size, space: ".param" };
+                (a, Some(parameter_beyond(access, b as u32, passed)))
             }
             SiteKind::Alloca => (a, Some(alloca_beyond(a, b, ctx.local_size as u32))),
             SiteKind::Restore => (a, Some(restore_beyond(a, b, c))),

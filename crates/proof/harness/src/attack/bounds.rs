@@ -286,7 +286,7 @@ fn object(r: &mut Random, b: &mut Payload, lean: bool) -> Object {
             b.body(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .align 16 .b8 {name}[{bytes}];"));
             b.body(format!("st.param.b32 [x], %gid; call ({name}), {f}, (x);"));
             b.rest("}");
-            Object { writable: false, atomic: false, constant: true, unknown: true, ..object(".param", &name) }
+            Object { writable: false, atomic: false, constant: true, ..object(".param", &name) }
         }
         11 => {
             // A formal, within its function.

@@ -16,6 +16,8 @@ pub enum Base {
     Frame,
     /// The caller's outgoing area, where the unsized parameter starts.
     Incoming,
+    /// The lane's frame, in a `.param` variable of that many bytes that the access leaves.
+    Outside(u32),
 }
 
 /// A memory operand.

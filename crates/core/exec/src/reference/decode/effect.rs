@@ -135,9 +135,19 @@ impl Decoder<'_> {
         let Some(o) = func.operands(inst.srcs).get(at).copied() else {
             return Err(self.unsupported(format!("`{v}` without an address")));
         };
-        let address = self.address(&o, inst.space.unwrap_or(MemSpace::Generic))?;
-        let straddles = access(&self.image.ir, func, &o, ty.bytes() * v.vec()) == Access::Straddling;
-        Ok(MemOp { straddles, ty, size: ty.bytes(), count: v.vec(), order: order(v), ..plain(address) })
+        let mut address = self.address(&o, inst.space.unwrap_or(MemSpace::Generic))?;
+        let known = access(&self.image.ir, func, &o, ty.bytes() * v.vec());
+        if let Access::Outside(variable) = known {
+            address.base = Base::Outside(func.frame[variable.0 as usize].size);
+        }
+        Ok(MemOp {
+            straddles: known == Access::Straddling,
+            ty,
+            size: ty.bytes(),
+            count: v.vec(),
+            order: order(v),
+            ..plain(address)
+        })
     }
 
     fn load(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {

@@ -14,6 +14,7 @@ use crate::{
     Access, AccessKind, FaultKind, LANES,
     lanes::{u32s, u64s},
     mem::{Allocation, Kind, Lookaside, Memory},
+    parameter_beyond,
 };
 use margay_ir::MemSpace;
 use margay_isa::{Mod, Opcode, Variant};
@@ -74,9 +75,9 @@ pub fn offsets(ctx: &Ctx<'_>, a: &Address, out: &mut [u64; LANES]) {
             }
         }
         Base::Fixed => *out = [a.offset as u64 & mask; LANES],
-        Base::Frame | Base::Incoming => {
+        Base::Frame | Base::Incoming | Base::Outside(_) => {
             let frame = &ctx.warp.frames[ctx.frame as usize];
-            let base = if a.base == Base::Frame { &frame.base.0 } else { &frame.incoming.0 };
+            let base = if a.base == Base::Incoming { &frame.incoming.0 } else { &frame.base.0 };
             for i in 0..LANES {
                 out[i] = u64::from(base[i]).wrapping_add_signed(a.offset);
             }
@@ -123,16 +124,11 @@ pub fn addresses(
             }
         }
         MemSpace::Local => {
-            if a.base == Base::Incoming {
-                let passed = u64::from(ctx.warp.frames[ctx.frame as usize].passed);
-                let start = u64::from(ctx.func.start);
-                let end = (a.offset as u64).wrapping_sub(start).wrapping_add(u64::from(size));
-                if end > passed {
-                    let lane = ctx.first();
-                    let note = format!("the call passed {passed} bytes through the unsized parameter");
-                    let access = Access { write: false, address: out[lane], size, space: ".param" };
-                    return Err(ctx.fault(lane, FaultKind::OutOfBounds(access), vec![note]));
-                }
+            if let Some((bytes, passed)) = left_parameter(ctx, a, size) {
+                let lane = ctx.first();
+                let access = Access { write, address: out[lane], size, space: ".param" };
+                let (kind, note) = parameter_beyond(access, bytes, passed);
+                return Err(ctx.fault(lane, kind, vec![note]));
             }
             let limit = u64::from(ctx.windows.local_size.saturating_sub(size));
             let mut far = false;
@@ -157,6 +153,21 @@ pub fn addresses(
             Region::Params
         }
     })
+}
+
+/// If an access of `size` bytes by name leaves its `.param` variable: the variable's bytes, and whether they are what the call passed.
+#[inline(always)]
+fn left_parameter(ctx: &Ctx<'_>, a: &Address, size: u32) -> Option<(u32, bool)> {
+    match a.base {
+        Base::Outside(bytes) => Some((bytes, false)),
+        Base::Incoming => {
+            let passed = ctx.warp.frames[ctx.frame as usize].passed;
+            let start = a.offset.wrapping_sub(ctx.func.start.into());
+            let inside = start >= 0 && start.saturating_add(size.into()) <= i64::from(passed);
+            (!inside).then_some((passed, true))
+        }
+        Base::Reg(_) | Base::Fixed | Base::Frame => None,
+    }
 }
 
 /// Whether `.shared` without a qualifier means the CTA's own window in an instruction.

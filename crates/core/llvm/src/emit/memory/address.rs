@@ -30,15 +30,15 @@ impl Address {
 }
 
 /// What an access does in each lane.
-struct What<'a> {
-    space: MemSpace,
+pub(super) struct What<'a> {
+    pub space: MemSpace,
     /// How faults name the space.
-    name: &'static str,
+    pub name: &'static str,
     /// The operand's constant offset.
-    offset: i64,
-    bytes: u32,
-    write: bool,
-    mask: Option<&'a Val>,
+    pub offset: i64,
+    pub bytes: u32,
+    pub write: bool,
+    pub mask: Option<&'a Val>,
 }
 
 impl What<'_> {
@@ -144,7 +144,11 @@ impl Emitter<'_> {
                 let check = match known {
                     Access::Proven(_) | Access::Straddling => None,
                     Access::Passed(_) => {
-                        self.check_passed(frame.0, offset, what.bytes, what.mask);
+                        self.check_passed(frame.0, what);
+                        Some(&check)
+                    }
+                    Access::Outside(_) => {
+                        self.refuse_parameter(frame.0, what);
                         Some(&check)
                     }
                     Access::Checked => Some(&check),

@@ -9,8 +9,7 @@ use crate::emit::{
     function::Emitter,
     known::Mark,
     mask::Masks,
-    memory::address::Address,
-    memory::address::name,
+    memory::address::{Address, What, name},
     memory::group::{Member, Other},
     memory::slow::{self, ask},
     site::{GroupSite, SiteKind},
@@ -116,23 +115,36 @@ impl Emitter<'_> {
     }
 
     /// Checks that an access by name lies within what was passed through an unsized parameter.
-    pub(super) fn check_passed(&mut self, frame: u32, offset: i64, bytes: u32, mask: Option<&Val>) {
+    pub(super) fn check_passed(&mut self, frame: u32, what: &What<'_>) {
         let passed = named(Ty::scalar(Elem::I32), "%passed");
-        let last = self.w.resize(&passed, Elem::I64, false);
-        let end = i128::from(offset) + i128::from(bytes);
-        let outside = match offset {
-            0.. => self.w.cmp("icmp ult", &last, &int(Elem::I64, end)),
+        let passed = self.w.resize(&passed, Elem::I64, false);
+        let end = i128::from(what.offset) + i128::from(what.bytes);
+        let outside = match what.offset {
+            0.. => self.w.cmp("icmp ult", &passed, &int(Elem::I64, end)),
             _ => int(Elem::I1, 1),
         };
+        self.refuse_parameter_if(&outside, frame, (&passed, true), what);
+    }
+
+    /// Refuses an access by name that leaves its `.param` variable.
+    pub(super) fn refuse_parameter(&mut self, frame: u32, what: &What<'_>) {
+        let size = int(Elem::I64, self.func.frame[frame as usize].size.into());
+        self.refuse_parameter_if(&int(Elem::I1, 1), frame, (&size, false), what);
+    }
+
+    /// Refuses an access by name to a `.param` variable if it is `outside`; `size` says how many bytes the variable has, and whether they
+    /// are what the call passed.
+    fn refuse_parameter_if(&mut self, outside: &Val, frame: u32, (size, passed): (&Val, bool), what: &What<'_>) {
         let (bad, good) = (self.w.label("outside"), self.w.label("inside"));
-        self.w.branch_unlikely(&outside, &bad, &good);
+        self.w.branch_unlikely(outside, &bad, &good);
         let mark = self.w.mark();
         self.w.follow(&bad);
-        let site = int(Elem::I32, self.site(SiteKind::Passed { size: bytes }) as i128);
-        let lanes = self.lane_bits(mask);
-        let at = self.frame_address(frame, offset);
+        let site = self.site(SiteKind::Parameter { size: what.bytes, write: what.write, passed });
+        let site = int(Elem::I32, site as i128);
+        let lanes = self.lane_bits(what.mask);
+        let at = self.frame_address(frame, what.offset);
         let at = self.w.resize(&at, Elem::I64, false);
-        self.helper(Helper::Refuse, &[&site, &lanes, &at, &last, &int(Elem::I64, 0)]);
+        self.helper(Helper::Refuse, &[&site, &lanes, &at, size, &int(Elem::I64, 0)]);
         self.w.jump("stop");
         self.w.join(&good, mark);
     }
