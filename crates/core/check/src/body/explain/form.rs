@@ -5,6 +5,20 @@ use super::*;
 /// The modifiers that select a scope, from the narrowest to the widest.
 const SCOPES: [Mod; 4] = [Mod::Cta, Mod::Cluster, Mod::Gpu, Mod::Sys];
 
+/// The memory orders that have a scope (section 8.4).
+const ORDERS: [Mod; 4] = [Mod::Relaxed, Mod::Acquire, Mod::Release, Mod::AcqRel];
+
+/// The most modifiers that a message lists.
+const MOST_LISTED: usize = 16;
+
+fn is_order(m: Mod) -> bool {
+    ORDERS.contains(&m)
+}
+
+fn is_a_space(w: &Word) -> bool {
+    matches!(w, Word::Mod(m) if super::super::space_of(*m).is_some())
+}
+
 /// A mnemonic, word by word.
 struct Mnemonic<'t> {
     op: Opcode,
@@ -63,9 +77,11 @@ impl<'t> Mnemonic<'t> {
         self.found.iter().enumerate().filter(|(_, w)| matches!(w, Word::Type(_))).map(|(i, _)| i)
     }
 
-    /// The types with which the mnemonic would be valid, in place of the one at an index.
+    /// The types with which the mnemonic would be valid, in place of the one at an index; without those that ptxas overlooks.
     fn types_in_place(&self, i: usize) -> Vec<Type> {
-        Type::ALL.iter().copied().filter(|t| self.takes(&self.replaced(i, Word::Type(*t)))).collect()
+        let known = self.possible();
+        let types = Type::ALL.iter().copied().filter(|t| known.contains(&Word::Type(*t)));
+        types.filter(|t| self.takes(&self.replaced(i, Word::Type(*t)))).collect()
     }
 
     /// Every modifier of the instruction, in the table's order, which is the manual's: common forms come first.
@@ -106,6 +122,8 @@ impl Walker<'_, '_> {
         } else {
             wrong_rounding(&m)
                 .or_else(|| lacks_scope(&m))
+                .or_else(|| lacks_order(&m))
+                .or_else(|| wrong_word(&m, is_order))
                 .or_else(|| wrong_word(&m, |m| matches!(m, Mod::Row | Mod::Col)))
                 .or_else(|| wrong_shape(&m))
                 .or_else(|| superfluous(&m))
@@ -187,14 +205,18 @@ fn unknown_modifier(m: &Mnemonic, i: usize) -> Diagnostic {
     suggest(d, at, &near.map(|n| format!(".{n}")).unwrap_or_default())
 }
 
-/// The mnemonic would be valid without one of its modifiers.
+/// The mnemonic would be valid without one of its modifiers: the last of two equal ones, or the first that is no state space, since
+/// what an instruction cannot do in a space is blamed on what it is to do.
 fn superfluous(m: &Mnemonic) -> Option<Diagnostic> {
-    let i = (0..m.found.len()).find(|i| matches!(m.found[*i], Word::Mod(_)) && m.takes(&m.without(*i)))?;
-    let (name, word, at) = (m.name(), m.found[i].name(), m.modifier(i));
-    if let Some(first) = m.found[..i].iter().position(|w| *w == m.found[i]) {
+    let unneeded = || (0..m.found.len()).filter(|i| matches!(m.found[*i], Word::Mod(_)) && m.takes(&m.without(*i)));
+    let first = |i: usize| m.found[..i].iter().position(|w| *w == m.found[i]);
+    if let Some((i, first)) = unneeded().find_map(|i| Some((i, first(i)?))) {
+        let (word, at) = (m.found[i].name(), m.modifier(i));
         let d = Diagnostic::new(Code::WrongModifier, at, format!("`.{word}` twice"));
         return Some(d.label(m.modifier(first), "first here").fix(at, "", "remove it"));
     }
+    let i = unneeded().find(|i| !is_a_space(&m.found[*i])).or_else(|| unneeded().next())?;
+    let (name, word, at) = (m.name(), m.found[i].name(), m.modifier(i));
     // The type that the modifier does not go with, if it goes with others.
     let with = m.types().next().map(|j| (j, m.types_in_place(j))).filter(|(_, goes)| !goes.is_empty());
     let d = match with {
@@ -204,7 +226,10 @@ fn superfluous(m: &Mnemonic) -> Option<Diagnostic> {
                 .here(format!("goes with {}", list(&ticks(&goes), "and")))
                 .label(m.modifier(j), "not with this type")
         }
-        None => Diagnostic::new(Code::WrongModifier, at, format!("`{name}` does not take `.{word}` here")),
+        None => {
+            let d = Diagnostic::new(Code::WrongModifier, at, format!("`{name}` does not take `.{word}` here"));
+            beside_another(m, i, d)
+        }
     };
     Some(match m.found[i] {
         Word::Mod(Mod::V2 | Mod::V4) if matches!(m.op, Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma) => {
@@ -222,6 +247,26 @@ fn superfluous(m: &Mnemonic) -> Option<Diagnostic> {
         }
         _ => d,
     })
+}
+
+/// Names the modifier that the superfluous one does not go with: a state space that could be another one, or a modifier that could
+/// be left out as well.
+fn beside_another(m: &Mnemonic, i: usize, d: Diagnostic) -> Diagnostic {
+    let others = || (0..m.found.len()).filter(|j| *j != i);
+    let spaces = |j: usize| -> Vec<Word> {
+        let others = m.possible().into_iter().filter(|w| *w != m.found[j] && is_a_space(w));
+        others.filter(|w| m.takes(&m.replaced(j, *w))).collect()
+    };
+    let place = others().find(|j| is_a_space(&m.found[*j])).map(|j| (j, spaces(j)));
+    if let Some((j, goes)) = place.filter(|(_, goes)| !goes.is_empty()) {
+        return d
+            .here(format!("goes with {}", list(&dotted(&goes), "and")))
+            .label(m.modifier(j), "not with this space");
+    }
+    match others().find(|j| matches!(m.found[*j], Word::Mod(_)) && m.takes(&m.without(*j))) {
+        Some(j) => d.label(m.modifier(j), "excludes it"),
+        None => d,
+    }
 }
 
 /// The mnemonic would be valid with one more modifier.
@@ -290,8 +335,7 @@ fn wrong_rounding(m: &Mnemonic) -> Option<Diagnostic> {
 
 /// A memory order without its scope.
 fn lacks_scope(m: &Mnemonic) -> Option<Diagnostic> {
-    let order = |w: &Word| matches!(w, Word::Mod(Mod::Acquire | Mod::Release | Mod::Relaxed | Mod::AcqRel));
-    let i = m.found.iter().position(order)?;
+    let i = m.found.iter().position(|w| matches!(w, Word::Mod(m) if is_order(*m)))?;
     if m.found.iter().any(|w| matches!(w, Word::Mod(m) if SCOPES.contains(m))) {
         return None;
     }
@@ -305,6 +349,18 @@ fn lacks_scope(m: &Mnemonic) -> Option<Diagnostic> {
     Some(d.note(
         "section 8.5: the scope selects the threads for which the order holds: those of the CTA, the cluster, the GPU or the system",
     ))
+}
+
+/// A scope without the memory order that it belongs to.
+fn lacks_order(m: &Mnemonic) -> Option<Diagnostic> {
+    let i = m.found.iter().position(|w| matches!(w, Word::Mod(m) if SCOPES.contains(m)))?;
+    let fits: Vec<Word> = ORDERS.into_iter().map(Word::Mod).filter(|order| m.takes(&m.with(i, *order))).collect();
+    if fits.is_empty() {
+        return None;
+    }
+    let message = format!("`.{}` must follow a memory order", m.found[i].name());
+    let d = Diagnostic::new(Code::MissingModifier, m.modifier(i), message);
+    Some(d.here(format!("expected {} before it", list(&dotted(&fits), "or"))))
 }
 
 /// A modifier of some kind that would be right as another of that kind.
@@ -361,21 +417,25 @@ fn lacks_type(m: &Mnemonic, likely: impl FnOnce(&[Type]) -> Option<Type>) -> Opt
 /// Nothing simpler explains it: the first modifier with which no form is left.
 fn stops_matching(m: &Mnemonic) -> Option<Diagnostic> {
     let why = resolve(m.op, &m.found, |_| true).err()?;
-    let choices = list(&dotted(&why.expected), "or");
     let Some(word) = m.found.get(why.at) else {
+        let choices = list(&dotted(&why.expected), "or");
         let d = Diagnostic::new(Code::MissingModifier, m.span, format!("`{}` is missing a modifier", m.text));
         return Some(d.here(format!("expected {choices} next")));
     };
+    // Of many choices, those of the same kind.
+    let is_type = |w: &Word| matches!(w, Word::Type(_));
+    let alike = || why.expected.iter().filter(|w| is_type(w) == is_type(word)).copied().collect();
+    let choices: Vec<Word> = if why.expected.len() <= MOST_LISTED { why.expected.clone() } else { alike() };
     let code = match word {
         Word::Type(_) => Code::InstructionType,
         Word::Mod(_) => Code::WrongModifier,
     };
     let message = format!("`{}` does not take `.{}` here", m.name(), word.name());
     let d = Diagnostic::new(code, m.modifier(why.at), message);
-    Some(if why.expected.is_empty() {
-        d.here("nothing more was expected")
-    } else {
-        d.here(format!("expected {choices}"))
+    Some(match choices.len() {
+        _ if why.expected.is_empty() => d.here("nothing more was expected"),
+        1..=MOST_LISTED => d.here(format!("expected {}", list(&dotted(&choices), "or"))),
+        _ => d,
     })
 }
 
