@@ -1,7 +1,7 @@
 //! Initial values (manual, section 5.4.4): nested braces, addresses, `generic()`, masks; evaluated into bytes and addresses.
 
 use super::decl::{Shape, constant_error};
-use super::{Init, Module, Symbol};
+use super::{FuncKind, Init, Module, Symbol};
 use crate::report::{Report, lacking, since};
 use crate::{consts, consts::Const};
 use margay_isa::{Kind as TypeKind, Space, Type};
@@ -305,8 +305,14 @@ impl Filler<'_> {
             }
         }
         if matches!(of, Symbol::Func(_) | Symbol::Alias(_)) {
-            if let Some(lack) = lacking(self.module, &since(2, 1, 0)) {
-                let d = lack.diagnose(self.module, "the address of a function as an initial value", operand.span);
+            let (needs, what) = match of {
+                Symbol::Func(f) if self.module.func(f).kind == FuncKind::Kernel => {
+                    (since(3, 1, 35), "the address of a kernel as an initial value")
+                }
+                _ => (since(2, 1, 0), "the address of a function as an initial value"),
+            };
+            if let Some(lack) = lacking(self.module, &needs) {
+                let d = lack.diagnose(self.module, what, operand.span);
                 self.fail(d);
             } else if generic || offset != 0 {
                 self.wrong(operand.span, "the address of a function cannot have `generic` or an offset".to_owned());
