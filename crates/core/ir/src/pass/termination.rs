@@ -25,7 +25,7 @@ use std::collections::HashSet;
 pub struct Termination<'a> {
     func: &'a Func,
     cfg: &'a Cfg,
-    /// By register: the instructions that define it, with their blocks.
+    /// By register: the instructions that define it, with their blocks, in the order of the layout.
     defs: Vec<Vec<(BlockId, u32)>>,
     /// By register: two to this divides all its values.
     align: Vec<u32>,
@@ -82,6 +82,13 @@ impl<'a> Termination<'a> {
         let mut all = Termination { func, cfg, defs, align: Vec::new() };
         all.find_alignment();
         all
+    }
+
+    /// The last definition of a register in a block before an instruction.
+    fn defined_before(&self, r: VReg, b: BlockId, before: u32) -> Option<u32> {
+        let (defs, place) = (&self.defs[r.0 as usize], |b: BlockId| self.cfg.position[b.0 as usize]);
+        let later = defs.partition_point(|(at, i)| (place(*at), *i) < (place(b), before));
+        defs[..later].last().filter(|(at, _)| *at == b).map(|(_, i)| *i)
     }
 
     /// What is known of a loop.
@@ -169,8 +176,7 @@ impl<'a> Body<'a> {
             if seen.len() > MOST_STEPS {
                 return true;
             }
-            let found = self.all.defs[r.0 as usize].iter().filter(|(at, i)| *at == b && *i < before).map(|d| d.1).max();
-            let Some(i) = found else {
+            let Some(i) = self.all.defined_before(r, b, before) else {
                 if Some(&b) == cfg.order.first() && formals.contains(&r) {
                     return true;
                 }
@@ -241,8 +247,11 @@ impl<'a> Body<'a> {
     }
 
     /// The definitions of a register in the loop.
-    fn inside(&self, r: VReg) -> impl Iterator<Item = &(BlockId, u32)> {
-        self.all.defs[r.0 as usize].iter().filter(|(b, _)| self.holds(*b))
+    fn inside(&self, r: VReg) -> std::slice::Iter<'_, (BlockId, u32)> {
+        let (defs, place) = (&self.all.defs[r.0 as usize], |d: &(BlockId, u32)| self.all.cfg.position[d.0.0 as usize]);
+        let from = defs.partition_point(|d| place(d) < self.l.first);
+        let to = defs.partition_point(|d| place(d) <= self.l.last);
+        defs[from..to].iter()
     }
 
     /// The only definition of a register in the loop, if every iteration executes it.

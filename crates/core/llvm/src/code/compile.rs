@@ -9,7 +9,7 @@ use crate::{
     code::narrow::narrow,
     code::serialized::{In, Out},
     code::target,
-    emit::{self, Options, Refused, Site, SiteKind},
+    emit::{self, LARGEST, Options, Refused, Site, SiteKind},
 };
 use inkwell::{context::Context, memory_buffer::MemoryBuffer, module::Module};
 use margay_check::FuncKind;
@@ -190,9 +190,6 @@ impl Recipe {
     }
 }
 
-/// Size of a kernel's LLVM IR in bytes beyond which it is refused: LLVM would take most of a minute.
-const LARGEST: usize = 24 << 20;
-
 /// A kernel as LLVM IR text.
 pub struct Draft {
     text: String,
@@ -226,8 +223,7 @@ impl Draft {
         let recursive = functions.iter().any(indirect) || recursive(ir, &functions).is_some();
         let text = module(&bodies, &declared);
         if text.len() > LARGEST {
-            let what = format!("{} MB of code, which would be compiled for longer than it runs", text.len() >> 20);
-            return Err(Refused { what, func: kernel, at: 0 });
+            return Err(Refused::too_large(text.len(), kernel));
         }
         let facts = Facts { reached: functions, sites, pure, spill_size, by_warp, uses_local, recursive };
         Ok(Draft { text, threads: options.threads().unwrap_or(u32::MAX), facts: Arc::new(facts) })

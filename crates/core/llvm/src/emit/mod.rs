@@ -29,5 +29,5 @@ mod tidy;
 mod warp;
 
 pub use function::reach::Reached;
-pub use function::{Options, PERIOD, Refused, emit, symbol};
+pub use function::{LARGEST, Options, PERIOD, Refused, emit, symbol};
 pub use site::{GroupSite, Moment, Site, SiteKind};

@@ -228,6 +228,9 @@ impl Body<'_> {
                 _ => None,
             };
             found = Some(value.filter(|v| found.is_none_or(|f| f == Some(*v))));
+            if found == Some(None) {
+                break;
+            }
         }
         found
     }

@@ -88,6 +88,9 @@ pub const PERIOD: u32 = 1 << 16;
 /// Blocks times variables beyond which variables are pinned in memory.
 const MOST_VALUES: usize = 50_000;
 
+/// Size of a kernel's LLVM IR in bytes beyond which it is refused: LLVM would take most of a minute.
+pub const LARGEST: usize = 24 << 20;
+
 /// Why a function cannot be compiled: the construct, and its location.
 #[derive(Clone, Debug)]
 pub struct Refused {
@@ -97,6 +100,14 @@ pub struct Refused {
     pub func: FuncId,
     /// Index into `Func::places`.
     pub at: u32,
+}
+
+impl Refused {
+    /// The LLVM IR of a function, and of what it calls, has too many bytes.
+    pub fn too_large(bytes: usize, func: FuncId) -> Refused {
+        let what = format!("{} MB of code, which would be compiled for longer than it runs", bytes >> 20);
+        Refused { what, func, at: 0 }
+    }
 }
 
 pub(in crate::emit) type Result<T> = std::result::Result<T, Refused>;
@@ -305,11 +316,13 @@ impl Emitter<'_> {
             self.mode = Mode::Full;
             self.active = constant(Ty::lanes(Elem::I1), 1);
             self.block(b)?;
+            self.check_size()?;
         }
         if self.masks {
             for b in self.region.blocks.clone() {
                 self.mode = Mode::Masked;
                 self.block(b)?;
+                self.check_size()?;
             }
             let swept = self.swept_label();
             self.w.block(&swept);
@@ -321,6 +334,12 @@ impl Emitter<'_> {
         self.mode = Mode::Full;
         self.active = constant(Ty::lanes(Elem::I1), 1);
         Ok(())
+    }
+
+    /// Refuses a function whose text is so large that it will hardly become small enough when what is unused has been removed.
+    fn check_size(&self) -> Result<()> {
+        let bytes = self.w.body.len();
+        if bytes > 2 * LARGEST { Err(Refused::too_large(bytes, self.id)) } else { Ok(()) }
     }
 
     fn assemble(&mut self) -> Emitted {
