@@ -2,6 +2,7 @@
 
 pub(crate) mod addresses;
 pub(crate) mod alias;
+pub(crate) mod arguments;
 pub(crate) mod attribute;
 pub(crate) mod barrier;
 pub(crate) mod body;
