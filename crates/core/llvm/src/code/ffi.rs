@@ -13,7 +13,7 @@ use std::{
     ffi::{CStr, c_int, c_void},
     ptr,
     sync::{
-        Mutex, Once, OnceLock, PoisonError,
+        Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering::SeqCst},
     },
     time::{Duration, Instant},
@@ -164,12 +164,11 @@ extern "C" fn watch_loading_thread() {
 #[unsafe(link_section = ".init_array")]
 static WATCH_LOADING_THREAD: extern "C" fn() = watch_loading_thread;
 
-/// Registers `at_end` with `atexit`, so that it runs before everything registered earlier.
+/// Registers `at_end` with `atexit`, so that it runs before everything registered earlier. Called once, when the library is loaded.
 pub fn register() {
-    static FORK: Once = Once::new();
     // SAFETY: the functions are never unloaded, and restrict themselves to what is allowed after a fork and at exit.
     unsafe {
-        FORK.call_once(|| _ = libc::pthread_atfork(None, None, Some(forked)));
+        libc::pthread_atfork(None, None, Some(forked));
         libc::atexit(at_end);
     }
 }

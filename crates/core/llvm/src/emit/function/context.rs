@@ -71,6 +71,12 @@ impl Emitter<'_> {
         }
     }
 
+    /// Whether all lanes of the warp are active: `i1`, constant where that is known.
+    pub fn all_active(&mut self) -> Val {
+        let here = self.active_bits();
+        self.w.cmp("icmp eq", &here, &int(Elem::I32, -1))
+    }
+
     /// The lanes that have not exited, as 32 bits.
     pub fn alive_bits(&mut self) -> Val {
         match self.lane_sets.alive.clone() {

@@ -50,8 +50,7 @@ impl Emitter<'_> {
                 }
                 self.active = if whole { constant(Ty::lanes(Elem::I1), 1) } else { waiting };
                 if self.prepared.cfg.preds[b.0 as usize].len() > 1 && !self.only_masked() {
-                    let bits = self.active_bits();
-                    let all = self.w.cmp("icmp eq", &bits, &int(Elem::I32, -1));
+                    let all = self.all_active();
                     let (full, stay) = (self.full_label(b), self.w.label("part"));
                     self.w.branch(&all, &full, &stay);
                     self.w.follow(&stay);

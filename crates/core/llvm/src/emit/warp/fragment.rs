@@ -197,8 +197,7 @@ impl Emitter<'_> {
         let Some(address) = self.line_address(inst) else { return self.effect(inst) };
         let [apart, native, done] = ["lines.apart", "lines", "moved"].map(|l| self.w.label(l));
         let mark = self.w.mark();
-        let here = self.active_bits();
-        let all = self.w.cmp("icmp eq", &here, &int(Elem::I32, -1));
+        let all = self.all_active();
         if all.unsigned() != Some(1) {
             let whole = self.w.label("matrix.whole");
             self.w.branch(&all, &whole, &apart);

@@ -12,7 +12,7 @@ use crate::code::target;
 use crate::emit::{
     function::{Emitter, Result},
     memory::address::Address,
-    text::{Elem, Ty, Val, int, per_lane},
+    text::{Elem, Ty, Val, per_lane},
 };
 use margay_exec::matrix;
 use margay_ir::{Inst, Operand};
@@ -43,8 +43,7 @@ impl Emitter<'_> {
         if !known(&variant) {
             return self.effect(inst);
         }
-        let here = self.active_bits();
-        let all = self.w.cmp("icmp eq", &here, &int(Elem::I32, -1));
+        let all = self.all_active();
         if all.unsigned() == Some(1) {
             return self.whole_matrix(inst, &variant);
         }
