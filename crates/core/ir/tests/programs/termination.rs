@@ -59,6 +59,15 @@ fn divided_counters_that_pass_a_bound_terminate() {
     let tile = "mov.u32 %r2, %nctaid.x; add.u32 %r1, %r1, %r2; shr.u32 %r4, %r1, 2; and.b32 %r3, %r4, 134217727;";
     assert_eq!(counter("%t", tile, "lt.u32 %p1, %r3, 4"), Ends::Always);
     assert_eq!(counter("0", "add.u32 %r1, %r1, 3; div.u32 %r3, %r1, 7;", "lt.u32 %p1, %r3, %n"), Ends::Always);
+    // The same, as compilers write `tile / 4 == 0` for a tile's number of 10 bits.
+    let row = "mov.u32 %r2, %nctaid.x; add.u32 %r1, %r1, %r2; and.b32 %r3, %r1, 1020;";
+    assert_eq!(counter("%t", row, "eq.u32 %p1, %r3, 0"), Ends::Always);
+    assert_eq!(counter("0", "add.u32 %r1, %r1, 2; and.b32 %r3, %r1, 12;", "eq.u32 %p1, %r3, 0"), Ends::Always);
+    assert_ne!(
+        counter("0", "add.u32 %r1, %r1, 16; and.b32 %r3, %r1, 12;", "eq.u32 %p1, %r3, 0"),
+        Ends::Always,
+        "the field stays 0"
+    );
     assert_ne!(
         counter("0", "add.u32 %r1, %r1, 8; and.b32 %r3, %r1, 7;", "lt.u32 %p1, %r3, %n"),
         Ends::Always,

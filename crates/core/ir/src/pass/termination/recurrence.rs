@@ -13,7 +13,7 @@ pub(super) enum Motion {
     Step(i64),
     /// Something that the loop does not change is added.
     Stride,
-    /// What a division or the low bits leave of a counter: it moves in one direction, if not with each step, until it wraps around.
+    /// What a division or adjacent bits leave of a counter: it moves in one direction, if not with each step, until it wraps around.
     Drift,
     /// It approaches zero as an unsigned number, or as a signed one by division, until it is zero.
     Shrink,
@@ -140,7 +140,7 @@ impl Body<'_> {
                 {
                     Value::Open(x, Motion::Shrink)
                 }
-                (x, Value::Invariant(Some(bits))) | (Value::Invariant(Some(bits)), x) => low_bits(x, bits, t),
+                (x, Value::Invariant(Some(bits))) | (Value::Invariant(Some(bits)), x) => field(x, bits, t),
                 _ => Value::Unknown,
             },
             _ => Value::Unknown,
@@ -156,15 +156,17 @@ fn slowed(value: Value, how: Motion) -> Value {
     }
 }
 
-/// The low bits of a value, if the steps of a counter change them.
-fn low_bits(value: Value, bits: u64, t: Type) -> Value {
+/// Adjacent bits of a value, if the steps of a counter change them.
+fn field(value: Value, bits: u64, t: Type) -> Value {
     let bits = bits & mask(t.bits());
     let moves = match value {
-        Value::Moves(Motion::Step(step)) => step as u64 & bits != 0,
+        // What it adds below the field is carried into it in the end.
+        Value::Moves(Motion::Step(step)) => step.trailing_zeros() < 64 - bits.leading_zeros(),
         Value::Moves(motion) => matches!(motion, Motion::Stride | Motion::Drift),
         _ => false,
     };
-    if moves && bits & bits.wrapping_add(1) == 0 { Value::Moves(Motion::Drift) } else { Value::Unknown }
+    let ones = bits >> (bits.trailing_zeros() % 64);
+    if moves && ones & ones.wrapping_add(1) == 0 { Value::Moves(Motion::Drift) } else { Value::Unknown }
 }
 
 /// A value after one more change.
