@@ -19,11 +19,22 @@ pub struct Snapshot {
     /// Threads of the CTA in x, y, z.
     pub block: [u32; 3],
     /// The registers that are live there.
-    pub registers: Vec<(VReg, Type)>,
+    pub registers: Vec<LiveRegister>,
     /// By warp.
     pub warps: Vec<StoppedWarp>,
     /// The shared window.
     pub shared: Arc<Allocation>,
+}
+
+/// A register of a [`Snapshot`].
+#[derive(Clone, Debug)]
+pub struct LiveRegister {
+    /// The register.
+    pub register: VReg,
+    /// Its type.
+    pub ty: Type,
+    /// It keeps its value: nothing that the loop's header reaches writes it.
+    pub keeps: bool,
 }
 
 /// A warp of a [`Snapshot`].
@@ -40,7 +51,7 @@ type Thread = (usize, usize);
 impl Snapshot {
     /// How the threads hold the registers at present.
     pub fn describe(&self) -> Resume {
-        let held = self.registers.iter().enumerate().map(|(i, (r, _))| (*r, self.held(i))).collect();
+        let held = self.registers.iter().enumerate().map(|(i, r)| (r.register, self.held(i))).collect();
         Resume { header: self.header, held, ended: self.some_ended(), warps: self.warps.len() as u32 }
     }
 
@@ -118,7 +129,7 @@ impl Snapshot {
             put(&mut bytes, 4 * w, 4, warp.alive.into());
         }
         for (i, ((_, held), slot)) in resume.held.iter().zip(slots).enumerate() {
-            let size = slot_bytes(self.registers[i].1) as usize;
+            let size = slot_bytes(self.registers[i].ty) as usize;
             let bases = self.base(i, *held)?;
             match *slot {
                 Slot::Parameter(at) => {
@@ -159,7 +170,7 @@ impl Snapshot {
 
     fn value(&self, register: usize, (warp, lane): Thread) -> u128 {
         let rows = &self.warps[warp].rows[register];
-        match self.registers[register].1 {
+        match self.registers[register].ty {
             Type::Pred => u128::from(rows[0].0[0] >> lane & 1),
             ty if ty.bits() <= 32 => u32s(rows)[lane].into(),
             ty if ty.bits() <= 64 => u64s(rows)[lane].into(),
@@ -176,7 +187,7 @@ impl Snapshot {
         let [x, y] = self.index(thread).map(u64::from);
         let offset = (steps[0] as u64).wrapping_mul(x).wrapping_add((steps[1] as u64).wrapping_mul(y));
         let base = (value as u64).wrapping_sub(offset);
-        if self.registers[register].1.bits() <= 32 { (base as u32).into() } else { base.into() }
+        if self.registers[register].ty.bits() <= 32 { (base as u32).into() } else { base.into() }
     }
 
     /// By warp, its base ([`Held`]); `None` if some thread deviates. Warps that have ended have none.
@@ -198,13 +209,13 @@ impl Snapshot {
     }
 
     fn held(&self, register: usize) -> Held {
-        let ty = self.registers[register].1;
-        // What floating-point registers and predicates have in common at the moment may differ a little later, and is hardly worth
-        // knowing.
-        if ty.is_float() || ty == Type::Pred {
+        let LiveRegister { ty, keeps, .. } = self.registers[register];
+        let number = !ty.is_float() && ty != Type::Pred;
+        // What others have in common at the moment may differ a little later, and is hardly worth knowing.
+        if !number && !keeps {
             return Held::Lane;
         }
-        let stepped = matches!(ty.bits(), 32 | 64);
+        let stepped = number && matches!(ty.bits(), 32 | 64);
         let x = if stepped { self.step(register, [1, 0]) } else { 0 };
         let y = if stepped { self.step(register, [0, 1]) } else { 0 };
         let forms = [(true, [x, y]), (false, [x, y]), (false, [x, 0])];
@@ -227,7 +238,7 @@ impl Snapshot {
         let Some(first) = first else { return 0 };
         let [a, b] = [first, first + distance].map(|t| self.value(register, (t / LANES, t % LANES)) as u64);
         let step = b.wrapping_sub(a);
-        if self.registers[register].1.bits() <= 32 { i64::from(step as i32) } else { step as i64 }
+        if self.registers[register].ty.bits() <= 32 { i64::from(step as i32) } else { step as i64 }
     }
 }
 

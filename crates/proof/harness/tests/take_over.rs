@@ -122,6 +122,40 @@ loop:
 }
 
 #[test]
+fn predicates_and_floats_that_keep_their_values() {
+    // Of the CTA (%p1, %f1), of a warp (%p2, %f2), of a thread (%p3, %f3).
+    let body = "
+    setp.gt.u32 %p1, %n, 3;
+    setp.lt.u32 %p2, %t, 64;
+    and.b32 %r1, %t, 3;
+    setp.eq.u32 %p3, %r1, 1;
+    cvt.rn.f32.u32 %f1, %n;
+    shr.u32 %r2, %t, 5;
+    cvt.rn.f32.u32 %f2, %r2;
+    cvt.rn.f32.u32 %f3, %t;
+    mov.u32 %i, 0;
+    mov.f32 %f0, 0f3F800000;
+loop:
+    @!%p1 bra skipped;
+    add.f32 %f0, %f0, %f1;
+    bar.sync 0;
+skipped:
+    @!%p2 bra other;
+    sub.f32 %f0, %f0, %f2;
+other:
+    @%p3 mul.f32 %f0, %f0, 0f3F000000;
+    @!%p3 fma.rn.f32 %f0, %f0, 0f3E800000, %f3;
+    add.u32 %i, %i, 1;
+    setp.ne.u32 %p0, %i, %n;
+    @%p0 bra loop;
+    mov.b32 %r0, %f0;
+    st.global.u32 [%own], %r0;
+    ret;";
+    agrees(body, 1, [128, 1, 1], 4000);
+    agrees(body, 2, [128, 1, 1], 3000);
+}
+
+#[test]
 fn threads_that_leave_early() {
     // Thread t repeats the loop n + 16 t times; some return before it.
     let body = "

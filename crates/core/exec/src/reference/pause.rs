@@ -9,12 +9,12 @@ use super::{
     code::{Code, FuncCode, NOWHERE},
     state::Wait,
 };
-use crate::{Row, Snapshot, Stop, StoppedWarp};
+use crate::{LiveRegister, Row, Snapshot, Stop, StoppedWarp};
 use margay_ir::{
-    BlockId, Operand, VReg,
-    pass::{Cfg, Liveness, spins},
+    BlockId, Func, Operand, VReg,
+    pass::{Cfg, Liveness, cfg::successors, liveness::inst_writes, spins},
 };
-use margay_isa::Type;
+use std::collections::HashSet;
 
 /// Jumps back to a loop's header, on average over the warps, after which it is worth stopping there.
 const OFTEN: u64 = 3;
@@ -25,7 +25,7 @@ struct Loop {
     /// Its first op, and the one after its last.
     ops: [u32; 2],
     /// Registers live at the header.
-    live: Vec<(VReg, Type)>,
+    live: Vec<LiveRegister>,
 }
 
 /// What a cluster knows of its kernel's loops.
@@ -138,8 +138,8 @@ impl Cluster<'_> {
                 return None;
             }
             let frame = stopped.clone().next().map(|(g, _)| &warp.frames[g.frame as usize]);
-            let rows = live.iter().map(|(r, ty)| {
-                let (first, count) = (kernel.row_of[r.0 as usize], super::single_step::rows_of(*ty));
+            let rows = live.iter().map(|LiveRegister { register, ty, .. }| {
+                let (first, count) = (kernel.row_of[register.0 as usize], super::single_step::rows_of(*ty));
                 match frame {
                     Some(frame) if first != NOWHERE => frame.regs[first as usize..first as usize + count].to_vec(),
                     _ => vec![Row::ZERO; count],
@@ -181,8 +181,27 @@ fn loops(kernel: &FuncCode) -> Vec<Loop> {
     };
     let found = cfg.loops.iter().filter(|l| !l.irreducible).map(|l| {
         let header = cfg.order[l.first as usize];
-        let registers = live[header.0 as usize].iter().map(|r| (VReg(r), func.regs[r as usize]));
-        Loop { header, ops: [first_op(l.first), first_op(l.last + 1)], live: registers.collect() }
+        let written = written_from(func, header);
+        let live = live[header.0 as usize].iter().map(|r| {
+            let register = VReg(r);
+            LiveRegister { register, ty: func.regs[r as usize], keeps: !written.contains(&register) }
+        });
+        Loop { header, ops: [first_op(l.first), first_op(l.last + 1)], live: live.collect() }
     });
     found.collect()
+}
+
+/// Registers that are written in blocks that a block reaches, itself included.
+fn written_from(func: &Func, block: BlockId) -> HashSet<VReg> {
+    let mut reached = HashSet::from([block]);
+    let mut written = HashSet::new();
+    let mut work = vec![block];
+    while let Some(b) = work.pop() {
+        let block = &func.blocks[b.0 as usize];
+        for inst in func.insts(block) {
+            inst_writes(func, inst, &mut |r| _ = written.insert(r));
+        }
+        work.extend(successors(&block.term).into_iter().filter(|to| reached.insert(*to)));
+    }
+    written
 }

@@ -126,6 +126,22 @@ impl Writer {
         v
     }
 
+    /// Reads a part of a variable that something else has changed.
+    pub fn get_changed(&mut self, ty: Ty, variable: &Val, offset: u64, align: u32) -> Val {
+        let p = self.offset_const(variable, offset);
+        let v = self.load(ty, &p, align);
+        if let Name::Temp(number) = variable.name {
+            self.known.holds(number, offset, &v);
+        }
+        v
+    }
+
+    /// The value that a part of a variable is known to have.
+    pub fn known_part(&self, variable: &Val, offset: u64) -> Option<&Val> {
+        let Name::Temp(number) = variable.name else { return None };
+        self.known.variable(number, offset)
+    }
+
     /// Writes a part of a variable.
     pub fn set(&mut self, v: &Val, variable: &Val, offset: u64, align: u32) {
         let p = self.offset_const(variable, offset);

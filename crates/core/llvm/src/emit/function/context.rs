@@ -187,8 +187,13 @@ impl Emitter<'_> {
             self.w.line(format_args!("call void {f}(ptr %ctx{list})"));
             return;
         }
-        let result = self.helper_status(helper, args);
-        let bad = self.w.cmp("icmp ne", &result, &int(Elem::I32, 0));
+        let status = self.helper_status(helper, args);
+        self.stop_unless_zero(&status);
+    }
+
+    /// Ends the function if a call's status is not zero.
+    pub fn stop_unless_zero(&mut self, status: &Val) {
+        let bad = self.w.cmp("icmp ne", status, &int(Elem::I32, 0));
         let go_on = self.w.label("ok");
         self.w.branch_unlikely(&bad, "stop", &go_on);
         self.w.follow(&go_on);

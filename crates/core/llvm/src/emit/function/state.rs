@@ -13,7 +13,7 @@ use crate::emit::{
     memory::{combine::Combined, group::Grouped},
     site::Site,
     text::{Elem, Ty, Val, Writer},
-    warp::{held::Held, product::Side},
+    warp::{held::Held, product::Side, rows::Buffers},
 };
 use margay_ir::{
     BlockId, Func, FuncId, Ir, Placed,
@@ -187,6 +187,8 @@ pub(in crate::emit) struct Entry {
     pub buffers: HashMap<(usize, bool), Val>,
     /// Buffers for factors of matrix products, by side and type; the one filled last is last.
     pub factors: HashMap<(Side, String), Vec<Val>>,
+    /// Buffers for registers of fragments.
+    pub rows: Buffers,
 }
 
 /// What calls need, and the function's own return.

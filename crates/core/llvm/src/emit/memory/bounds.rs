@@ -85,6 +85,13 @@ impl Check {
     }
 }
 
+/// The check of a matrix's lines: its site, and the window that they must lie in, by its start and the number of starts of lines.
+pub(in crate::emit) struct Lines {
+    pub site: usize,
+    pub low: Val,
+    pub limit: Val,
+}
+
 impl Emitter<'_> {
     /// The offset in the shared window at which accesses through a register end, if they are known to be aligned.
     pub(super) fn shared_end(&self, r: VReg, members: &[Member]) -> Option<u64> {
@@ -300,16 +307,8 @@ impl Emitter<'_> {
         self.w.join(fast, mark);
     }
 
-    /// Whether some lanes of a mask may not access `bytes` bytes from their addresses on, all of them in one allocation, or these are not
-    /// aligned to 16 bytes.
-    pub(in crate::emit) fn lines_apart(
-        &mut self,
-        space: MemSpace,
-        starts: &Val,
-        (bytes, write): (u32, bool),
-        mask: u32,
-    ) -> Val {
-        let lanes = int(Elem::I32, mask.into());
+    /// How lines of a matrix are checked.
+    pub(in crate::emit) fn lines(&mut self, space: MemSpace, bytes: u32, write: bool) -> Lines {
         let names = name(space).unwrap_or_default();
         let site = self.site(SiteKind::Access { size: bytes, write, space: names, span: bytes.into(), shift: 0 });
         self.site(SiteKind::Lanes);
@@ -321,10 +320,18 @@ impl Emitter<'_> {
             _ => self.cached(site),
         };
         self.w.declared.insert(slow::lines());
+        Lines { site, low, limit }
+    }
+
+    /// Whether some lanes of a mask may not access `bytes` bytes from their addresses on, all of them in one allocation, or these are not
+    /// aligned to 16 bytes.
+    pub(in crate::emit) fn lines_apart(&mut self, lines: &Lines, starts: &Val, bytes: u32, mask: u32) -> Val {
+        let Lines { site, low, limit } = lines;
+        let mask = int(Elem::I32, mask.into());
         let apart = self.w.value(
             Ty::scalar(Elem::I32),
             format_args!(
-                "call i32 @margay.lines(ptr %ctx, i32 {site}, i32 {lanes}, <32 x i64> {starts}, i64 {low}, i64 {limit}, i64 {bytes})"
+                "call i32 @margay.lines(ptr %ctx, i32 {site}, i32 {mask}, <32 x i64> {starts}, i64 {low}, i64 {limit}, i64 {bytes})"
             ),
         );
         self.w.cmp("icmp ne", &apart, &int(Elem::I32, 0))

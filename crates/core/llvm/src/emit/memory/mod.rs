@@ -2,7 +2,7 @@
 
 pub(in crate::emit) mod address;
 pub(in crate::emit) mod atomic;
-mod bounds;
+pub(in crate::emit) mod bounds;
 pub(in crate::emit) mod combine;
 mod convert;
 pub(in crate::emit) mod copy;

@@ -3,13 +3,23 @@
 //! Lane `i` moves line `i` of the matrix, 16 bytes at a time (`exec::matrix::wmma`). Eight lines by 16 bytes are a block, one vector of
 //! 32 words; each register of the fragment is one block, a transposed one, or a mixture of two.
 
-use super::matrix::{load_text, store_text};
-use crate::emit::{
-    function::{Emitter, Result},
-    memory::address::Address,
-    text::{Elem, Ty, Val, int, per_lane},
+use super::{
+    matrix::{load_text, store_text},
+    rows::Purpose,
 };
-use margay_exec::matrix::wmma::{PIECE, Tile};
+use crate::{
+    ctx::{Helper, at},
+    emit::{
+        function::{Emitter, Result},
+        memory::{address::Address, bounds::Lines},
+        site::SiteKind,
+        text::{Elem, Ty, Val, int, per_lane},
+    },
+};
+use margay_exec::{
+    matrix::wmma::{PIECE, Tile},
+    single_step,
+};
 use margay_ir::{Inst, MemBase, MemSpace, Operand, VReg};
 use margay_isa::{Mod, Opcode, Variant};
 use std::fmt::Write;
@@ -161,6 +171,66 @@ impl Layout {
         text + "  ret void\n}"
     }
 
+    /// What the function is called that loads with checks, where the reference engine reads these inputs.
+    fn checked_name(&self, inputs: &Inputs) -> String {
+        inputs.0.iter().fold(format!("{}.checked", self.name), |name, v| format!("{name}.{}", v.ty))
+    }
+
+    /// The function that loads lines `%distance` bytes apart if they may be accessed, and has the reference engine execute the instruction
+    /// otherwise; returns its status.
+    fn checked_load_function(&self, inputs: &Inputs) -> String {
+        let (name, checked) = (&self.name, self.checked_name(inputs));
+        let arguments: String = inputs.0.iter().enumerate().map(|(i, v)| format!(", {} %in{i}", v.ty)).collect();
+        let lanes: Vec<String> = (0..32).map(|l| format!("i64 {l}")).collect();
+        let (lanes, mask, bytes) = (lanes.join(", "), self.tile.lanes() as i32, self.tile.line_bytes());
+        let mut text = format!(
+            "define internal i32 @{checked}(ptr %ctx, i32 %site, i32 %step, i64 %base, i64 %distance, i64 %low, i64 %limit, \
+             ptr %out{arguments}) #1 {{\nentry:\n  \
+             %inputs = alloca [{} x <32 x i32>], align 64\n  %results = alloca [{} x <32 x i32>], align 64\n  \
+             %distance.one = insertelement <32 x i64> poison, i64 %distance, i32 0\n  \
+             %distance.all = shufflevector <32 x i64> %distance.one, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
+             %base.one = insertelement <32 x i64> poison, i64 %base, i32 0\n  \
+             %base.all = shufflevector <32 x i64> %base.one, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
+             %from = mul <32 x i64> %distance.all, <{lanes}>\n  %starts = add <32 x i64> %base.all, %from\n  \
+             %apart = call i32 @margay.lines(ptr %ctx, i32 %site, i32 {mask}, <32 x i64> %starts, i64 %low, i64 %limit, i64 {bytes})\n  \
+             %slow = icmp ne i32 %apart, 0\n  br i1 %slow, label %step.alone, label %native, !prof !0\n\
+             native:\n  call void @{name}(<32 x i64> %starts, ptr %out)\n  ret i32 0\n\
+             step.alone:\n",
+            inputs.rows(),
+            self.made.len(),
+        );
+        let mut row = 0;
+        for (i, v) in inputs.0.iter().enumerate() {
+            let (one, all) = (v.ty, format!("<32 x {}>", v.ty));
+            let _ = writeln!(
+                text,
+                "  %in{i}.one = insertelement {all} poison, {one} %in{i}, i32 0\n  \
+                 %in{i}.all = shufflevector {all} %in{i}.one, {all} poison, <32 x i32> zeroinitializer\n  \
+                 %in{i}.to = getelementptr <32 x i32>, ptr %inputs, i64 {row}\n  store {all} %in{i}.all, ptr %in{i}.to, align 64"
+            );
+            row += v.ty.elem.bits().div_ceil(32);
+        }
+        let _ = writeln!(
+            text,
+            "  %table.p = getelementptr i8, ptr %ctx, i64 {}\n  %table = load ptr, ptr %table.p, align 8\n  \
+             %helper.p = getelementptr i8, ptr %table, i64 {}\n  %helper = load ptr, ptr %helper.p, align 8\n  \
+             %status = call i32 %helper(ptr %ctx, i32 %step, i32 -1, i32 -1, ptr %inputs, ptr %results)",
+            at::HELPERS,
+            Helper::Effect as u64 * 8
+        );
+        // The register of each mixture.
+        for mixture in 0..self.mixtures.len() {
+            let register = self.made.iter().position(|m| *m == mixture).unwrap_or(0);
+            let _ = writeln!(
+                text,
+                "  %r{mixture}.from = getelementptr <32 x i32>, ptr %results, i64 {register}\n  \
+                 %r{mixture} = load <32 x i32>, ptr %r{mixture}.from, align 64\n  \
+                 %r{mixture}.to = getelementptr <32 x i32>, ptr %out, i64 {mixture}\n  store <32 x i32> %r{mixture}, ptr %r{mixture}.to, align 64"
+            );
+        }
+        text + "  ret i32 %status\n}"
+    }
+
     /// The function that stores `registers` registers.
     fn store_function(&self, registers: usize) -> String {
         let arguments: String = (0..registers).map(|r| format!(", <32 x i32> %register{r}")).collect();
@@ -181,6 +251,15 @@ impl Layout {
     }
 }
 
+/// What the reference engine reads where it executes a load: words and double words that all lanes share.
+struct Inputs(Vec<Val>);
+
+impl Inputs {
+    fn rows(&self) -> usize {
+        self.0.iter().map(|v| v.ty.elem.bits().div_ceil(32) as usize).sum()
+    }
+}
+
 /// The operand of a matrix in memory: a register and an offset.
 struct LineAddress {
     /// Its place among the sources.
@@ -195,6 +274,9 @@ impl Emitter<'_> {
     /// must not be accessed are left to the reference engine.
     pub(super) fn move_fragment(&mut self, inst: &Inst, variant: &Variant, layout: &Layout) -> Result<()> {
         let Some(address) = self.line_address(inst) else { return self.effect(inst) };
+        if self.load_shared_lines(inst, variant, &address, layout)? {
+            return Ok(());
+        }
         let [apart, native, done] = ["lines.apart", "lines", "moved"].map(|l| self.w.label(l));
         let mark = self.w.mark();
         let all = self.all_active();
@@ -205,7 +287,8 @@ impl Emitter<'_> {
         }
         let (space, starts) = (address.space, self.line_starts(inst, &address, layout)?);
         let (bytes, write) = (layout.tile.line_bytes() as u32, variant.has(Mod::Store));
-        let bad = self.lines_apart(space, &starts, (bytes, write), layout.tile.lanes());
+        let lines = self.lines(space, bytes, write);
+        let bad = self.lines_apart(&lines, &starts, bytes, layout.tile.lanes());
         self.w.branch_unlikely(&bad, &apart, &native);
         self.w.follow(&native);
         self.count_lines(space, &starts, layout);
@@ -220,6 +303,62 @@ impl Emitter<'_> {
         self.w.jump(&done);
         self.w.join(&done, mark);
         Ok(())
+    }
+
+    /// Loads by one call if all lanes are active and share address and stride, and nothing else is to be done; whether it did.
+    fn load_shared_lines(
+        &mut self,
+        inst: &Inst,
+        variant: &Variant,
+        address: &LineAddress,
+        layout: &Layout,
+    ) -> Result<bool> {
+        let global = address.space != MemSpace::Shared;
+        let more = self.options.count || global && self.accesses.combined.is_some();
+        let whole = self.all_active().unsigned() == Some(1);
+        if variant.has(Mod::Store) || more || !whole {
+            return Ok(false);
+        }
+        let (func, original) = (self.ir.func(self.id), self.inst);
+        let (reads, writes) = single_step::registers(func, &func.insts[original as usize]);
+        let mut inputs = Vec::new();
+        for r in &reads {
+            let bits = func.regs[r.0 as usize].bits();
+            let v = self.value(&self.constant_or(*r), self.slots[r.0 as usize].elem)?;
+            if v.ty.vector || !matches!(bits, 32 | 64) {
+                return Ok(false);
+            }
+            inputs.push(self.w.resize(&v, Elem::int(bits), false));
+        }
+        let (base, distance) = self.line_base(inst, address, layout)?;
+        if base.ty.vector || distance.ty.vector || writes.len() != layout.made.len() {
+            return Ok(false);
+        }
+        let inputs = Inputs(inputs);
+        let lines = self.lines(address.space, layout.tile.line_bytes() as u32, false);
+        let step = self.site(SiteKind::Effect { reads: inputs.rows(), writes: writes.len(), seldom: true });
+        let loads = [load_text(), layout.load_function(), layout.checked_load_function(&inputs)];
+        self.w.declared.extend(loads);
+        let rows = self.new_rows(layout.mixtures.len(), Purpose::Factor);
+        let to = self.rows_pointer(&rows);
+        let arguments: String = inputs.0.iter().map(|v| format!(", {} {v}", v.ty)).collect();
+        let Lines { site, low, limit } = lines;
+        let name = layout.checked_name(&inputs);
+        let status = self.w.value(
+            Ty::scalar(Elem::I32),
+            format_args!(
+                "call i32 @{name}(ptr %ctx, i32 {site}, i32 {step}, i64 {base}, i64 {distance}, i64 {low}, i64 {limit}, ptr {to}{arguments})"
+            ),
+        );
+        self.stop_unless_zero(&status);
+        let mixtures = self.left_in(&rows);
+        self.write_mixtures(inst, layout, &mixtures);
+        Ok(true)
+    }
+
+    fn write_mixtures(&mut self, inst: &Inst, layout: &Layout, mixtures: &[Val]) {
+        let dsts = self.func.operands(inst.dsts).to_vec();
+        dsts.iter().zip(&layout.made).for_each(|(d, i)| self.write_matrix(d, &mixtures[*i]));
     }
 
     fn count_lines(&mut self, space: MemSpace, starts: &Val, layout: &Layout) {
@@ -246,6 +385,14 @@ impl Emitter<'_> {
 
     /// The host address of each lane's line.
     fn line_starts(&mut self, inst: &Inst, address: &LineAddress, layout: &Layout) -> Result<Val> {
+        let (base, distance) = self.line_base(inst, address, layout)?;
+        let lines = per_lane(Elem::I64, i128::from);
+        let from = self.w.op("mul", &distance, &lines);
+        Ok(self.w.op("add", &base, &from))
+    }
+
+    /// The host address of the first line, and the distance between lines in bytes.
+    fn line_base(&mut self, inst: &Inst, address: &LineAddress, layout: &Layout) -> Result<(Val, Val)> {
         let LineAddress { at, base, offset, space } = *address;
         let narrow = if space == MemSpace::Shared { Elem::I32 } else { Elem::I64 };
         let v = self.read(base);
@@ -264,9 +411,7 @@ impl Emitter<'_> {
                 self.w.op_const("lshr", &bits, 3)
             }
         };
-        let lines = per_lane(Elem::I64, i128::from);
-        let from = self.w.op("mul", &distance, &lines);
-        Ok(self.w.op("add", &base, &from))
+        Ok((base, distance))
     }
 
     fn stored_registers(&self, inst: &Inst) -> usize {
@@ -276,15 +421,11 @@ impl Emitter<'_> {
 
     fn load_fragment(&mut self, inst: &Inst, starts: &Val, layout: &Layout) {
         self.w.declared.extend([load_text(), layout.load_function()]);
-        let [_, output] = self.buffers(0, layout.mixtures.len());
-        self.w.line(format_args!("call void @{}({} {starts}, ptr {output})", layout.name, starts.ty));
-        let read = |i: usize| {
-            let p = self.w.offset_const(&output, (i * BITS / 8) as u64);
-            self.w.load(Ty::lanes(Elem::I32), &p, 64)
-        };
-        let mixtures: Vec<Val> = (0..layout.mixtures.len()).map(read).collect();
-        let dsts = self.func.operands(inst.dsts).to_vec();
-        dsts.iter().zip(&layout.made).for_each(|(d, i)| self.write_matrix(d, &mixtures[*i]));
+        let rows = self.new_rows(layout.mixtures.len(), Purpose::Factor);
+        let to = self.rows_pointer(&rows);
+        self.w.line(format_args!("call void @{}({} {starts}, ptr {to})", layout.name, starts.ty));
+        let mixtures = self.left_in(&rows);
+        self.write_mixtures(inst, layout, &mixtures);
     }
 
     fn store_fragment(&mut self, inst: &Inst, starts: &Val, layout: &Layout) -> Result<()> {

@@ -7,6 +7,7 @@
 use super::{
     fragment::{Layout, moves},
     product::{Product, Side},
+    rows::Purpose,
 };
 use crate::code::target;
 use crate::emit::{
@@ -20,7 +21,7 @@ use margay_isa::{Mod, Opcode, Variant};
 use std::fmt::Write;
 
 /// Factors of each side that are kept in double precision.
-const MOST_FACTORS: usize = 4;
+const MOST_FACTORS: usize = 8;
 
 /// Whether a matrix instruction other than those of [`moves`] has native code.
 fn known(variant: &Variant) -> bool {
@@ -85,18 +86,17 @@ impl Emitter<'_> {
         let text = product.text(if self.options.mask_registers { 16 } else { 4 });
         self.w.declared.insert(text);
         let guard = self.guard(inst);
-        let [_, sums] = product.sum_registers();
-        let [_, output] = self.buffers(0, sums);
+        let [added, sums] = product.sum_registers();
         let mut results = Vec::new();
         for (i, tile) in product.tiles().enumerate() {
             let left = self.factor(product, Side::Left, &srcs[product.fragment(Side::Left, tile)])?;
             let right = self.factor(product, Side::Right, &srcs[product.fragment(Side::Right, tile)])?;
-            let addend = self.arguments(&srcs[product.addend(i)])?;
-            self.w.line(format_args!("call void @{}(ptr {left}, ptr {right}, ptr {output}, {addend})", product.name()));
-            for i in 0..sums {
-                let p = self.w.offset_const(&output, 128 * i as u64);
-                results.push(self.w.load(Ty::lanes(Elem::I32), &p, 64));
-            }
+            let addend = self.registers(&srcs[product.addend(i)])?;
+            let from = self.rows_of(&addend, Purpose::Sum);
+            let to = if added == sums { from.clone() } else { self.new_rows(sums, Purpose::Sum) };
+            let [c, d] = [&from, &to].map(|rows| self.rows_pointer(rows));
+            self.w.line(format_args!("call void @{}(ptr {left}, ptr {right}, ptr {c}, ptr {d})", product.name()));
+            results.extend(self.left_in(&to));
         }
         for (d, v) in dsts.iter().zip(&results) {
             if let Operand::Reg(r) = d {
@@ -108,8 +108,9 @@ impl Emitter<'_> {
 
     /// A buffer that holds a factor in double precision: one that an earlier product has filled, if there is one.
     fn factor(&mut self, product: Product, side: Side, registers: &[Operand]) -> Result<Val> {
-        let values = self.arguments(registers)?;
-        let content = format!("{} {values}", product.widening(side));
+        let values = self.registers(registers)?;
+        let names: Vec<String> = values.iter().map(Val::to_string).collect();
+        let content = format!("{} {}", product.widening(side), names.join(" "));
         let kind = product.buffer(side);
         let buffers = self.entry.factors.entry((side, kind.clone())).or_default().clone();
         if let Some(filled) = buffers.iter().find(|b| self.w.holds(b, &content)) {
@@ -119,19 +120,20 @@ impl Emitter<'_> {
         let buffer = if all.len() < MOST_FACTORS { self.w.alloca(&kind, 64) } else { all.remove(0) };
         all.push(buffer.clone());
         self.w.declared.insert(product.widening_text(side));
-        self.w.line(format_args!("call void @{}(ptr {buffer}, {values})", product.widening(side)));
+        let rows = self.rows_of(&values, Purpose::Factor);
+        let from = self.rows_pointer(&rows);
+        self.w.line(format_args!("call void @{}(ptr {buffer}, ptr {from})", product.widening(side)));
         self.w.fill(&buffer, &content);
         Ok(buffer)
     }
 
-    /// Registers of a product as arguments of its functions, to which all NaNs are the same.
-    fn arguments(&mut self, registers: &[Operand]) -> Result<String> {
-        let each = registers.iter().map(|o| {
+    /// Registers of a product, to which all NaNs are the same.
+    fn registers(&mut self, operands: &[Operand]) -> Result<Vec<Val>> {
+        let each = operands.iter().map(|o| {
             let v = self.raw_value(o, Elem::I32)?;
-            let v = self.w.splat(&v);
-            Ok(format!("{} {v}", v.ty))
+            Ok(self.w.splat(&v))
         });
-        Ok(each.collect::<Result<Vec<String>>>()?.join(", "))
+        each.collect()
     }
 
     pub(super) fn fragment(&mut self, o: &Operand) -> Result<Val> {

@@ -10,6 +10,7 @@ pub(in crate::emit) mod held;
 pub(in crate::emit) mod matrix;
 pub(in crate::emit) mod product;
 pub(in crate::emit) mod rendezvous;
+pub(in crate::emit) mod rows;
 pub(in crate::emit) mod single_step;
 
 use crate::emit::{

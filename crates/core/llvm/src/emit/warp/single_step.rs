@@ -81,7 +81,7 @@ impl Emitter<'_> {
     }
 
     /// A register, or the constant that it holds: what else reads it reads that.
-    fn constant_or(&self, r: VReg) -> Operand {
+    pub(super) fn constant_or(&self, r: VReg) -> Operand {
         let func = self.func;
         let formal = |home: &FormalHome| matches!(home, FormalHome::Regs(regs) if regs.contains(&r));
         let definition = self.spills.definition[r.0 as usize].map(|i| &func.insts[i as usize]);

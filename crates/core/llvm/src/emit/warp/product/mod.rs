@@ -41,20 +41,6 @@ fn picks_of(range: std::ops::Range<usize>) -> String {
     range.map(|i| format!("i32 {i}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The beginning of a function that takes registers as its last arguments and stores them to `%in`.
-fn head(first: &str, registers: usize) -> String {
-    let arguments: Vec<String> = (0..registers).map(|r| format!("<32 x i32> %in.{r}")).collect();
-    let mut text = format!(
-        "define internal void {first}{}) #1 {{\nentry:\n  %in = alloca [{registers} x <32 x i32>], align 64\n",
-        arguments.join(", ")
-    );
-    for r in 0..registers {
-        place(&mut text, &format!("in.{r}.to"), "in", r * REGISTER);
-        let _ = writeln!(text, "  store <32 x i32> %in.{r}, ptr %in.{r}.to, align 64");
-    }
-    text
-}
-
 /// A product whose tiles have a function of their own.
 #[derive(Clone, Copy)]
 pub struct Product {
@@ -128,14 +114,15 @@ impl Product {
         self.depth / self.wide()
     }
 
-    /// What the function that widens A or B is called; it takes a buffer, and the fragment's registers.
+    /// What the function that widens A or B is called; it takes a buffer, and a place with the fragment's registers.
     pub fn widening(self, side: Side) -> String {
         let factors = self.factors[side as usize].name();
         let side = if side == Side::Left { "left" } else { "right" };
         format!("margay.{side}.{factors}.{}", self.depth)
     }
 
-    /// What the function is called that takes the buffers of A and B, a place for the registers of D, and those of C.
+    /// What the function is called that takes the buffers of A and B, and places with the registers of C and for those of D, which
+    /// may be the same.
     pub fn name(self) -> String {
         let kind = if self.clamps { "clamped." } else { "" };
         let [c, d] = self.sums.map(Type::name);
@@ -216,15 +203,14 @@ impl Product {
         let _ = writeln!(text, "  %{name}.d = fpext {single} %{name}.s to {double}");
     }
 
-    /// The beginning of a function that widens, with the registers at `%in`.
+    /// The beginning of a function that widens.
     fn widening_head(self, side: Side) -> String {
-        let registers = self.fragment(side, (0, 0)).len();
-        head(&format!("@{}(ptr %wide, ", self.widening(side)), registers)
+        format!("define internal void @{}(ptr %wide, ptr %in) #1 {{\nentry:\n", self.widening(side))
     }
 
-    /// The beginning of the function that multiplies, with the registers of C at `%in`.
+    /// The beginning of the function that multiplies.
     fn head(self) -> String {
-        head(&format!("@{}(ptr %left, ptr %right, ptr %out, ", self.name()), self.sum_registers()[0])
+        format!("define internal void @{}(ptr %left, ptr %right, ptr %in, ptr %out) #1 {{\nentry:\n", self.name())
     }
 
     /// The function that widens A, to rows, or B, to rows of `COLUMNS`.
