@@ -44,6 +44,41 @@ def test_training_compiled(make):
     assert found[1] == pytest.approx(found[0], rel=1e-4)
 
 
+def test_flex_attention():
+    """Attention by a template with the program's own mask and scores, whose blocks that see nothing are left out."""
+    attention = pytest.importorskip("torch.nn.attention.flex_attention")
+
+    def seen(batch, head, row, column):
+        return (row >= column) & (row - column < 100)
+
+    def biased(score, batch, head, row, column):
+        return score - 0.05 * (row - column)
+
+    rows, generator = 256, torch.Generator().manual_seed(3)
+    query = torch.randn(1, 4, rows, 32, generator=generator)
+    key, value = (torch.randn(1, 2, rows, 32, generator=generator) for _ in range(2))
+    blocks = attention.create_block_mask(seen, None, None, rows, rows, device="cuda")
+    flex = torch.compile(attention.flex_attention)
+    place = torch.arange(rows)
+    distance = place[:, None] - place[None, :]
+    bias = torch.where(seen(0, 0, place[:, None], place[None, :]), -0.05 * distance, float("-inf"))
+
+    def composed(query, key, value):
+        key, value = (t.repeat_interleave(2, 1) for t in (key, value))
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+
+    def compiled(query, key, value):
+        return flex(query, key, value, score_mod=biased, block_mask=blocks, enable_gqa=True)
+
+    found = []
+    for device, attend in (("cpu", composed), ("cuda", compiled)):
+        inputs = [t.to(device).requires_grad_() for t in (query, key, value)]
+        result = attend(*inputs)
+        found.append([t.cpu() for t in (result, *torch.autograd.grad(result.square().sum(), inputs))])
+    for actual, expected in zip(found[1], found[0], strict=True):
+        torch.testing.assert_close(actual, expected, rtol=5e-3, atol=5e-3)
+
+
 def test_compiled_calls_of_c_functions(tmp_path):
     """AOTInductor and `cpp_wrapper` call operators by C functions of torch's, not through its dispatcher."""
     if shutil.which("g++") is None or not Path(torch.__file__).with_name("include").is_dir():
