@@ -40,8 +40,15 @@ impl<'a> SimdCluster<'a> {
     /// Runs every fiber of the cluster until it parks or yields; returns whether any was runnable.
     fn round(&mut self) -> Result<bool, Stop> {
         let mut ran = false;
-        for member in &mut self.members {
-            ran |= member.round(&mut self.watch)?;
+        for m in 0..self.members.len() {
+            let mut from = None;
+            loop {
+                ran |= self.members[m].round(&mut from, &mut self.watch)?;
+                if from.is_none() {
+                    break;
+                }
+                self.complete_phase();
+            }
         }
         Ok(self.complete_phase() || ran)
     }

@@ -137,17 +137,24 @@ impl<'a> SimdCta<'a> {
         self.host.barriers.borrow_mut().release_complete(self.live());
     }
 
-    /// Runs every fiber until it parks or yields; returns whether any was runnable. Reports progress to `watch`.
-    pub fn round(&mut self, watch: &mut Watch) -> Result<bool, Stop> {
+    /// Runs every fiber, beginning with the one of `from`, until it parks or yields; returns whether any was runnable. Reports progress
+    /// to `watch`. The round is interrupted if a fiber asks for the phase of the cluster's barrier: `from` then holds that fiber, and
+    /// else `None`.
+    pub fn round(&mut self, from: &mut Option<(usize, usize)>, watch: &mut Watch) -> Result<bool, Stop> {
         let mut ran = false;
         let effects = self.host.effects();
-        for warp in 0..self.warps.len() {
-            let mut s = 0;
+        let (first, mut s) = from.take().unwrap_or_default();
+        'fibers: for warp in first..self.warps.len() {
             // Fibers of calls that start in this round run in it too.
             while s < self.warps[warp].fibers.len() {
                 ran |= self.run_fiber(warp, s, watch)?;
+                if std::mem::take(&mut self.host.fibers.borrow_mut().asks_for_phase) {
+                    *from = Some((warp, s));
+                    break 'fibers;
+                }
                 s += 1;
             }
+            s = 0;
             if let Some(held) = self.held(warp).filter(|_| self.only_waits_within(warp)) {
                 return Err(self.incomplete(held));
             }

@@ -23,6 +23,8 @@ pub struct PendingCalls {
     returned: Vec<(usize, usize, u32)>,
     /// How often waiting lanes were resumed.
     pub woken: u64,
+    /// It needs to know whether the phase of the cluster's barrier has completed.
+    pub asks_for_phase: bool,
 }
 
 impl PendingCalls {

@@ -365,8 +365,9 @@ extern "C" fn cluster(ctx: *mut WarpCtx, site: u32, lanes: u32) -> u32 {
             return Ok(());
         }
         // The phase may have completed already: it ends at once when the last thread arrives (section 9.7.13.3), but only the
-        // scheduler of the cluster sees the other CTAs.
+        // scheduler of the cluster sees the other CTAs. It resumes this fiber before any other.
         if host.meter.is_none() && host.barriers.borrow().has_arrived_in_cluster(warp, lanes) {
+            host.fibers.borrow_mut().asks_for_phase = true;
             // SAFETY: called by generated code on a fiber; this frame owns nothing that must be dropped.
             unsafe { enter::suspend(ctx) };
         }
