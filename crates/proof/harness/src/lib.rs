@@ -15,6 +15,7 @@ pub mod mutate;
 pub mod races;
 pub mod random;
 pub mod run;
+pub mod variant;
 
 use std::{
     path::{Path, PathBuf},

@@ -1,11 +1,22 @@
-//! Parsing, checking, lowering and running mutated modules terminates without a panic.
+//! Parsing, checking, lowering and running mutated modules terminates without a panic, and variations of modules end alike on all
+//! engines.
 //!
-//! `MARGAY_MUTATIONS=10000` runs the full number; by default fewer are run.
+//! `MARGAY_MUTATIONS=10000` runs the full number; by default fewer are run. `MARGAY_VARIANTS` is the number of variations, and
+//! `MARGAY_VARIANTS_FROM` the seed of the first one; `make variants` runs them for a given time.
 
 use margay::{LaunchConfig, LaunchShape, Limits, LoadOptions, SourceText};
-use margay_harness::{files, mutate::Mutator, number, parallel};
+use margay_harness::{
+    attack::watch::Watch,
+    files,
+    mutate::Mutator,
+    number, parallel,
+    variant::{self, Variant, Verdict},
+};
 use margay_runtime::Device;
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 /// Generous, since the machine may be busy; only hangs must be found.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -59,4 +70,20 @@ fn attempt(device: &std::sync::Arc<Device>, name: &str, text: &str) -> (bool, bo
         ran = true;
     }
     (true, ran)
+}
+
+#[test]
+fn variations_of_modules_end_alike() {
+    let bases = variant::bases(files("examples").into_iter().chain(files("tests/run")));
+    let from = number("MARGAY_VARIANTS_FROM").unwrap_or(0);
+    let seeds: Vec<u64> = (from..from + number("MARGAY_VARIANTS").unwrap_or(60)).collect();
+    let program = Path::new(env!("CARGO_BIN_EXE_fuzz"));
+    let differences = parallel(&seeds, |seed| {
+        let variant = Variant::new(*seed, &bases);
+        let verdict = variant.judge(&mut Watch::new(program));
+        matches!(verdict, Verdict::Differs(..))
+            .then(|| format!("variation {seed}, {}\n{}", variant.report(&verdict), variant.text))
+    });
+    let differences: Vec<String> = differences.into_iter().flatten().collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

@@ -27,6 +27,8 @@ pub type Base = (String, u64);
 pub enum End {
     /// Success: a hash of the resulting bytes.
     Done(u64),
+    /// Success, but the sanitizer has found an error: its title.
+    Flawed(String),
     /// A fault of the program.
     Fault(Box<Fault>),
     /// The check or the linker rejects the module: the first error.
@@ -107,7 +109,7 @@ impl End {
 
 impl Fault {
     /// Whether the fault addresses correspond: equal, or at the same distance from an allocation that moved.
-    fn same_address(&self, other: &Fault) -> bool {
+    pub(crate) fn same_address(&self, other: &Fault) -> bool {
         let (Some(a), Some(b)) = (&self.access, &other.access) else {
             return self.access.is_none() == other.access.is_none();
         };

@@ -146,7 +146,7 @@ impl Watch {
     }
 
     fn end(&mut self, attack: &Attack, text: &str, engine: &str, fuel: u64) -> End {
-        self.run(&Job { engine, shape: attack.shape.clone(), fuel, text })
+        self.run(&Job::new(engine, &attack.shape, fuel, text))
     }
 
     /// The outcomes of an attack on both engines, and why they are not equivalent.

@@ -1,7 +1,7 @@
 //! The child process: reads modules, runs them, and writes a line per outcome.
 //!
 //! ```text
-//! parent → child   run ENGINE GRID BLOCK CLUSTER SHARED STACK THREADS FUEL BYTES, then that many bytes of PTX
+//! parent → child   run ENGINE GRID BLOCK CLUSTER SHARED STACK THREADS FUEL SEED CHECKED BYTES, then that many bytes of PTX
 //! child → parent   panic TEXT      at once, since the process may not survive
 //!                  end FIELDS…     separated by tabs
 //! ```
@@ -16,6 +16,7 @@ use crate::{
 };
 use margay::{Buffer, Error, LaunchConfig, LaunchShape, Limits, LoadOptions, SourceText, Stop};
 use margay_runtime::{Device, DeviceOptions, Kernel, Module, StopReport};
+use margay_sanitizer::{Sanitizer, What};
 use std::{
     hash::{DefaultHasher, Hasher},
     io::{BufRead, Read, Write},
@@ -35,16 +36,25 @@ pub struct Job<'a> {
     pub shape: Shape,
     /// Limit of warp instructions.
     pub fuel: u64,
+    /// The scheduling seed of the launch; 0 for the natural order. It also changes the addresses of buffers.
+    pub seed: u64,
+    /// Whether the sanitizer observes the launch ([`End::Flawed`]).
+    pub checked: bool,
     /// The module.
     pub text: &'a str,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// A job with the natural order and without the sanitizer.
+    pub fn new(engine: &'a str, shape: &Shape, fuel: u64, text: &'a str) -> Job<'a> {
+        Job { engine, shape: shape.clone(), fuel, seed: 0, checked: false, text }
+    }
+
     /// Encodes the job for the pipe.
     pub fn encode(&self) -> Vec<u8> {
         let Shape { grid: g, block: b, cluster, shared, stack, threads } = &self.shape;
         let head = format!(
-            "run {} {} {} {} {} {} {} {cluster} {shared} {stack} {threads} {} {}\n",
+            "run {} {} {} {} {} {} {} {cluster} {shared} {stack} {threads} {} {} {} {}\n",
             self.engine,
             g[0],
             g[1],
@@ -53,6 +63,8 @@ impl Job<'_> {
             b[1],
             b[2],
             self.fuel,
+            self.seed,
+            u8::from(self.checked),
             self.text.len()
         );
         [head.as_bytes(), self.text.as_bytes()].concat()
@@ -72,7 +84,7 @@ pub fn serve() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let number = |i: usize| words.get(i).and_then(|w| w.parse::<u64>().ok()).unwrap_or(0);
         let small = |i: usize| number(i) as u32;
-        let mut text = vec![0; number(13) as usize];
+        let mut text = vec![0; number(15) as usize];
         if input.read_exact(&mut text).is_err() {
             break;
         }
@@ -87,6 +99,8 @@ pub fn serve() {
                 threads: number(11) as usize,
             },
             fuel: number(12),
+            seed: number(13),
+            checked: number(14) != 0,
             text: &String::from_utf8_lossy(&text),
         };
         let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&job, &engines)))
@@ -135,7 +149,12 @@ fn launch(job: &Job<'_>, context: &Arc<margay::Context>, module: &Module, kernel
     let threads: u32 = shape.grid.iter().chain(&shape.block).product();
     let mut random = Random::new(5);
     let mut words = |n: u32| -> Vec<u8> { (0..n).flat_map(|_| (random.bits() as u32).to_le_bytes()).collect() };
-    let buffer = |name: &str, data: &[u8]| -> Result<Buffer, Error> {
+    // With a seed, buffers have other addresses too: which results depend on addresses is then visible.
+    let mut displacing = Vec::new();
+    let mut buffer = |name: &str, data: &[u8]| -> Result<Buffer, Error> {
+        for _ in 0..job.seed {
+            displacing.push(context.buffer(data.len() as u64)?);
+        }
         let buffer = context.named_buffer(name, data.len() as u64)?;
         buffer.write(0, data)?;
         Ok(buffer)
@@ -152,13 +171,17 @@ fn launch(job: &Job<'_>, context: &Arc<margay::Context>, module: &Module, kernel
         block.push(&bytes).map_err(|e| Error::BadLaunch(e.to_string()))?;
     }
     let block = block.finish().map_err(|e| Error::BadLaunch(e.to_string()))?;
+    let dims = LaunchShape {
+        shared: shape.shared,
+        cluster: (shape.cluster > 1).then_some([shape.cluster, 1, 1]),
+        ..LaunchShape::new(shape.grid, shape.block)
+    };
+    let sanitizer = job.checked.then(|| Sanitizer::new(What::ALL, kernel.image().clone(), str::to_owned, dims));
     let config = LaunchConfig {
         threads: Some(shape.threads),
-        ..LaunchConfig::of(LaunchShape {
-            shared: shape.shared,
-            cluster: (shape.cluster > 1).then_some([shape.cluster, 1, 1]),
-            ..LaunchShape::new(shape.grid, shape.block)
-        })
+        seed: job.seed,
+        observer: sanitizer.as_ref().map(|s| s as &dyn margay_exec::Observer),
+        ..LaunchConfig::of(dims)
     };
     let bases = || {
         let mut bases: Vec<(String, u64)> = [("input", &input), ("own", &own), ("counters", &sums)]
@@ -170,12 +193,16 @@ fn launch(job: &Job<'_>, context: &Arc<margay::Context>, module: &Module, kernel
         bases
     };
     Ok(match kernel.launch(&config, &block) {
-        Ok(_) => {
-            let mut sum = DefaultHasher::new();
-            sum.write(&own.to_vec()?);
-            sum.write(&sums.to_vec()?);
-            End::Done(sum.finish())
-        }
+        Ok(_) => match sanitizer.and_then(|s| s.findings().into_iter().next()) {
+            Some(finding) => End::Flawed(finding.title),
+            None => {
+                let mut sum = DefaultHasher::new();
+                for buffer in [&own, &sums, &input] {
+                    sum.write(&buffer.to_vec()?);
+                }
+                End::Done(sum.finish())
+            }
+        },
         Err(e) => of_error(&e, bases),
     })
 }
@@ -271,6 +298,7 @@ fn unescape(text: &str) -> String {
 fn encode(end: &End) -> String {
     let fields: Vec<String> = match end {
         End::Done(sum) => vec!["done".into(), sum.to_string()],
+        End::Flawed(what) => vec!["flawed".into(), what.clone()],
         End::Rejected(why) => vec!["rejected".into(), why.clone()],
         End::BadLaunch(why) => vec!["launch".into(), why.clone()],
         End::Unsupported(why) => vec!["unsupported".into(), why.clone()],
@@ -306,6 +334,7 @@ pub(super) fn decode(line: &str) -> Option<End> {
     let field = |i: usize| fields.get(i).cloned().unwrap_or_default();
     Some(match field(0).as_str() {
         "done" => End::Done(field(1).parse().ok()?),
+        "flawed" => End::Flawed(field(1)),
         "rejected" => End::Rejected(field(1)),
         "launch" => End::BadLaunch(field(1)),
         "unsupported" => End::Unsupported(field(1)),

@@ -1,14 +1,15 @@
-//! Fuzzing for a given time: `make fuzz TIME=600`.
+//! Fuzzing for a given time: `make fuzz TIME=600`, `make variants TIME=600 FILES=...`.
 //!
 //! ```text
-//! fuzz --seconds N [--from SEED] [--engines-only]
+//! fuzz --seconds N [--from SEED] [--engines-only | --variants] [FILE or FOLDER]…
+//! fuzz --show SEED [FILE or FOLDER]…                   prints the variation of a seed
 //! fuzz worker                                          a child process (`attack::worker`)
 //! ```
 //!
-//! One thread mutates the modules of `tests/run` and `examples` and checks the properties of `crates/proof/fuzz` on the
-//! front end. The others run mutated modules that still pass the check, and attacks, on both engines in child
-//! processes: the former may have any outcome but a crash, since mutations create races and undefined results; the
-//! latter must have equivalent outcomes.
+//! One thread mutates modules, by default those of `tests/run` and `examples`, and checks the properties of `crates/proof/fuzz` on the
+//! front end. The others run modules on both engines in child processes: mutated ones that still pass the check, which may
+//! have any outcome but a crash, and variations and attacks, which must have equivalent outcomes. With `--variants`, all threads run
+//! variations.
 
 use margay_harness::{
     attack::{
@@ -18,11 +19,17 @@ use margay_harness::{
     },
     files,
     mutate::Mutator,
+    variant::{self, Variant, Verdict},
 };
 use std::{
+    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
     process::ExitCode,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -34,10 +41,51 @@ const FUEL: u64 = 200_000;
 /// Time limit for shrinking an attack.
 const SHRINK: Duration = Duration::from_secs(30);
 
+#[derive(Default)]
+struct Options {
+    seconds: Option<u64>,
+    from: Option<u64>,
+    show: Option<u64>,
+    engines_only: bool,
+    variants: bool,
+    files: Vec<(String, PathBuf)>,
+}
+
+impl Options {
+    fn of_process() -> Result<Options, String> {
+        let mut options = Options::default();
+        let mut args = std::env::args().skip(1);
+        while let Some(arg) = args.next() {
+            let mut number = || {
+                let value = args.next().and_then(|v| v.parse().ok());
+                value.map(Some).ok_or_else(|| format!("{arg} takes a number"))
+            };
+            match arg.as_str() {
+                "--seconds" => options.seconds = number()?,
+                "--from" => options.from = number()?,
+                "--show" => options.show = number()?,
+                "--engines-only" => options.engines_only = true,
+                "--variants" => options.variants = true,
+                _ if arg.starts_with('-') => return Err(format!("unknown option {arg}")),
+                _ if Path::new(&arg).is_file() => options.files.push((arg.clone(), arg.into())),
+                _ => options.files.extend(files(&arg)),
+            }
+        }
+        if options.files.is_empty() {
+            options.files = files("examples").into_iter().chain(files("tests/run")).collect();
+        }
+        Ok(options)
+    }
+}
+
 struct Run {
     texts: Vec<(String, String)>,
+    /// Those of the modules that can be varied.
+    bases: Vec<(String, String)>,
     next: AtomicU64,
     failures: AtomicU64,
+    /// What became of the variations.
+    verdicts: Mutex<BTreeMap<String, u64>>,
     until: Instant,
 }
 
@@ -74,74 +122,120 @@ impl Run {
         count
     }
 
-    fn engines(&self, program: &std::path::Path) -> (u64, u64) {
+    /// Runs modules of all kinds; returns the number of damaged modules and of attacks.
+    fn engines(&self, program: &Path) -> (u64, u64) {
         let (mut watch, mut ran, mut attacks) = (Watch::new(program), 0, 0);
         while let Some(seed) = self.seed() {
-            if seed % 2 == 0 {
-                attacks += 1;
-                if let (_, _, Some(failure)) = watch.attempt(seed, Class::ALL) {
-                    let (small, why) = watch.shrink(&failure, SHRINK);
-                    let (class, shape) = (failure.class.name(), &small.shape);
-                    self.fails(&format!(
-                        "attack {seed}, {class}: {why}\n// {shape:?}, by {:?}\n{}",
-                        small.who,
-                        small.text()
-                    ));
+            match seed % 3 {
+                0 => {
+                    attacks += 1;
+                    self.attack(&mut watch, seed);
                 }
-                continue;
-            }
-            let (name, text) = self.damaged(seed);
-            if margay::Module::parse(&text).and_then(|m| m.check()).is_err() {
-                continue;
-            }
-            ran += 1;
-            let shape = Shape { grid: [2, 1, 1], block: [64, 1, 1], cluster: 1, shared: 1024, stack: 4096, threads: 2 };
-            for engine in ["reference", "simd"] {
-                let end = watch.run(&Job { engine, shape: shape.clone(), fuel: FUEL, text: &text });
-                if end.is_a_crash() {
-                    self.fails(&format!("seed {seed}, damage to {name}, engine {engine}: {}\n{text}", end.show()));
-                }
+                1 => ran += u64::from(self.damage(&mut watch, seed)),
+                _ => self.vary(&mut watch, seed),
             }
         }
         (ran, attacks)
     }
+
+    fn variants(&self, program: &Path) {
+        let mut watch = Watch::new(program);
+        while let Some(seed) = self.seed() {
+            self.vary(&mut watch, seed);
+        }
+    }
+
+    fn attack(&self, watch: &mut Watch, seed: u64) {
+        if let (_, _, Some(failure)) = watch.attempt(seed, Class::ALL) {
+            let (small, why) = watch.shrink(&failure, SHRINK);
+            let (class, shape) = (failure.class.name(), &small.shape);
+            self.fails(&format!("attack {seed}, {class}: {why}\n// {shape:?}, by {:?}\n{}", small.who, small.text()));
+        }
+    }
+
+    /// Whether the damaged module of a seed passes the check and was run.
+    fn damage(&self, watch: &mut Watch, seed: u64) -> bool {
+        let (name, text) = self.damaged(seed);
+        if margay::Module::parse(&text).and_then(|m| m.check()).is_err() {
+            return false;
+        }
+        let shape = Shape { grid: [2, 1, 1], block: [64, 1, 1], cluster: 1, shared: 1024, stack: 4096, threads: 2 };
+        for engine in ["reference", "simd"] {
+            let end = watch.run(&Job::new(engine, &shape, FUEL, &text));
+            if end.is_a_crash() {
+                self.fails(&format!("seed {seed}, damage to {name}, engine {engine}: {}\n{text}", end.show()));
+            }
+        }
+        true
+    }
+
+    fn vary(&self, watch: &mut Watch, seed: u64) {
+        let variant = Variant::new(seed, &self.bases);
+        let verdict = variant.judge(watch);
+        if let Verdict::Differs(..) = verdict {
+            self.fails(&format!("variation {seed}, {}\n{}", variant.report(&verdict), variant.text));
+        }
+        let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        *verdicts.entry(verdict.word().to_owned()).or_default() += 1;
+    }
 }
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.first().map(String::as_str) == Some("worker") {
+    if std::env::args().nth(1).as_deref() == Some("worker") {
         worker::serve();
         return ExitCode::SUCCESS;
     }
-    let value = |name: &str| {
-        let at = args.iter().position(|a| a == name)?;
-        args.get(at + 1)?.parse::<u64>().ok()
+    let options = match Options::of_process() {
+        Ok(options) => options,
+        Err(why) => {
+            eprintln!("fuzz: {why}");
+            return ExitCode::from(2);
+        }
     };
-    let (Some(seconds), Ok(program)) = (value("--seconds"), std::env::current_exe()) else {
+    let bases = variant::bases(options.files.clone());
+    if bases.is_empty() {
+        eprintln!("fuzz: no modules");
+        return ExitCode::from(2);
+    }
+    if let Some(seed) = options.show {
+        let variant = Variant::new(seed, &bases);
+        println!("// a variation of {}, {:?}\n{}", variant.name, variant.shape, variant.text);
+        return ExitCode::SUCCESS;
+    }
+    let (Some(seconds), Ok(program)) = (options.seconds, std::env::current_exe()) else {
         eprintln!("fuzz: --seconds N is needed");
         return ExitCode::from(2);
     };
-    let read = |(name, path): (String, std::path::PathBuf)| Some((name, std::fs::read_to_string(path).ok()?));
-    let texts: Vec<(String, String)> =
-        files("examples").into_iter().chain(files("tests/run")).filter_map(read).collect();
+    let read = |(name, path): (String, PathBuf)| Some((name, std::fs::read_to_string(path).ok()?));
     // Other seeds every time; a failing one is printed.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() << 20);
     let run = Run {
-        texts,
-        next: AtomicU64::new(value("--from").unwrap_or(now)),
+        texts: options.files.into_iter().filter_map(read).collect(),
+        bases,
+        next: AtomicU64::new(options.from.unwrap_or(now)),
         failures: AtomicU64::new(0),
+        verdicts: Mutex::default(),
         until: Instant::now() + Duration::from_secs(seconds),
     };
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get());
-    let front = !args.iter().any(|a| a == "--engines-only");
     let (read, ran, attacks) = std::thread::scope(|scope| {
+        if options.variants {
+            (0..threads).for_each(|_| drop(scope.spawn(|| run.variants(&program))));
+            return (0, 0, 0);
+        }
         let engines: Vec<_> = (1..threads.max(2)).map(|_| scope.spawn(|| run.engines(&program))).collect();
-        let read = if front { run.front() } else { 0 };
+        let read = if options.engines_only { 0 } else { run.front() };
         let both = engines.into_iter().filter_map(|e| e.join().ok());
         let (ran, attacks) = both.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
         (read, ran, attacks)
     });
+    let verdicts = run.verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
     let failures = run.failures.into_inner();
-    println!("{read} damaged texts read, {ran} damaged modules and {attacks} attacks run, {failures} failures");
+    println!(
+        "{read} damaged texts read, {ran} damaged modules, {} variations and {attacks} attacks run, {failures} failures",
+        verdicts.values().sum::<u64>()
+    );
+    let verdicts: Vec<String> = verdicts.iter().map(|(word, n)| format!("{word} {n}")).collect();
+    println!("variations: {}", verdicts.join(", "));
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
