@@ -1,5 +1,6 @@
 // Launches from device code: recursion, the tail and the fire-and-forget stream, copies and fills, errors, attributes. The results
 // follow from the CUDA C++ Programming Guide, "CUDA Dynamic Parallelism".
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 
@@ -127,6 +128,70 @@ static void rows_of_device_code()
     CHECK(seen[4] == cudaErrorInvalidPitchValue && seen[5] == cudaErrorInvalidValue && seen[6] == cudaErrorInvalidValue);
 }
 
+__global__ __launch_bounds__(256) void tile(double *to)
+{
+    __shared__ double values[100];
+    values[threadIdx.x % 100] = to[threadIdx.x];
+    __syncthreads();
+    to[threadIdx.x] = values[99 - threadIdx.x % 100];
+}
+
+struct Answers {
+    cudaFuncAttributes attributes;
+    int ctas[3], device, devices, errors[10];
+    cudaSharedMemConfig shared_banks;
+    size_t limits[2];
+    cudaFuncCache cache;
+};
+
+__global__ void ask(Answers *a)
+{
+    int e = 0;
+    a->errors[e++] = cudaFuncGetAttributes(&a->attributes, tile);
+    a->errors[e++] = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&a->ctas[0], tile, 256, 0);
+    a->errors[e++] = cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&a->ctas[1], tile, 64, 40000, 0);
+    a->errors[e++] = cudaDeviceGetLimit(&a->limits[0], cudaLimitMallocHeapSize);
+    a->errors[e++] = cudaDeviceGetLimit(&a->limits[1], cudaLimitStackSize);
+    a->errors[e++] = cudaDeviceGetCacheConfig(&a->cache);
+    a->errors[e++] = cudaDeviceGetSharedMemConfig(&a->shared_banks);
+    a->errors[e++] = cudaDeviceGetLimit(&a->limits[0], (cudaLimit)77);
+    a->errors[e++] = cudaFuncGetAttributes(&a->attributes, (const void *)a);
+    a->errors[e++] = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&a->ctas[2], tile, 0, 0);
+    cudaGetDevice(&a->device);
+    cudaGetDeviceCount(&a->devices);
+}
+
+// Device code reads what the host reads.
+static void questions()
+{
+    Answers *a;
+    cudaFuncAttributes wanted;
+    int ctas[2], devices;
+    size_t stack;
+    CHECK(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 20 << 20) == cudaSuccess);
+    CHECK(cudaDeviceSetCacheConfig(cudaFuncCachePreferL1) == cudaSuccess);
+    CHECK(cudaFuncSetAttribute(tile, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000) == cudaSuccess);
+    cudaMallocManaged(&a, sizeof *a);
+    std::memset(a, 0x55, sizeof *a);
+    ask<<<1, 1>>>(a);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK(cudaFuncGetAttributes(&wanted, tile) == cudaSuccess);
+    CHECK(std::memcmp(&wanted, &a->attributes, offsetof(cudaFuncAttributes, reserved)) == 0);
+    CHECK(wanted.sharedSizeBytes == 800 && wanted.maxThreadsPerBlock == 256 && wanted.maxDynamicSharedSizeBytes == 60000);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ctas[0], tile, 256, 0);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ctas[1], tile, 64, 40000);
+    CHECK(a->ctas[0] == ctas[0] && a->ctas[1] == ctas[1] && ctas[0] > ctas[1] && a->ctas[2] == 0x55555555);
+    cudaDeviceGetLimit(&stack, cudaLimitStackSize);
+    CHECK(a->limits[0] == 20 << 20 && a->limits[1] == stack && a->cache == cudaFuncCachePreferL1);
+    CHECK(a->shared_banks == cudaSharedMemBankSizeFourByte);
+    cudaGetDeviceCount(&devices);
+    CHECK(a->device == 0 && a->devices == devices);
+    for (int i = 0; i < 7; i++)
+        CHECK(a->errors[i] == cudaSuccess);
+    CHECK(a->errors[7] == cudaErrorUnsupportedLimit && a->errors[8] == cudaErrorInvalidDeviceFunction);
+    CHECK(a->errors[9] == cudaErrorInvalidValue);
+}
+
 // Every thread of several CTAs launches.
 __global__ void many(int *counts)
 {
@@ -163,6 +228,7 @@ int main()
         CHECK(values[i] == 9 && other[i] == (i < n / 2 ? 7 : -1));
 
     rows_of_device_code();
+    questions();
 
     int *seen, multiprocessors;
     cudaMallocManaged(&seen, 16 * sizeof(int));

@@ -34,6 +34,78 @@ mod error {
     pub const INVALID_VALUE: u64 = 1;
     pub const INVALID_CONFIGURATION: u64 = 9;
     pub const INVALID_FUNCTION: u64 = 98;
+    pub const NOT_SUPPORTED: u64 = 801;
+}
+
+/// What device code can ask the driver (`cudaDeviceGetLimit`, `cudaFuncGetAttributes` and the like in device code). Their numbers, the first
+/// argument of `__margay_ask`, are those of `Question::of`.
+#[derive(Clone, Copy, Debug)]
+pub enum Question<'a> {
+    /// A limit of the context, by its number (`cudaLimit`).
+    Limit(u32),
+    /// The preferred split of the first cache (`cudaFuncCache`).
+    CacheConfig,
+    /// The number of the device.
+    Device,
+    /// How many devices there are.
+    DeviceCount,
+    /// An attribute (`cudaDeviceAttr`) of a device.
+    DeviceAttribute {
+        /// Its number.
+        attribute: u32,
+        /// The device.
+        device: i32,
+    },
+    /// An attribute of a kernel.
+    KernelAttribute {
+        /// Its name.
+        kernel: &'a str,
+        /// Its number (`CUfunction_attribute`).
+        attribute: u32,
+    },
+    /// How many CTAs of a kernel a multiprocessor holds.
+    Occupancy {
+        /// Its name.
+        kernel: &'a str,
+        /// Threads of a CTA.
+        threads: i32,
+        /// Dynamic shared memory of a CTA in bytes.
+        shared: usize,
+    },
+}
+
+/// A driver, as device code sees it.
+pub trait Driver: Sync {
+    /// Answers a question, or returns an error code (`cudaError_t`).
+    fn answer(&self, question: Question<'_>) -> Result<u64, u32>;
+}
+
+impl<'a> Question<'a> {
+    fn of([number, a, b, c]: [u64; 4], image: &'a Image) -> Result<Question<'a>, u64> {
+        let kernel = || {
+            let kernel = kernel_at(image, a).ok_or(error::INVALID_FUNCTION)?;
+            Ok::<_, u64>(&*image.ir.func(kernel).name)
+        };
+        Ok(match number {
+            0 => Question::Limit(a as u32),
+            1 => Question::CacheConfig,
+            2 => Question::Device,
+            3 => Question::DeviceCount,
+            4 => Question::DeviceAttribute { attribute: a as u32, device: b as i32 },
+            5 => Question::KernelAttribute { kernel: kernel()?, attribute: b as u32 },
+            6 => Question::Occupancy { kernel: kernel()?, threads: b as i32, shared: c as usize },
+            _ => return Err(error::INVALID_VALUE),
+        })
+    }
+}
+
+/// Asks the driver; returns its answer, or the negative error code.
+pub(crate) fn ask(grid: &Grid<'_>, question: [u64; 4]) -> u64 {
+    let answer = Question::of(question, grid.image).and_then(|question| match grid.driver {
+        Some(driver) => driver.answer(question).map_err(u64::from),
+        None => Err(error::NOT_SUPPORTED),
+    });
+    answer.unwrap_or_else(u64::wrapping_neg)
 }
 
 /// One piece of queued work.

@@ -2,7 +2,7 @@
 
 use crate::{
     Counts, Fault, Interest, Log, Memory, Observer, Snapshot, Stop,
-    device::Queued,
+    device::{Driver, Queued},
     mem::{self, Allocation, Kind, Reach, Running},
 };
 use margay_ir::{BlockId, FuncId, GlobalId, Ir, Placed, SourcePlace};
@@ -136,6 +136,8 @@ pub struct Grid<'a> {
     pub output: &'a (dyn Fn(&[u8]) + Sync),
     /// Receives every access, if the launch is observed.
     pub observer: Option<&'a dyn Observer>,
+    /// Answers what its threads ask a driver, if there is one.
+    pub driver: Option<&'a dyn Driver>,
     /// Counters, if the launch counts.
     pub counts: Option<&'a Counts>,
     /// What its threads have queued.
@@ -192,6 +194,7 @@ impl<'a> Grid<'a> {
             memory,
             output,
             observer: None,
+            driver: None,
             counts: None,
             queued: Queued::default(),
             undefined: OnceLock::new(),
@@ -205,6 +208,12 @@ impl<'a> Grid<'a> {
     /// The same grid with an observer.
     pub fn observed(mut self, observer: &'a dyn Observer) -> Grid<'a> {
         self.observer = Some(observer);
+        self
+    }
+
+    /// The same grid with a driver.
+    pub fn with_driver(mut self, driver: Option<&'a dyn Driver>) -> Grid<'a> {
+        self.driver = driver;
         self
     }
 

@@ -75,11 +75,14 @@ pub enum Builtin {
     LaunchGraph,
     /// `uint32 __margay_last_error(uint32 keep)`: the last error of the calling thread, which is cleared unless `keep`.
     LastError,
+    /// `int64 __margay_ask(uint32 question, uint64 a, uint64 b, uint64 c)`: what the driver answers to a question
+    /// (`margay_exec::device::Question`); the negative error code if it is invalid.
+    Ask,
 }
 
 impl Builtin {
     /// All of them.
-    pub const ALL: [Builtin; 10] = [
+    pub const ALL: [Builtin; 11] = [
         Builtin::Vprintf,
         Builtin::Malloc,
         Builtin::Free,
@@ -90,6 +93,7 @@ impl Builtin {
         Builtin::Fill,
         Builtin::LaunchGraph,
         Builtin::LastError,
+        Builtin::Ask,
     ];
 
     /// Whether it queues work.
@@ -110,6 +114,7 @@ impl Builtin {
             "__margay_fill" => Builtin::Fill,
             "__margay_launch_graph" => Builtin::LaunchGraph,
             "__margay_last_error" => Builtin::LastError,
+            "__margay_ask" => Builtin::Ask,
             _ => return None,
         })
     }

@@ -5,7 +5,10 @@ use crate::{
     kernel::Prepared,
     schedule::{self, Ended, Progress, Schedule, Spans},
 };
-use margay_exec::{Counts, Fault, Grid, Launch, LaunchShape, Observer, Stop, device::Piece};
+use margay_exec::{
+    Counts, Fault, Grid, Launch, LaunchShape, Observer, Stop,
+    device::{Driver, Piece},
+};
 use std::time::{Duration, Instant};
 
 /// The configuration of a launch.
@@ -27,6 +30,8 @@ pub struct LaunchConfig<'a> {
     pub counts: Option<&'a Counts>,
     /// Receives every access; the launch runs on one host thread.
     pub observer: Option<&'a dyn Observer>,
+    /// Answers what device code asks a driver.
+    pub driver: Option<&'a dyn Driver>,
     /// The handle of the executable graph that the launch is part of; 0 if there is none.
     pub graph: u64,
 }
@@ -48,6 +53,7 @@ impl LaunchConfig<'static> {
             spans: None,
             counts: None,
             observer: None,
+            driver: None,
             graph: 0,
         }
     }
@@ -85,7 +91,8 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     let interpreted = config.observer.is_some_and(|o| !o.accepts_compiled_code(&kernel.image, kernel.func));
     let code = kernel.code.ready(&launch, interpreted).map_err(stopped)?;
     let compile = asked.elapsed();
-    let grid = Grid::new(&launch, &kernel.image, device.memory(), &print).map_err(stopped)?.counted(config.counts);
+    let grid = Grid::new(&launch, &kernel.image, device.memory(), &print).map_err(stopped)?;
+    let grid = grid.counted(config.counts).with_driver(config.driver);
     let grid = match config.observer {
         Some(observer) => grid.observed(observer),
         None => grid,

@@ -198,6 +198,28 @@ impl Context {
         }
     }
 
+    /// A limit by its number.
+    pub fn limit(&self, number: u32) -> Result<usize, Code> {
+        if let Some(set) = self.limits.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
+            return Ok(*set);
+        }
+        Ok(match number {
+            limit::STACK => DEFAULT_STACK,
+            limit::PRINTF => 1 << 20,
+            limit::HEAP => self.device_memory().heap_limit() as usize,
+            limit::SYNC_DEPTH => 2,
+            limit::PENDING => 2048,
+            limit::L2_FETCH => 128,
+            limit::L2_PERSISTING => 0,
+            _ => return Err(Code::UNSUPPORTED_LIMIT),
+        })
+    }
+
+    /// The preferred split of the first cache.
+    pub fn cache_config(&self) -> u32 {
+        self.cache.load(Relaxed)
+    }
+
     /// Returns the sticky error, if a kernel of the context has failed; only once where tests must be independent.
     pub fn check(&self) -> Outcome {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -439,22 +461,9 @@ api! {
         Ok(())
     }
     3010 fn cuCtxGetLimit(value: Out<usize>, limit: u32) {
-        let context = current()?;
-        if let Some(set) = context.limits.lock().unwrap_or_else(PoisonError::into_inner).get(&limit) {
-            return value.set(*set);
-        }
-        value.set(match limit {
-            limit::STACK => DEFAULT_STACK,
-            limit::PRINTF => 1 << 20,
-            limit::HEAP => context.device_memory().heap_limit() as usize,
-            limit::SYNC_DEPTH => 2,
-            limit::PENDING => 2048,
-            limit::L2_FETCH => 128,
-            limit::L2_PERSISTING => 0,
-            _ => return Err(Code::UNSUPPORTED_LIMIT),
-        })
+        value.set(current()?.limit(limit)?)
     }
-    3020 fn cuCtxGetCacheConfig(config: Out<u32>) { config.set(current()?.cache.load(Relaxed)) }
+    3020 fn cuCtxGetCacheConfig(config: Out<u32>) { config.set(current()?.cache_config()) }
     3020 fn cuCtxSetCacheConfig(config: u32) {
         current()?.cache.store(config, Relaxed);
         Ok(())

@@ -127,7 +127,8 @@ impl Function {
         Ok((most_shared() - self.static_shared()?).max(0))
     }
 
-    fn attribute(&self, number: u32) -> Result<i32, Code> {
+    /// An attribute by its number (`CUfunction_attribute`).
+    pub fn attribute(&self, number: u32) -> Result<i32, Code> {
         let kernel = self.kernel()?;
         let func = kernel.image().ir.func(kernel.func());
         let threads = func.reqntid.or(func.maxntid).map(|n| n.iter().product::<u32>() as i32);

@@ -11,6 +11,7 @@ use crate::{
     graph,
     handle::Handle,
     hints, order,
+    questions::Answers,
     raw::{Host, In},
     stream::StreamHandle,
     watch,
@@ -133,9 +134,10 @@ impl Launch {
         let config = LaunchConfig { cancel, graph, ..LaunchConfig::of(self.shape) };
         crate::capture::launch(&self.function, kernel, context, &config, &self.params);
         let mut family = watch::Relatives::default();
-        let ended = watched(context, kernel, config, &self.params, (&mut family, None)).and_then(|mut stats| {
+        let answers = Answers { context, module: &self.function.module };
+        let ended = watched(answers, kernel, config, &self.params, (&mut family, None)).and_then(|mut stats| {
             let (queued, cancel) = (std::mem::take(&mut stats.queued), Some(&context.cancel));
-            self.function.module.loaded.perform(kernel, queued, cancel, &mut Children { context, family })?;
+            self.function.module.loaded.perform(kernel, queued, cancel, &mut Children { answers, family })?;
             Ok(stats)
         });
         match ended {
@@ -155,7 +157,7 @@ impl Launch {
 
 /// Launches what device code launches.
 struct Children<'c> {
-    context: &'c Context,
+    answers: Answers<'c>,
     family: watch::Relatives,
 }
 
@@ -167,11 +169,11 @@ impl Launcher for Children<'_> {
         config: LaunchConfig<'static>,
         params: &[u8],
     ) -> Result<LaunchStats, Error> {
-        watched(self.context, kernel, config, params, (&mut self.family, Some(by)))
+        watched(self.answers, kernel, config, params, (&mut self.family, Some(by)))
     }
 
     fn moved(&mut self, by: By, read: Option<(u64, u64)>, written: (u64, u64)) {
-        self.family.moved(by, (read, written), self.context.device_memory());
+        self.family.moved(by, (read, written), self.answers.context.device_memory());
     }
 
     fn launch_graph(&mut self, graph: u64, tail: bool) -> Result<(), Error> {
@@ -181,12 +183,14 @@ impl Launcher for Children<'_> {
 
 /// Launches a kernel under the checks that are requested for it, and reports their findings.
 fn watched(
-    context: &Context,
+    answers: Answers<'_>,
     kernel: &Kernel,
     config: LaunchConfig<'static>,
     params: &[u8],
     (family, by): (&mut watch::Relatives, Option<By>),
 ) -> Result<LaunchStats, Error> {
+    let context = answers.context;
+    let config = LaunchConfig { driver: Some(&answers), ..config };
     let Some(sanitizer) = watch::sanitizer(kernel, config.shape, params) else {
         let stats = kernel.launch(&config, params)?;
         family.launched(by, kernel, None, context.device_memory());

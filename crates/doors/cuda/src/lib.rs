@@ -46,6 +46,7 @@ mod old_launch;
 mod order;
 mod pages;
 mod pool;
+mod questions;
 mod raw;
 mod reports;
 mod room;

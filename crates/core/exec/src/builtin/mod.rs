@@ -98,6 +98,7 @@ pub fn call(
         Builtin::LaunchGraph => {
             lanes().for_each(|i| results[i] = device::launch_graph(grid, arg(0, i), arg(1, i), thread(i)));
         }
+        Builtin::Ask => lanes().for_each(|i| results[i] = device::ask(grid, [0, 1, 2, 3].map(|k| arg(k, i)))),
         Builtin::LastError => lanes().for_each(|i| results[i] = grid.queued.last_error(thread(i), arg(0, i) != 0)),
     }
     Ok(results)

@@ -1,9 +1,9 @@
 //! Our replacement of the CUDA device runtime (`libcudadevrt.a`), whose functions call into a GPU's driver.
 
-use crate::device;
 use std::{fmt::Write, sync::OnceLock};
 
 const BASE: &str = include_str!("devrt.ptx");
+const ATTRIBUTES: &str = include_str!("devrt_attributes.ptx");
 const ROWS: &str = include_str!("devrt_rows.ptx");
 const LAUNCH: &str = include_str!("devrt_launch.ptx");
 /// A function that only the device runtime defines.
@@ -11,10 +11,8 @@ const DEFINITION: &str = ".func (.param .b64 func_retval0) cudaCGGetIntrinsicHan
 /// Beginnings of the names of the device runtime's functions; NVIDIA's assembler knows `cudaGraphSetConditional` without it.
 const CALLS: [&str; 5] =
     ["cudaGraphSetConditional", "cudaGraphLaunch", "cudaCG", "__cudaCDP2", "cudaGetParameterBuffer"];
-/// Number of entries of `margay_attributes`.
-const ATTRIBUTES: u32 = 160;
 /// `margay_errors`: the errors that our device runtime knows (CUDA Runtime API, `cudaError_t`).
-const ERRORS: [(u32, &str, &str); 8] = [
+const ERRORS: [(u32, &str, &str); 10] = [
     (0, "cudaSuccess", "no error"),
     (1, "cudaErrorInvalidValue", "invalid argument"),
     (2, "cudaErrorMemoryAllocation", "out of memory"),
@@ -22,17 +20,16 @@ const ERRORS: [(u32, &str, &str); 8] = [
     (12, "cudaErrorInvalidPitchValue", "invalid pitch value"),
     (98, "cudaErrorInvalidDeviceFunction", "invalid device function"),
     (101, "cudaErrorInvalidDevice", "invalid device ordinal"),
+    (215, "cudaErrorUnsupportedLimit", "limit is not supported on this architecture"),
+    (801, "cudaErrorNotSupported", "operation not supported"),
     (999, "cudaErrorUnknown", "unknown error"),
 ];
 
-/// The module, with tables for this device.
+/// The module, with its table of errors.
 fn text() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {
         let mut text = BASE.to_owned();
-        let attribute = |n| device::attribute(n, 0).unwrap_or(i32::MIN).to_string();
-        let values: Vec<String> = (0..ATTRIBUTES).map(attribute).collect();
-        let _ = writeln!(text, "\n.global .align 4 .s32 margay_attributes[{ATTRIBUTES}] = {{{}}};", values.join(", "));
         let mut bytes = Vec::new();
         for (code, name, words) in ERRORS {
             let mut record = [0; 112];
@@ -43,7 +40,7 @@ fn text() -> &'static str {
         }
         text += ".global .u64 margay_streams;\n";
         let _ = writeln!(text, ".global .align 4 .b8 margay_errors[{}] = {{{}}};\n", bytes.len(), bytes.join(", "));
-        text + ROWS + LAUNCH + &LAUNCH.replace(") cuda", ") __cudaCDP2")
+        text + ATTRIBUTES + ROWS + LAUNCH + &LAUNCH.replace(") cuda", ") __cudaCDP2")
     })
 }
 
