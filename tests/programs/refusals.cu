@@ -191,6 +191,8 @@ static void memory_of_graphs() {
     OK(instantiate(&exec, graph));
     INVALID(instantiate(&second, graph));
     OK(cudaGraphLaunch(exec, 0));
+    OK(cudaGraphLaunch(exec, 0));
+    INVALID(cudaFreeAsync(params.dptr, 0)); // the graph has freed it
     OK(cudaStreamSynchronize(0));
     OK(cudaGraphExecDestroy(exec));
     OK(instantiate(&second, graph));
@@ -206,6 +208,52 @@ static void memory_of_graphs() {
     OK(cudaGraphExecDestroy(second));
     OK(cudaGraphDestroy(graph));
     OK(cudaGraphDestroy(other));
+}
+
+__global__ void wait_for(volatile int *flag, int *to) {
+    while (*flag == 0) {
+    }
+    *to = *flag;
+}
+
+// Launches of graphs that allocate return at once: the kernel ends when the host has set a flag. What a launch leaves allocated has to be
+// freed before the next one.
+static void launches_of_graphs_with_memory() {
+    volatile int *flag;
+    int *memory, seen = 0;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    OK(cudaHostAlloc((void **)&flag, sizeof *flag, cudaHostAllocMapped));
+    OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    OK(cudaMallocAsync((void **)&memory, 4096, stream));
+    wait_for<<<1, 1, 0, stream>>>(flag, memory);
+    OK(cudaStreamEndCapture(stream, &graph));
+    OK(instantiate(&exec, graph));
+    for (int value = 1; value < 4; value++) {
+        *flag = 0;
+        OK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamQuery(stream) == cudaErrorNotReady);
+        INVALID(cudaGraphLaunch(exec, stream));
+        *flag = value;
+        OK(cudaMemcpyAsync(&seen, memory, sizeof seen, cudaMemcpyDeviceToHost, stream));
+        OK(cudaFreeAsync(memory, stream));
+        INVALID(cudaFreeAsync(memory, stream));
+        OK(cudaStreamSynchronize(stream));
+        CHECK(seen == value);
+    }
+    // What the last launch leaves belongs to the program, also when the graph is gone.
+    OK(cudaGraphLaunch(exec, stream));
+    OK(cudaGraphExecDestroy(exec));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaStreamSynchronize(stream));
+    OK(cudaMemcpy(&seen, memory, sizeof seen, cudaMemcpyDeviceToHost));
+    CHECK(seen == 3);
+    OK(cudaFree(memory));
+    INVALID(cudaFree(memory));
+    OK(cudaStreamDestroy(stream));
+    OK(cudaFreeHost((void *)flag));
 }
 
 static unsigned long long amount(cudaMemPool_t pool, cudaMemPoolAttr of) {
@@ -247,6 +295,7 @@ int main() {
     surfaces();
     linear_textures();
     memory_of_graphs();
+    launches_of_graphs_with_memory();
     pools();
     if (!failed) puts("ok");
     return failed;

@@ -148,16 +148,17 @@ fn free(address: DevicePtr) -> Outcome {
         return Ok(());
     }
     let context = current()?;
-    check_free(&context, address)?;
+    accept_free(&context, address)?;
     context.settle();
     free_now(&context, address)
 }
 
-/// Whether there is something to free at an address.
-pub fn check_free(context: &Context, address: DevicePtr) -> Outcome {
-    let found = address == 0
-        || driver()?.graph_memories.holds(address)
-        || context.device_memory().find(address).is_some_and(|a| a.block.base() == address);
+/// Accepts a call that frees what is at an address, if there is something.
+pub fn accept_free(context: &Context, address: DevicePtr) -> Outcome {
+    if let Some(freed) = driver()?.graph_memories.release(address) {
+        return freed;
+    }
+    let found = address == 0 || context.device_memory().find(address).is_some_and(|a| a.block.base() == address);
     if found {
         return Ok(());
     }
@@ -174,8 +175,8 @@ pub fn free_now(context: &Context, address: DevicePtr) -> Outcome {
     if address == 0 {
         return Ok(());
     }
-    if let Some(freed) = driver()?.graph_memories.free(address) {
-        return freed;
+    if driver()?.graph_memories.free(address) {
+        return Ok(());
     }
     if crate::ipc::close_unless_own(context, address)? {
         return Ok(());

@@ -7,7 +7,7 @@ use crate::{
     event::Event,
     graph::{Branch, Conditional, Exec, GraphMemory, Inner},
     launch::Launch,
-    memory::{check_free, free_now, is_for_host, within},
+    memory::{accept_free, free_now, is_for_host, within},
     memory_operation::{self, Operation},
     order,
     raw::{Callback, UserData},
@@ -71,7 +71,7 @@ impl Work {
             Work::Copy(copy) => copy.check(context),
             Work::Fill(fill) => fill.check(context),
             Work::Host(function, _) => function.check(),
-            Work::Free(address) => check_free(context, *address),
+            Work::Free(address) => accept_free(context, *address),
             Work::Memory(operations) => memory_operation::check(operations, context),
             _ => Ok(()),
         }
@@ -120,7 +120,10 @@ impl Work {
                 Ok(())
             }
             Work::Graph(exec) => exec.run(context),
-            Work::Alloc(memory) => memory.run(),
+            Work::Alloc(memory) => {
+                memory.run();
+                Ok(())
+            }
             Work::Free(address) => free_now(context, *address),
             Work::Memory(operations) => {
                 order::lose();

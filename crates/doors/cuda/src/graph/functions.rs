@@ -243,17 +243,12 @@ api! {
         if captured {
             return stream.submit(Work::Graph(exec));
         }
+        exec.claim_memory()?;
         let (recorded, awaited) = exec.events();
         awaited.iter().filter_map(|event| event.end()).for_each(|end| stream_ref.wait_for(end));
         recorded.iter().for_each(|event| event.announce());
-        // A launch that finds memory of an earlier one still there is an error of the call.
         let piece = order::submitted(&stream_ref, || "a graph".into());
-        let allocates = exec.allocates();
-        let run = move |context: &_| order::perform(piece, || device::launch(of, exec.clone(), context));
-        if allocates {
-            return stream_ref.work(run);
-        }
-        stream_ref.work_later(run);
+        stream_ref.work_later(move |context| order::perform(piece, || device::launch(of, exec, context)));
         if !recorded.is_empty() {
             let end = stream_ref.mark();
             recorded.iter().for_each(|event| event.launched(&end));

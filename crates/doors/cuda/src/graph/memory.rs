@@ -4,7 +4,7 @@
 
 use super::{Graph, NodeRef, nodes, params};
 use crate::{
-    api::api,
+    api::{api, because},
     code::{Code, Outcome},
     context::{Context, Owner},
     driver::{current, driver},
@@ -14,7 +14,7 @@ use crate::{
     work::Work,
 };
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{
@@ -31,8 +31,10 @@ pub struct GraphMemory {
     pub address: DevicePtr,
     /// Requested size in bytes.
     pub bytes: usize,
-    /// Allocated by a launch and not freed since.
+    /// Allocated by a launch that has run, and not freed by anything that has run since.
     live: AtomicBool,
+    /// The same by what calls have submitted: the program learns from the call that it allocates or frees twice.
+    claimed: AtomicBool,
 }
 
 /// Memory of all graphs, by address.
@@ -55,27 +57,62 @@ impl GraphMemories {
         self.all().get(&address).and_then(Weak::upgrade)
     }
 
-    /// Bytes that launches allocated and nothing has freed.
-    fn live(&self) -> u64 {
+    /// Bytes that launches allocate and nothing frees.
+    fn claimed(&self) -> u64 {
         let all: Vec<_> = self.all().values().filter_map(Weak::upgrade).collect();
-        all.iter().filter(|m| m.live.load(SeqCst)).map(|m| m.bytes as u64).sum()
+        all.iter().filter(|m| m.claimed.load(SeqCst)).map(|m| m.bytes as u64).sum()
     }
 
     fn note_usage(&self) {
-        let reserved = self.reserved.fetch_max(self.live(), Relaxed).max(self.live());
+        let reserved = self.reserved.fetch_max(self.claimed(), Relaxed).max(self.claimed());
         self.most_used.fetch_max(reserved, Relaxed);
         self.most_reserved.fetch_max(reserved, Relaxed);
     }
 
-    /// Whether an address is that of a graph's memory.
-    pub fn holds(&self, address: DevicePtr) -> bool {
-        self.find(address).is_some()
+    /// A call frees memory of a graph, for which it must be allocated; `None` if the address belongs to none.
+    pub fn release(&self, address: DevicePtr) -> Option<Outcome> {
+        let memory = self.find(address)?;
+        Some(if memory.claimed.swap(false, SeqCst) { Ok(()) } else { Err(Code::INVALID_VALUE) })
     }
 
-    /// Frees memory of a graph; `None` if the address belongs to none.
-    pub fn free(&self, address: DevicePtr) -> Option<Outcome> {
-        let memory = self.find(address)?;
-        Some(if memory.live.swap(false, SeqCst) { Ok(()) } else { Err(Code::INVALID_VALUE) })
+    /// Frees memory of a graph, in the order of a stream; whether the address belongs to one.
+    pub fn free(&self, address: DevicePtr) -> bool {
+        let memory = self.find(address);
+        memory.inspect(|memory| memory.live.store(false, SeqCst)).is_some()
+    }
+
+    /// A launch allocates and frees what the steps of its graph do, in their order; an error of the call, which changes nothing, if memory
+    /// of an earlier launch is still there, or what it frees is not.
+    pub fn claim(&self, steps: &[Work]) -> Outcome {
+        let mut states: HashMap<DevicePtr, bool> = HashMap::new();
+        for step in steps {
+            let (memory, allocates) = match step {
+                Work::Alloc(memory) => (Some(memory.clone()), true),
+                Work::Free(address) => (self.find(*address), false),
+                _ => continue,
+            };
+            let Some(memory) = memory else { continue };
+            let state = states.entry(memory.address).or_insert_with(|| memory.claimed.load(SeqCst));
+            if *state == allocates {
+                because(|| match allocates {
+                    true => "memory that an earlier launch of the graph allocated was not freed".into(),
+                    false => format!("the graph frees {:#x}, which is not allocated", memory.address),
+                });
+                return Err(Code::INVALID_VALUE);
+            }
+            *state = allocates;
+        }
+        for step in steps {
+            match step {
+                Work::Alloc(memory) => {
+                    memory.claimed.store(true, SeqCst);
+                    self.note_usage();
+                }
+                Work::Free(address) => drop(self.release(*address)),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -83,7 +120,13 @@ impl GraphMemory {
     /// Reserves memory for a node.
     fn new(bytes: usize) -> Result<Arc<GraphMemory>, Code> {
         let (context, address) = (current()?, allocate(bytes, Owner::Device)?);
-        let made = Arc::new(GraphMemory { context, address, bytes, live: AtomicBool::new(false) });
+        let made = Arc::new(GraphMemory {
+            context,
+            address,
+            bytes,
+            live: AtomicBool::new(false),
+            claimed: AtomicBool::new(false),
+        });
         driver()?.graph_memories.all().insert(address, Arc::downgrade(&made));
         Ok(made)
     }
@@ -94,18 +137,14 @@ impl GraphMemory {
         graph.freed_before(after, bytes)?.map_or_else(|| GraphMemory::new(bytes), Ok)
     }
 
-    /// Performs the node's allocation; an error if the memory is still in use from an earlier launch.
-    pub fn run(&self) -> Outcome {
-        if self.live.swap(true, SeqCst) {
-            return Err(Code::INVALID_VALUE);
-        }
-        driver()?.graph_memories.note_usage();
-        Ok(())
+    /// Performs the node's allocation.
+    pub fn run(&self) {
+        self.live.store(true, SeqCst);
     }
 
-    /// Frees what an earlier launch has left (`CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`).
+    /// A launch frees what an earlier one has left (`CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`).
     pub fn forget(&self) {
-        self.live.store(false, SeqCst);
+        self.claimed.store(false, SeqCst);
     }
 }
 
@@ -205,7 +244,7 @@ api! {
     11040 fn cuDeviceGraphMemTrim(device: i32) {
         crate::device::check(device)?;
         let memories = &driver()?.graph_memories;
-        memories.reserved.store(memories.live(), Relaxed);
+        memories.reserved.store(memories.claimed(), Relaxed);
         Ok(())
     }
 }

@@ -321,15 +321,32 @@ impl Exec {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Resets the graph's conditions and runs it.
-    fn launch(&self, context: &Arc<Context>) -> Outcome {
+    /// A call launches it: it allocates and frees memory as far as later calls know.
+    fn claim_memory(&self) -> Outcome {
+        let work = self.memory_work();
         if self.flags & AUTO_FREE != 0 {
-            self.steps().iter().for_each(|step| {
-                if let Work::Alloc(memory) = &step.work {
+            work.iter().for_each(|step| {
+                if let Work::Alloc(memory) = step {
                     memory.forget();
                 }
             });
         }
+        driver()?.graph_memories.claim(&work)
+    }
+
+    /// The steps that allocate or free memory, with those of child graphs, in order.
+    fn memory_work(&self) -> Vec<Work> {
+        let steps = self.steps().clone();
+        let work = steps.into_iter().filter(|step| step.enabled).flat_map(|step| match step.work {
+            Work::Alloc(_) | Work::Free(_) => vec![step.work],
+            Work::Graph(inner) => inner.memory_work(),
+            _ => Vec::new(),
+        });
+        work.collect()
+    }
+
+    /// Resets the graph's conditions and runs it.
+    fn launch(&self, context: &Arc<Context>) -> Outcome {
         self.reset(context)?;
         self.run(context)
     }
@@ -341,12 +358,6 @@ impl Exec {
             Work::Graph(inner) => inner.reset(context),
             _ => Ok(()),
         })
-    }
-
-    /// Whether it allocates memory.
-    fn allocates(&self) -> bool {
-        let steps = self.steps().clone();
-        steps.iter().any(|s| matches!(s.work, Work::Alloc(_)) || s.within().iter().any(|exec| exec.allocates()))
     }
 
     /// The events that its steps record, and those that they wait for.
