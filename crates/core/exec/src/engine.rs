@@ -1,7 +1,7 @@
 //! The interface of engines: prepare or compile a kernel of a placed program, and run its CTAs in pieces.
 
 use crate::{
-    Counts, Fault, Interest, Log, Memory, Observer, Snapshot, Stop,
+    Counts, CtaWindows, Fault, Interest, Log, Memory, Observer, Snapshot, Stop,
     device::{Driver, Queued},
     mem::{self, Allocation, Kind, Reach, Running},
 };
@@ -401,14 +401,14 @@ pub trait Kernel: Send + Sync {
         Ok(None)
     }
 
-    /// Runs a CTA to its end that another engine has begun and that has this shared window; only for kernels that run in
+    /// Runs a CTA to its end that another engine has begun and that has these windows; only for kernels that run in
     /// ranges.
     fn take_over(
         self: Arc<Self>,
         _grid: &Grid<'_>,
         _meter: &dyn Meter,
         _cta: u64,
-        _shared: Arc<Allocation>,
+        _windows: CtaWindows,
     ) -> Result<(), Stop> {
         Err(Stop::Bug(crate::Bug("an engine that takes no CTA over".into())))
     }

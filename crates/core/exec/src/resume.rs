@@ -22,8 +22,18 @@ pub struct Snapshot {
     pub registers: Vec<LiveRegister>,
     /// By warp.
     pub warps: Vec<StoppedWarp>,
+    /// Its windows.
+    pub windows: CtaWindows,
+}
+
+/// The memory of a CTA, which moves along with it: addresses of it stay valid.
+#[derive(Clone)]
+pub struct CtaWindows {
     /// The shared window.
     pub shared: Arc<Allocation>,
+    /// The local windows of all threads, warp by warp, and the distance between two in bytes, a multiple of 64; `None` if the kernel
+    /// uses none.
+    pub local: Option<(Arc<Allocation>, u64)>,
 }
 
 /// A register of a [`Snapshot`].
@@ -111,7 +121,7 @@ impl Snapshot {
         launch.params.resize(layout.address as usize, 0);
         launch.params.extend(parameters);
         let rest = Grid::new(&launch, image, grid.memory, grid.output)?;
-        let ended = code.take_over(&rest, meter, cta, self.shared);
+        let ended = code.take_over(&rest, meter, cta, self.windows);
         if let Some(fault) = rest.undefined() {
             grid.note_undefined(|| fault.clone());
         }

@@ -45,12 +45,12 @@ fn kernel(body: &str) -> String {
 }
 
 /// What a launch of `n` leaves in memory on an engine, and whether compiled code ran a part of it.
-fn run(engine: &str, body: &str, grid: u32, block: [u32; 3], n: u32) -> Result<(Vec<u8>, bool), Error> {
+fn run(engine: &str, text: &str, grid: u32, block: [u32; 3], n: u32) -> Result<(Vec<u8>, bool), Error> {
     let engines = margay::engines().into_iter().chain(margay::taking_over()).collect();
     let device = Device::with(DeviceOptions { engines, ..margay::device_options(Some(2)) })?;
     let context = device.context();
     let options = LoadOptions { engine: Some(engine.into()), ..LoadOptions::default() };
-    let kernel = context.load(&[SourceText { name: "kernel", text: &kernel(body) }], &options)?.kernel("k")?;
+    let kernel = context.load(&[SourceText { name: "kernel", text }], &options)?.kernel("k")?;
     let memory = context.buffer(4 * WORDS)?;
     memory.write(0, &vec![0; 4 * WORDS as usize])?;
     let mut arguments = kernel.arguments();
@@ -62,19 +62,23 @@ fn run(engine: &str, body: &str, grid: u32, block: [u32; 3], n: u32) -> Result<(
 }
 
 fn agrees(body: &str, grid: u32, block: [u32; 3], n: u32) {
-    assert!(compare(body, grid, block, n), "nothing was taken over: {body}");
+    agrees_as(&kernel(body), grid, block, n);
+}
+
+fn agrees_as(text: &str, grid: u32, block: [u32; 3], n: u32) {
+    assert!(compare(text, grid, block, n), "nothing was taken over: {text}");
 }
 
 /// Compares results; returns whether compiled code ran a part, or nothing can be compiled.
-fn compare(body: &str, grid: u32, block: [u32; 3], n: u32) -> bool {
+fn compare(text: &str, grid: u32, block: [u32; 3], n: u32) -> bool {
     if margay::taking_over().is_none() {
         return true;
     }
-    let (want, _) = run("reference", body, grid, block, n).expect("the reference engine runs it");
-    let (got, moved) = run("taking-over", body, grid, block, n).expect("both engines run it");
+    let (want, _) = run("reference", text, grid, block, n).expect("the reference engine runs it");
+    let (got, moved) = run("taking-over", text, grid, block, n).expect("both engines run it");
     let word = |v: &[u8], i: usize| u32::from_le_bytes([v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]]);
     for i in 0..WORDS as usize {
-        assert_eq!(word(&want, i), word(&got, i), "word {i}, grid {grid}, block {block:?}, n {n}: {body}");
+        assert_eq!(word(&want, i), word(&got, i), "word {i}, grid {grid}, block {block:?}, n {n}: {text}");
     }
     moved
 }
@@ -153,6 +157,100 @@ other:
     ret;";
     agrees(body, 1, [128, 1, 1], 4000);
     agrees(body, 2, [128, 1, 1], 3000);
+}
+
+#[test]
+fn local_memory_moves_along() {
+    // An array in the thread's frame, indexed by what changes, by name, by its local and by its generic address.
+    let body = "
+    .local .align 8 .b8 frame[72];
+    mov.u64 %d1, frame;
+    cvta.local.u64 %d2, %d1;
+    mov.u32 %i, 0;
+fill:
+    mul.wide.u32 %d3, %i, 4;
+    add.u64 %d4, %d1, %d3;
+    mad.lo.u32 %r1, %i, 40503, %t;
+    st.local.u32 [%d4], %r1;
+    add.u32 %i, %i, 1;
+    setp.lt.u32 %p0, %i, 18;
+    @%p0 bra fill;
+    mov.u32 %i, 0;
+    mov.u32 %r0, %t;
+loop:
+    mad.lo.u32 %r0, %r0, 1664525, 1013904223;
+    shr.u32 %r2, %r0, 28;
+    mul.wide.u32 %d3, %r2, 4;
+    add.u64 %d4, %d2, %d3;
+    ld.u32 %r3, [%d4];
+    xor.b32 %r3, %r3, %r0;
+    st.u32 [%d4], %r3;
+    ld.local.u32 %r4, [frame+64];
+    add.u32 %r4, %r4, %r3;
+    st.local.u32 [frame+64], %r4;
+    add.u32 %i, %i, 1;
+    setp.ne.u32 %p0, %i, %n;
+    @%p0 bra loop;
+    ld.local.u32 %r5, [%d1+64];
+    ld.local.u32 %r6, [%d1+12];
+    xor.b32 %r5, %r5, %r6;
+    st.global.u32 [%own], %r5;
+    ret;";
+    agrees(body, 1, [64, 1, 1], 5000);
+    agrees(body, 3, [37, 2, 1], 3000);
+    agrees(body, 1, [1, 1, 1], 20000);
+}
+
+#[test]
+fn calls_in_the_loop() {
+    let functions = "
+.func (.param .b32 r) mix(.param .b32 a, .param .align 4 .b8 b[8])
+{
+    .reg .b32 %r<4>;
+    .reg .pred %p;
+    .local .align 4 .b8 own[8];
+    ld.param.u32 %r0, [a];
+    ld.param.u32 %r1, [b+4];
+    st.local.u32 [own+4], %r1;
+    mov.u32 %r2, 0;
+again:
+    mad.lo.u32 %r0, %r0, 22695477, 1;
+    add.u32 %r2, %r2, 1;
+    setp.lt.u32 %p, %r2, 3;
+    @%p bra again;
+    ld.local.u32 %r1, [own+4];
+    xor.b32 %r0, %r0, %r1;
+    st.param.b32 [r], %r0;
+    ret;
+}
+";
+    let body = "
+    .local .align 4 .b8 kept[4];
+    st.local.u32 [kept], %t;
+    mov.u32 %i, 0;
+    mov.u32 %r0, %t;
+loop:
+    {
+    .param .b32 a;
+    .param .align 4 .b8 b[8];
+    .param .b32 r;
+    ld.local.u32 %r1, [kept];
+    add.u32 %r1, %r1, %r0;
+    st.local.u32 [kept], %r1;
+    st.param.b32 [a], %r0;
+    st.param.b32 [b], %i;
+    st.param.b32 [b+4], %r1;
+    call (r), mix, (a, b);
+    ld.param.b32 %r0, [r];
+    }
+    add.u32 %i, %i, 1;
+    setp.ne.u32 %p0, %i, %n;
+    @%p0 bra loop;
+    st.global.u32 [%own], %r0;
+    ret;";
+    let text = kernel(body).replace(".visible .entry", &format!("{functions}.visible .entry"));
+    agrees_as(&text, 1, [64, 1, 1], 3000);
+    agrees_as(&text, 2, [20, 1, 1], 3000);
 }
 
 #[test]
@@ -257,7 +355,7 @@ loop:
     if margay::taking_over().is_none() {
         return;
     }
-    let [a, b] = ["reference", "taking-over"].map(|engine| match run(engine, body, 1, [32, 1, 1], 5000) {
+    let [a, b] = ["reference", "taking-over"].map(|engine| match run(engine, &kernel(body), 1, [32, 1, 1], 5000) {
         Err(Error::Stopped(report)) => match report.stop {
             Stop::Fault(fault) => fault,
             other => panic!("{engine}: {other:?}"),
@@ -436,7 +534,7 @@ fn random_loops() {
         let mut random = Random::new(!seed);
         let block = random.pick(&[[64, 1, 1], [16, 8, 1], [33, 1, 1], [7, 3, 2], [1, 1, 1], [96, 1, 1]]);
         let (grid, n) = (1 + random.below(3) as u32, 300 + random.below(700) as u32);
-        moved += u64::from(compare(&body, grid, block, n));
+        moved += u64::from(compare(&kernel(&body), grid, block, n));
     }
     assert!(moved > count / 2, "{moved} of {count} loops were taken over");
 }

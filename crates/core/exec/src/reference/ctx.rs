@@ -29,8 +29,6 @@ pub struct Windows {
     pub local_size: u32,
     /// Distance between two lanes' local windows in bytes.
     pub stride: u64,
-    /// Offset of the first lane's local window in its allocation.
-    pub first_local: u64,
     /// Host address of the parameter block.
     pub params: u64,
     /// Cluster index in the grid.
@@ -67,9 +65,11 @@ pub struct Ctx<'a> {
     pub pc: u32,
     /// Whether the schedule is randomized.
     pub random: bool,
-    /// Whether the frame is the kernel's and jumps back are counted.
-    pub top: bool,
-    /// The op at which the group stops, if it jumps there; [`NOWHERE`] if there is none.
+    /// Whether the frame is the kernel's.
+    top: bool,
+    /// Whether the kernel's jumps back are counted.
+    pub counted: bool,
+    /// The kernel's op at which the group stops, if it jumps there; [`NOWHERE`] if there is none.
     pub stop_at: u32,
     /// Ops executed since the group was picked.
     pub executed: u64,
@@ -108,6 +108,7 @@ impl<'a> Ctx<'a> {
             pc: group.pc,
             random: false,
             top: false,
+            counted: false,
             stop_at: NOWHERE,
             executed: 0,
             lanes: 0,
@@ -156,11 +157,12 @@ impl<'a> Ctx<'a> {
                     self.pc += 1;
                 }
                 Flow::Jump(to) => {
-                    if self.top && to <= self.pc {
+                    if self.counted && self.top && to <= self.pc {
                         self.cta.visits[to as usize] += 1;
                     }
                     self.pc = to;
-                    let put_away = self.executed >= fuel || self.warp.spins >= SPINS || to == self.stop_at;
+                    let stops = to == self.stop_at && self.top;
+                    let put_away = self.executed >= fuel || self.warp.spins >= SPINS || stops;
                     if put_away || self.must_yield(to) {
                         self.requeue();
                         return;
@@ -219,7 +221,7 @@ impl<'a> Ctx<'a> {
     pub fn enter(&mut self, frame: FrameIndex) {
         let f = &mut self.warp.frames[frame as usize];
         self.regs = std::mem::take(&mut f.regs);
-        self.full = f.lanes;
+        (self.full, self.top) = (f.lanes, f.depth == 0);
         self.frame = frame;
         if let Some(func) = self.code.funcs.get(f.func as usize).and_then(Option::as_ref) {
             self.func = func;

@@ -49,6 +49,8 @@ impl Engine for Reference {
 struct Memories {
     warps: Vec<state::Warp>,
     shared: Option<Arc<Allocation>>,
+    /// The local windows of all threads, `stride` bytes apart.
+    local: Option<Arc<Allocation>>,
     stride: u64,
 }
 

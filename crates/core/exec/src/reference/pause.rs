@@ -7,13 +7,14 @@
 use super::{
     cluster::Cluster,
     code::{Code, FuncCode, NOWHERE},
-    state::Wait,
+    state::{Group, Wait, Warp},
 };
-use crate::{LiveRegister, Row, Snapshot, Stop, StoppedWarp};
+use crate::{CtaWindows, LiveRegister, Row, Snapshot, Stop, StoppedWarp};
 use margay_ir::{
-    BlockId, Func, Operand, VReg,
-    pass::{Cfg, Liveness, cfg::successors, liveness::inst_writes, spins},
+    BlockId, FrameRole, FrameVar, Func, Inst, Operand, VReg,
+    pass::{Cfg, Liveness, cfg::successors, live_frame, liveness::inst_writes, spins},
 };
+use margay_isa::Opcode;
 use std::collections::HashSet;
 
 /// Jumps back to a loop's header, on average over the warps, after which it is worth stopping there.
@@ -82,7 +83,7 @@ impl Cluster<'_> {
         let alone = self.members.len() == 1 && self.random.is_none();
         let told = self.grid.observer.is_some() || self.grid.counts.is_some();
         let loops = match code.funcs.get(code.kernel.0 as usize).and_then(Option::as_ref) {
-            Some(kernel) if alone && !told && is_in_registers(code, kernel) => loops(kernel),
+            Some(kernel) if alone && !told && can_move(code, kernel) => loops(kernel),
             _ => Vec::new(),
         };
         if !loops.is_empty() {
@@ -98,7 +99,7 @@ impl Cluster<'_> {
         let live = || member.warps.iter().filter(|w| w.live != 0);
         let enough = OFTEN * live().count() as u64;
         let warp = live().next()?;
-        let at = warp.ready.iter().chain(warp.blocked.iter().map(|(g, _)| g)).map(|g| g.pc).min()?;
+        let at = warp.ready.iter().chain(warp.blocked.iter().map(|(g, _)| g)).map(|g| in_kernel(warp, g)).min()?;
         let fits = |l: &Loop| {
             let visits = member.state.visits.get(l.ops[0] as usize).copied().unwrap_or(0);
             l.ops[0] <= at && at < l.ops[1] && u64::from(visits) >= enough
@@ -131,6 +132,7 @@ impl Cluster<'_> {
         if member.state.barriers.iter().any(|b| b.open) {
             return None;
         }
+        let local = member.warps.first().and_then(|w| w.local.as_ref());
         let mut warps = Vec::new();
         for warp in &member.warps {
             let stopped = warp.blocked.iter().filter(|(_, why)| *why == Wait::Pause);
@@ -152,16 +154,30 @@ impl Cluster<'_> {
             block: self.grid.launch.shape.block,
             registers: live.clone(),
             warps,
-            shared: member.state.shared.clone(),
+            windows: CtaWindows {
+                shared: member.state.shared.clone(),
+                local: local.map(|l| (l.memory.clone(), self.windows.stride)),
+            },
         })
     }
 }
 
-/// Whether all state of the kernel's threads is in registers and in the shared window.
-fn is_in_registers(code: &Code, kernel: &FuncCode) -> bool {
-    let tensor_memory = !kernel.tcgen05s.is_empty();
+/// The op at which a group is in the kernel: the one after the call if it is in another function.
+fn in_kernel(warp: &Warp, group: &Group) -> u32 {
+    let (mut frame, mut pc) = (&warp.frames[group.frame as usize], group.pc);
+    while frame.depth > 0 {
+        (pc, frame) = (frame.ret, &warp.frames[frame.parent as usize]);
+    }
+    pc
+}
+
+/// Whether all state of the kernel's threads is in registers, the shared window and the variables of local windows.
+fn can_move(code: &Code, kernel: &FuncCode) -> bool {
+    let func = &kernel.func;
     let address = |o: &Operand| matches!(o, Operand::ParamAddr(_));
-    !code.local && !tensor_memory && !kernel.func.operands.iter().any(address)
+    let stack = |i: &Inst| matches!(func.variant(i).op, Opcode::Alloca | Opcode::Stacksave | Opcode::Stackrestore);
+    let elsewhere = code.image.ir.thread_block > 0 || !kernel.tcgen05s.is_empty();
+    !elsewhere && !func.operands.iter().any(address) && !func.insts.iter().any(stack)
 }
 
 /// The loops at which the kernel can be continued; none if its threads may wait for those of other CTAs.
@@ -179,14 +195,24 @@ fn loops(kernel: &FuncCode) -> Vec<Loop> {
         },
         None => kernel.ops.len() as u32,
     };
-    let found = cfg.loops.iter().filter(|l| !l.irreducible).map(|l| {
+    // Values on their way into a call or out of it, which engines keep in places of their own.
+    let frames = live_frame(func, &cfg);
+    let in_call = |header: &BlockId| {
+        let passed =
+            |(f, var): (usize, &FrameVar)| var.role != FrameRole::Local && frames[header.0 as usize].has(f as u32);
+        func.frame.iter().enumerate().any(passed)
+    };
+    let found = cfg.loops.iter().filter(|l| !l.irreducible).filter_map(|l| {
         let header = cfg.order[l.first as usize];
+        if in_call(&header) {
+            return None;
+        }
         let written = written_from(func, header);
         let live = live[header.0 as usize].iter().map(|r| {
             let register = VReg(r);
             LiveRegister { register, ty: func.regs[r as usize], keeps: !written.contains(&register) }
         });
-        Loop { header, ops: [first_op(l.first), first_op(l.last + 1)], live: live.collect() }
+        Some(Loop { header, ops: [first_op(l.first), first_op(l.last + 1)], live: live.collect() })
     });
     found.collect()
 }

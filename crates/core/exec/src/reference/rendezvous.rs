@@ -35,7 +35,7 @@ impl SingleStep {
     pub fn arrive(&self, machine: &mut Machine, grid: &Grid<'_>, step: Step, input: &[Row]) -> Result<(), Stop> {
         let code = &self.code;
         let (func, [start, end], plan) = self.plan(step.at).ok_or_else(missing)?;
-        machine.enter(step.cta, step.warp);
+        machine.enter(step.cta);
         let Machine { cta, windows, rendezvous, .. } = machine;
         let new = || Rendezvous { warp: standing(code, grid.launch.shape.block, step.warp), at: HashMap::new() };
         let rendezvous = rendezvous[step.warp as usize].get_or_insert_with(new);

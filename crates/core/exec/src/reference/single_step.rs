@@ -12,7 +12,7 @@ use super::{
     ctx::{Ctx, Windows, make_fault},
     decode,
     rendezvous::Rendezvous,
-    state::{CtaState, Group, Wait, Warp},
+    state::{CtaState, Group, LocalWindows, Wait, Warp},
     step::matrix::abandoned,
 };
 use crate::{
@@ -155,9 +155,8 @@ impl Plan {
 }
 
 impl Machine {
-    /// Prepares for an instruction of a warp of CTA `cta`; resets the state if the CTA has changed.
-    pub(super) fn enter(&mut self, cta: [u32; 3], warp: u32) {
-        self.windows.first_local = u64::from(warp) * LANES as u64 * self.windows.stride;
+    /// Prepares for an instruction of CTA `cta`; resets the state if the CTA has changed.
+    pub(super) fn enter(&mut self, cta: [u32; 3]) {
         if self.cta.id != cta {
             self.windows.tensor = self.windows.shared.iter().map(|_| Mutex::default()).collect();
             self.windows.cluster = std::array::from_fn(|d| cta[d] / self.windows.cluster_size[d]);
@@ -204,7 +203,6 @@ impl SingleStep {
             shared: windows,
             local_size,
             stride,
-            first_local: 0,
             params: grid.params().block.base(),
             cluster: [0; 3],
             cluster_size: grid.launch.shape.cluster_size(),
@@ -237,11 +235,11 @@ impl SingleStep {
     ) -> Result<bool, Stop> {
         let code = &self.code;
         let (func, [start, end], plan) = self.plan(step.at).ok_or_else(missing)?;
-        machine.enter(step.cta, step.warp);
+        machine.enter(step.cta);
         let Machine { cta, warps, windows, local, .. } = machine;
         let warp = warps[step.warp as usize].get_or_insert_with(|| {
             let mut warp = standing(code, grid.launch.shape.block, step.warp);
-            warp.local = Some(local.clone());
+            warp.local = Some(LocalWindows::of(local.clone(), step.warp, windows.stride));
             warp.new_frame(step.at.0.0, func.rows, step.live);
             warp
         });

@@ -86,6 +86,28 @@ pub struct Frame {
     pub hidden: Vec<Row>,
 }
 
+/// Where the local windows of a warp's lanes are, [`super::ctx::Windows::stride`] apart.
+#[derive(Clone)]
+pub struct LocalWindows {
+    /// Those of all threads of the CTA, warp by warp.
+    pub memory: Arc<Allocation>,
+    /// Host address of the first lane's.
+    pub base: u64,
+}
+
+impl LocalWindows {
+    /// Those of a warp in the memory of its CTA.
+    pub fn of(memory: Arc<Allocation>, warp: u32, stride: u64) -> LocalWindows {
+        let base = memory.block.base() + u64::from(warp) * LANES as u64 * stride;
+        LocalWindows { memory, base }
+    }
+
+    /// Host address of a lane's.
+    pub fn of_lane(&self, lane: usize, stride: u64) -> u64 {
+        self.base + lane as u64 * stride
+    }
+}
+
 /// A warp.
 pub struct Warp {
     /// Index in the CTA.
@@ -114,8 +136,8 @@ pub struct Warp {
     pub slept: bool,
     /// The favored lanes, and the number of picks that they remain so.
     pub favored: (u32, u32),
-    /// Local windows of the lanes, [`super::ctx::Windows::stride`] apart.
-    pub local: Option<Arc<Allocation>>,
+    /// Local windows of the lanes.
+    pub local: Option<LocalWindows>,
     /// Highest local address handed out, to limit what must be cleared.
     pub local_high: u32,
     /// The ABI's model register file.

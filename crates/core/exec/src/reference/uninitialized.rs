@@ -112,7 +112,7 @@ fn reach(ctx: &Ctx<'_>, inst: &Inst, variant: &Variant, base: Option<MemBase>) -
                 let within = |l: &usize| at[*l].wrapping_sub(b.base()) < b.len() as u64;
                 lanes(ctx.mask).filter(within).fold(0, |mask, lane| mask | 1 << lane)
             };
-            let own = ctx.warp.local.as_ref().map_or(0, |l| mask(&l.block));
+            let own = ctx.warp.local.as_ref().map_or(0, |l| mask(&l.memory.block));
             let shared = mask(&ctx.cta.shared.block);
             (!(own | shared), shared)
         }

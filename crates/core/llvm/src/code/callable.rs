@@ -5,7 +5,7 @@ use crate::{
     emit::{Site, SiteKind},
     run::{batch::Worker, cluster::SimdCluster, cta::Stacks, windows::Pool},
 };
-use margay_exec::{Batch, Bug, Cta, Grid, Kernel, Log, Meter, Stop, mem::Allocation, single_step::SingleStep};
+use margay_exec::{Batch, Bug, Cta, CtaWindows, Grid, Kernel, Log, Meter, Stop, single_step::SingleStep};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Callable code of a kernel.
@@ -77,12 +77,12 @@ impl Kernel for Code {
         grid: &Grid<'_>,
         meter: &dyn Meter,
         cta: u64,
-        shared: Arc<Allocation>,
+        windows: CtaWindows,
     ) -> Result<(), Stop> {
         if !self.by_range {
             return Err(Stop::Bug(Bug("code that runs warps one by one takes no CTA over".into())));
         }
-        Worker::with_shared(self, grid, meter, shared)?.run(cta..cta + 1)
+        Worker::with_windows(self, grid, meter, windows)?.run(cta..cta + 1)
     }
 
     fn single_steps(&self) -> Vec<String> {

@@ -5,7 +5,7 @@ use crate::{
     ctx::status,
     run::{enter::Context, host::Host, windows::Windows},
 };
-use margay_exec::{Batch, Grid, Meter, Stop, mem::Allocation};
+use margay_exec::{Batch, CtaWindows, Grid, Meter, Stop};
 use std::{ops::Range, rc::Rc, sync::Arc};
 
 /// Native stack in bytes that device functions may use beyond the frames computed: without recursion, and with it.
@@ -24,21 +24,21 @@ impl<'a> Worker<'a> {
     /// Creates a worker for a launch, with windows from the pool of `code`.
     pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Worker<'a>, Stop> {
         let windows = code.pool.take(&code.compiled, grid)?;
-        Ok(Worker::with_windows(code, grid, meter, windows))
+        Ok(Worker::of(code, grid, meter, windows))
     }
 
-    /// Creates a worker for one CTA whose shared window exists already.
-    pub fn with_shared(
+    /// Creates a worker for one CTA whose windows exist already.
+    pub fn with_windows(
         code: Arc<Code>,
         grid: &'a Grid<'a>,
         meter: &'a dyn Meter,
-        shared: Arc<Allocation>,
+        windows: CtaWindows,
     ) -> Result<Worker<'a>, Stop> {
-        let windows = Windows::with_shared(&code.compiled, grid, shared, true)?;
-        Ok(Worker::with_windows(code, grid, meter, windows))
+        let windows = Windows::of(&code.compiled, grid, windows, true)?;
+        Ok(Worker::of(code, grid, meter, windows))
     }
 
-    fn with_windows(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter, windows: Windows) -> Worker<'a> {
+    fn of(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter, windows: Windows) -> Worker<'a> {
         let host = Host::of_worker(grid, code.clone(), windows, meter);
         Worker { context: Context::new(&host), host, code }
     }

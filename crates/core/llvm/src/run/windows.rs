@@ -2,7 +2,7 @@
 
 use crate::{code::compile::Compiled, ctx::WarpCtx, emit::PERIOD, run::host::thread};
 use margay_exec::{
-    Grid, Row, Stop,
+    CtaWindows, Grid, Row, Stop,
     mem::{Allocation, Arena, Kind, Lookaside, Ranges},
 };
 use std::{
@@ -14,7 +14,7 @@ use std::{
 pub struct Windows {
     /// The shared window.
     pub shared: Arc<Allocation>,
-    /// Its contents are those of a CTA that is taken over.
+    /// Its contents, and those of the local windows, are those of a CTA that is taken over.
     pub brought: bool,
     /// The local windows of all threads.
     pub local: Arc<Allocation>,
@@ -58,7 +58,7 @@ impl Pool {
             None => {
                 let (reach, shared) = (grid.reach(), sizes(compiled, grid).0);
                 let shared = Allocation::new(reach, shared, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?;
-                Windows::with_shared(compiled, grid, shared, false)
+                Windows::of(compiled, grid, CtaWindows { shared, local: None }, false)
             }
         }
     }
@@ -89,18 +89,24 @@ fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64) {
 }
 
 impl Windows {
-    /// Allocates everything but the shared window, which a CTA may have `brought` along.
-    pub fn with_shared(
+    /// Allocates what is missing; a CTA may have `brought` windows along.
+    pub fn of(
         compiled: &Compiled,
         grid: &Grid<'_>,
-        shared: Arc<Allocation>,
+        CtaWindows { shared, local }: CtaWindows,
         brought: bool,
     ) -> Result<Windows, Stop> {
-        let stride = sizes(compiled, grid).1;
         let block = grid.launch.shape.block;
         let warps = block.iter().product::<u32>().div_ceil(32);
-        let locals = stride * 32 * u64::from(warps);
-        let local = Allocation::new(grid.reach(), locals, 256, Kind::Local, "").map_err(Stop::Exhausted)?;
+        let (local, stride) = match local {
+            Some(local) => local,
+            None => {
+                let stride = sizes(compiled, grid).1;
+                let bytes = stride * 32 * u64::from(warps);
+                let local = Allocation::new(grid.reach(), bytes, 256, Kind::Local, "").map_err(Stop::Exhausted)?;
+                (local, stride)
+            }
+        };
         let mut tids = vec![Row::ZERO; 3 * warps as usize];
         for warp in 0..warps {
             for lane in 0..32 {

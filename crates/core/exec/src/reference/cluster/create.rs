@@ -7,7 +7,7 @@ use super::super::{
     pause::Pauses,
     polling::Polling,
     schedule::Random,
-    state::{CtaState, Group, Select, Warp},
+    state::{CtaState, Group, LocalWindows, Select, Warp},
 };
 use super::{Cluster, Member};
 use crate::{
@@ -45,7 +45,6 @@ impl<'a> Cluster<'a> {
             shared,
             local_size,
             stride,
-            first_local: 0,
             params: grid.params().block.base(),
             cluster: std::array::from_fn(|d| first[d] / size[d]),
             cluster_size: size,
@@ -53,7 +52,8 @@ impl<'a> Cluster<'a> {
         if let Some(observer) = grid.observer {
             let extent = |a: &Arc<Allocation>| (a.block.base(), a.block.len() as u64);
             for m in &members {
-                let locals: Vec<_> = m.warps.iter().filter_map(|w| w.local.as_ref()).map(extent).collect();
+                let each = LANES as u64 * stride;
+                let locals: Vec<_> = m.warps.iter().filter_map(|w| Some((w.local.as_ref()?.base, each))).collect();
                 observer.cta(&CtaEvent { cta: m.state.id, shared: extent(&m.state.shared), locals: &locals });
             }
         }
@@ -73,7 +73,9 @@ impl<'a> Cluster<'a> {
     /// Returns the memory of the CTAs to the kernel's pool.
     pub(super) fn recycle(&mut self) {
         for m in self.members.drain(..) {
-            self.kernel.give(Memories { warps: m.warps, shared: Some(m.state.shared), stride: self.windows.stride });
+            let local = m.warps.first().and_then(|w| w.local.as_ref()).map(|l| l.memory.clone());
+            let shared = Some(m.state.shared);
+            self.kernel.give(Memories { warps: m.warps, shared, local, stride: self.windows.stride });
         }
     }
 }
@@ -95,15 +97,19 @@ fn member(kernel: &ReferenceKernel, grid: &Grid<'_>, (id, rank): ([u32; 3], u32)
         }
         None => Allocation::new(reach, grid.shared_size(), 1024, Kind::Shared, "").map_err(Stop::Exhausted)?,
     };
+    let local = match memories.local.take() {
+        None if code.local => {
+            let bytes = stride * LANES as u64 * u64::from(count);
+            Some(Allocation::new(reach, bytes, 256, Kind::Local, "").map_err(Stop::Exhausted)?)
+        }
+        local => local,
+    };
     let start = code.image.ir.stage.funcs[code.kernel.0 as usize].base;
     let end = u64::from(start) + u64::from(entry.frame_size);
     let mut warps = Vec::with_capacity(count as usize);
     for index in 0..count {
         let mut warp = memories.warps.pop().unwrap_or_else(new_warp);
-        if code.local && warp.local.is_none() {
-            let bytes = stride * LANES as u64;
-            warp.local = Some(Allocation::new(reach, bytes, 256, Kind::Local, "").map_err(Stop::Exhausted)?);
-        }
+        warp.local = local.clone().map(|memory| LocalWindows::of(memory, index, stride));
         begin(&mut warp, index, shape.block, code, start, end as u32);
         warps.push(warp);
     }
@@ -173,7 +179,7 @@ fn begin(warp: &mut Warp, index: u32, block: [u32; 3], code: &Code, base: u32, t
 pub fn clean(warp: &mut Warp, stride: u64) {
     if let Some(local) = &warp.local {
         for lane in 0..LANES as u64 {
-            mem::fill(&local.block, local.block.base() + lane * stride, &[0], warp.local_high as usize);
+            mem::fill(&local.memory.block, local.base + lane * stride, &[0], warp.local_high as usize);
         }
     }
     warp.free = (0..warp.frames.len() as u32).collect();

@@ -7,7 +7,7 @@ pub use create::{clean, new_warp};
 
 use super::{
     ReferenceKernel,
-    code::{BarrierKind, Code, NOWHERE},
+    code::{BarrierKind, Code},
     ctx::{Ctx, Windows, write},
     pause::Pauses,
     polling::Polling,
@@ -40,7 +40,7 @@ pub(super) struct Member {
 pub struct Cluster<'a> {
     pub(super) kernel: Arc<ReferenceKernel>,
     pub(super) grid: &'a Grid<'a>,
-    windows: Windows,
+    pub(super) windows: Windows,
     pub(super) members: Vec<Member>,
     pub(super) random: Option<Random>,
     idle: u32,
@@ -91,16 +91,14 @@ impl<'a> Cluster<'a> {
                     _ => break,
                 }
             };
-            let top = warp.frames[group.frame as usize].depth == 0;
-            let counted = top && !state.visits.is_empty();
-            let stop_at = if top { self.pauses.stop_at() } else { NOWHERE };
-            if group.pc == stop_at {
+            let (counted, stop_at) = (!state.visits.is_empty(), self.pauses.stop_at());
+            if group.pc == stop_at && warp.frames[group.frame as usize].depth == 0 {
                 warp.blocked.push((group, Wait::Pause));
                 continue;
             }
             ran = true;
             let Some(mut ctx) = Ctx::new(code, self.grid, &self.windows, state, warp, &group) else { break };
-            (ctx.random, ctx.top, ctx.stop_at) = (self.random.is_some(), counted, stop_at);
+            (ctx.random, ctx.counted, ctx.stop_at) = (self.random.is_some(), counted, stop_at);
             (ctx.executed, ctx.lanes) = (executed, lanes);
             ctx.run(quantum);
             (executed, lanes) = (ctx.executed, ctx.lanes);

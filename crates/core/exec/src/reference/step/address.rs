@@ -7,7 +7,7 @@
 use super::super::{
     code::{Address, Base, Flow, Shape},
     ctx::{Ctx, Windows},
-    state::{CtaState, lanes},
+    state::{CtaState, LocalWindows, lanes},
 };
 use super::watch::report_access;
 use crate::{
@@ -140,7 +140,7 @@ pub fn addresses(
                 let lane = bad.unwrap_or(ctx.first());
                 return Err(outside(ctx, a.space, lane, (size, write), out));
             };
-            let (base, stride) = (local.block.base() + ctx.windows.first_local, ctx.windows.stride);
+            let (base, stride) = (local.base, ctx.windows.stride);
             for (i, o) in out.iter_mut().enumerate() {
                 *o = o.wrapping_add(base + i as u64 * stride);
             }
@@ -209,7 +209,7 @@ pub fn cluster_host(windows: &Windows, cta: &CtaState, address: u64) -> Option<u
 #[inline(always)]
 pub fn allocation<'x>(
     (windows, cta): (&'x Windows, &'x CtaState),
-    local: &'x Option<Arc<Allocation>>,
+    local: &'x Option<LocalWindows>,
     lookaside: &'x mut Lookaside,
     (memory, params): (&'x Memory, &'x Arc<Allocation>),
     region: Region,
@@ -217,7 +217,7 @@ pub fn allocation<'x>(
 ) -> Option<&'x Allocation> {
     match region {
         Region::Shared => Some(&cta.shared),
-        Region::Local => local.as_deref(),
+        Region::Local => local.as_ref().map(|l| &*l.memory),
         Region::Params => Some(params),
         Region::Global => lookaside.find((memory, params), address).map(|a| &**a),
         Region::Generic => {
@@ -225,11 +225,11 @@ pub fn allocation<'x>(
                 return Some(&cta.shared);
             }
             if let Some(local) = local
-                && local.block.contains(address, 1)
+                && local.memory.block.contains(address, 1)
             {
-                let start = local.block.base() + windows.first_local + lane as u64 * windows.stride;
+                let start = local.of_lane(lane, windows.stride);
                 let own = address.wrapping_sub(start) < u64::from(windows.local_size);
-                return own.then_some(&**local);
+                return own.then_some(&*local.memory);
             }
             if let Some(peer) = windows.shared.iter().find(|w| w.block.contains(address, 1)) {
                 return Some(peer);
@@ -265,7 +265,7 @@ pub fn out_of_bounds(ctx: &mut Ctx<'_>, lane: usize, space: MemSpace, address: u
         }
         MemSpace::Local => format!("the thread's local window has {} bytes", ctx.windows.local_size),
         MemSpace::KernelParam => format!("the parameter block has {} bytes", ctx.grid.params().block.len()),
-        MemSpace::Generic if ctx.warp.local.as_ref().is_some_and(|l| l.block.contains(address, 1)) => {
+        MemSpace::Generic if ctx.warp.local.as_ref().is_some_and(|l| l.memory.block.contains(address, 1)) => {
             OTHER_THREAD.to_owned()
         }
         MemSpace::Generic => ctx.grid.memory.describe_among(address, &ctx.windows.shared),
@@ -386,7 +386,7 @@ pub fn from_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
 }
 
 fn local_bases(ctx: &Ctx<'_>) -> [u64; LANES] {
-    let base = ctx.warp.local.as_ref().map_or(0, |l| l.block.base() + ctx.windows.first_local);
+    let base = ctx.warp.local.as_ref().map_or(0, |l| l.base);
     std::array::from_fn(|i| base + i as u64 * ctx.windows.stride)
 }
 
@@ -400,7 +400,7 @@ pub fn rank_of(ctx: &Ctx<'_>, address: u64) -> Option<(u32, u64)> {
 pub fn in_space(ctx: &mut Ctx<'_>, space: MemSpace, address: u64, lane: usize) -> bool {
     let own = ctx.cta.shared.block.contains(address, 1);
     let cluster = own || rank_of(ctx, address).is_some();
-    let all = ctx.warp.local.as_ref().is_some_and(|l| l.block.contains(address, 1));
+    let all = ctx.warp.local.as_ref().is_some_and(|l| l.memory.block.contains(address, 1));
     let start = local_bases(ctx)[lane];
     let local = all && address.wrapping_sub(start) < u64::from(ctx.windows.local_size);
     let kind = find_allocation!(ctx, Region::Generic, address, lane).map(|a| a.kind);

@@ -27,7 +27,7 @@ fn empty_block(space: &mut Vec<Row>, rows: u32) {
 /// Reports to the observer that a call has written to variables of a frame.
 #[cold]
 fn announce(ctx: &Ctx<'_>, base: &Row, offset: u32, size: u32, mask: u32) {
-    let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
+    let local = Local { windows: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
     let address = Address { space: MemSpace::Local, base: Base::Frame, offset: offset.into() };
     let hosts = std::array::from_fn(|i| local.host(i, base.0[i].wrapping_add(offset)));
     report_call(ctx, mask, &address, &hosts, size);
@@ -108,7 +108,7 @@ fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
     }
     empty_block(&mut space, site.space);
     {
-        let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
+        let local = Local { windows: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
         let from = Side { regs: &mut ctx.regs, consts: &caller.consts, base: caller_base };
         let mut to = Side { regs: &mut regs, consts: &callee.consts, base };
         let mut between = Between { registers: &mut registers, space: &mut space, area };
@@ -190,7 +190,7 @@ pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         }
         empty_block(&mut space, callee.space);
         {
-            let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
+            let local = Local { windows: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
             let from = Side { regs: &mut ctx.regs, consts: &callee.consts, base };
             let caller_base = ctx.warp.frames[parent as usize].base;
             let mut to = Side { regs: &mut regs, consts: &caller.consts, base: caller_base };
@@ -222,7 +222,7 @@ pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 pub fn argument(ctx: &mut Ctx<'_>, site: &CallOp, index: usize) -> [u64; LANES] {
     let Some(t) = site.args.get(index) else { return [0; LANES] };
     let base = ctx.warp.frames[ctx.frame as usize].base;
-    let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
+    let local = Local { windows: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
     let mut stage = vec![Row::ZERO; t.size.max(8).div_ceil(4) as usize];
     let (mask, side) = (ctx.active, Side { regs: &mut ctx.regs, consts: &ctx.func.consts, base });
     side.fetch(&local, t, mask, &mut stage);
@@ -234,7 +234,7 @@ pub fn argument(ctx: &mut Ctx<'_>, site: &CallOp, index: usize) -> [u64; LANES] 
 pub fn result(ctx: &mut Ctx<'_>, site: &CallOp, values: &[u64; LANES]) {
     let Some(t) = site.rets.first() else { return };
     let base = ctx.warp.frames[ctx.frame as usize].base;
-    let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
+    let local = Local { windows: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
     let stage = [Row(each(values, |v| v as u32)), Row(each(values, |v| (v >> 32) as u32))];
     let mask = ctx.active;
     let mut side = Side { regs: &mut ctx.regs, consts: &ctx.func.consts, base };

@@ -3,14 +3,13 @@
 use super::super::{
     code::{Dst, Location, NOWHERE, Piece, Shape, Src, Transfer},
     ctx::write,
-    state::{Select, lanes},
+    state::{LocalWindows, Select, lanes},
 };
 use crate::{
     LANES, Row,
     lanes::{u32s, u32s_mut, u64s, u128s},
-    mem::{Allocation, Scalar},
+    mem::Scalar,
 };
-use std::sync::Arc;
 
 /// The home of a value in the caller or callee.
 #[derive(Clone, Debug)]
@@ -30,37 +29,37 @@ pub type Stage = Vec<Row>;
 
 /// The local memory of a warp's lanes.
 pub struct Local<'m> {
-    pub block: Option<&'m Arc<Allocation>>,
+    pub windows: Option<&'m LocalWindows>,
     pub stride: u64,
 }
 
 impl Local<'_> {
     /// The host address of a local address of a lane.
     pub fn host(&self, lane: usize, address: u32) -> u64 {
-        self.block.map_or(0, |b| b.block.base()) + lane as u64 * self.stride + u64::from(address)
+        self.windows.map_or(0, |w| w.of_lane(lane, self.stride)) + u64::from(address)
     }
 
     fn word(&self, lane: usize, address: u32, len: u32) -> u32 {
-        let (Some(local), host) = (self.block, self.host(lane, address)) else { return 0 };
+        let (Some(local), host) = (self.windows, self.host(lane, address)) else { return 0 };
         if len == 4
-            && let Some(word) = crate::mem::load::<u32>(&local.block, host)
+            && let Some(word) = crate::mem::load::<u32>(&local.memory.block, host)
         {
             return word;
         }
         (0..len).fold(0, |w, k| {
-            w | u32::from(crate::mem::load::<u8>(&local.block, host + u64::from(k)).unwrap_or(0)) << (8 * k)
+            w | u32::from(crate::mem::load::<u8>(&local.memory.block, host + u64::from(k)).unwrap_or(0)) << (8 * k)
         })
     }
 
     fn set_word(&self, lane: usize, address: u32, len: u32, word: u32) {
-        let (Some(local), host) = (self.block, self.host(lane, address)) else { return };
+        let (Some(local), host) = (self.windows, self.host(lane, address)) else { return };
         if len == 4
-            && let Some(cell) = local.block.cell::<<u32 as Scalar>::Cell>(host)
+            && let Some(cell) = local.memory.block.cell::<<u32 as Scalar>::Cell>(host)
         {
             return u32::set(cell, word);
         }
         for k in 0..len {
-            crate::mem::store(&local.block, host + u64::from(k), (word >> (8 * k)) as u8);
+            crate::mem::store(&local.memory.block, host + u64::from(k), (word >> (8 * k)) as u8);
         }
     }
 

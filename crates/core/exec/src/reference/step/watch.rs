@@ -129,7 +129,8 @@ fn access_by(
         m.src.get(part).map_or(0, |s| byte_of(ctx, *s, lane, byte))
     };
     let peek = |host: u64, to: &mut [u8]| {
-        let windows = ctx.windows.shared.iter().chain([&ctx.cta.shared]).chain(&ctx.warp.local);
+        let windows =
+            ctx.windows.shared.iter().chain([&ctx.cta.shared]).chain(ctx.warp.local.as_ref().map(|l| &l.memory));
         let window = windows.into_iter().find(|w| w.block.contains(host, to.len()));
         match window {
             Some(w) => mem::load_bytes(&w.block, host, to).is_some(),
@@ -158,7 +159,7 @@ fn access_by(
             access,
             order,
             windows: &windows[..count],
-            local: ctx.warp.local.as_ref().map_or((0, 0), |l| (l.block.base(), l.block.len() as u64)),
+            local: ctx.warp.local.as_ref().map_or((0, 0), |l| (l.base, LANES as u64 * ctx.windows.stride)),
             values: (stored.is_some() || copied.is_some()).then_some(&value as &dyn Fn(usize, usize) -> u8),
             undefined,
             peek: &peek,
@@ -191,12 +192,12 @@ fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access
     let (Some(observer), Some(local)) = (ctx.grid.observer, ctx.warp.local.as_ref()) else { return };
     let Some(frame) = ctx.warp.frames.get(ctx.frame as usize) else { return };
     let Some(lane) = lanes(mask).find(|i| {
-        let offset = addresses[*i].wrapping_sub(local.block.base() + *i as u64 * ctx.windows.stride);
+        let offset = addresses[*i].wrapping_sub(local.of_lane(*i, ctx.windows.stride));
         offset < u64::from(ctx.windows.local_size) && offset + u64::from(size) > u64::from(frame.top.0[*i])
     }) else {
         return;
     };
-    let offset = addresses[lane] - (local.block.base() + lane as u64 * ctx.windows.stride);
+    let offset = addresses[lane] - local.of_lane(lane, ctx.windows.stride);
     let verb = if access.writes() { "writes" } else { "reads" };
     let beyond = offset + u64::from(size) - u64::from(frame.top.0[lane]);
     let arrays: Vec<_> = ctx.func.func.frame.iter().filter(|v| v.role == FrameRole::Local).collect();
