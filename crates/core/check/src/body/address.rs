@@ -27,7 +27,7 @@ impl<'a> Walker<'a, '_> {
                 _ => self.wrong_kind(want, op, "one address"),
             },
             // `variable[3]` is already an address.
-            Kind::Index { base, index } if takes_elements(c) => self.indexed(c, want, op, base, index),
+            Kind::Index { base, index } if takes_elements(c) => self.element(c, want, op, base, index),
             Kind::Error => Operand::Error,
             _ => self.missing_brackets(want, op),
         }
@@ -69,32 +69,33 @@ impl<'a> Walker<'a, '_> {
                 self.based(c, want, name.span, offset, inner.span)
             }
             Kind::Int { .. } | Kind::Expr(_) | Kind::Float { .. } => self.absolute(c, want, inner),
-            Kind::Index { base, index } => self.indexed(c, want, inner, base, index),
+            Kind::Index { base, index } => self.element(c, want, inner, base, index),
             Kind::Error => Operand::Error,
             _ => self.wrong_kind(want, inner, "a register or variable"),
         }
     }
 
-    fn indexed(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand, base: u32, index: u32) -> Operand {
+    fn element(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand, base: u32, index: u32) -> Operand {
         let tree = self.tree;
         let Some(name) = tree.operands.get(base as usize) else {
             return Operand::Error;
         };
-        if let Some(operand) = self.register_index(index) {
-            // The variable must fit all the same.
-            return match (operand, self.is_array(name.span)) {
-                (Operand::Computed, true) => match self.based(c, want, name.span, 0, op.span) {
-                    Operand::Error => Operand::Error,
-                    _ => Operand::Computed,
-                },
-                _ => Operand::Error,
-            };
-        }
-        let offset = self.offset(index, false).unwrap_or(0);
+        let register = self.register_index(index);
         if !self.is_array(name.span) {
             return Operand::Error;
         }
-        self.based(c, want, name.span, offset, op.span)
+        let offset = match (register, self.named(name.span)) {
+            (None, Named::Symbol(symbol)) => self.element_offset(symbol, index),
+            (None, _) => self.offset(index, false).unwrap_or(0),
+            (Some(_), _) => 0,
+        };
+        // The variable must fit all the same.
+        match self.based(c, want, name.span, offset, op.span) {
+            Operand::Address(Base::Sym(symbol), _) if register.is_some() => {
+                self.indexed(symbol, register).unwrap_or(Operand::Error)
+            }
+            other => other,
+        }
     }
 
     /// Whether a name may be indexed; reports names that are not arrays.
@@ -241,8 +242,11 @@ impl<'a> Walker<'a, '_> {
                 if !self.is_array(name.span) {
                     return Operand::Error;
                 }
-                if let Some(operand) = self.register_index(index) {
-                    return operand;
+                let register = self.register_index(index);
+                if let Named::Symbol(symbol) = self.named(name.span) {
+                    let offset = if register.is_some() { 0 } else { self.element_offset(symbol, index) };
+                    let address = self.symbol_of_var(c, want, symbol, offset, op.span);
+                    return self.indexed(symbol, register).unwrap_or(address);
                 }
                 (name.span, Some(index), false)
             }
@@ -277,21 +281,26 @@ impl<'a> Walker<'a, '_> {
             }
             Named::Symbol(symbol) => {
                 let offset = offset.and_then(|o| self.offset(o, minus)).unwrap_or(0);
-                // Generic, too, `mapa` and `getctarank` are about shared memory.
-                let cluster = matches!(c.variant.op, Opcode::Mapa | Opcode::Getctarank).then_some(Space::Shared);
-                let wanted = want_space(c, want).or(cluster);
-                if wanted.is_some_and(|w| w != self.symbol_space(symbol)) {
-                    self.wrong_space(c, want, symbol, op.span);
-                } else {
-                    crate::rules::addresses::taken(self, c, symbol, op.span);
-                }
-                Operand::Symbol(symbol, offset)
+                self.symbol_of_var(c, want, symbol, offset, op.span)
             }
             Named::Faulty => Operand::Error,
             Named::Unknown if self.tree.str(name) == "WARP_SZ" => self.number_for_address(op),
             Named::Unknown => self.unknown(name, "name"),
             _ => self.wrong_kind(want, op, "a variable or register"),
         }
+    }
+
+    /// A variable with an offset in bytes, without brackets.
+    fn symbol_of_var(&mut self, c: &Candidate, want: &Want, symbol: SymRef, offset: i64, at: Span) -> Operand {
+        // Generic, too, `mapa` and `getctarank` are about shared memory.
+        let cluster = matches!(c.variant.op, Opcode::Mapa | Opcode::Getctarank).then_some(Space::Shared);
+        let wanted = want_space(c, want).or(cluster);
+        if wanted.is_some_and(|w| w != self.symbol_space(symbol)) {
+            self.wrong_space(c, want, symbol, at);
+        } else {
+            crate::rules::addresses::taken(self, c, symbol, at);
+        }
+        Operand::Symbol(symbol, offset)
     }
 
     /// A number where a variable or a register with an address is wanted.

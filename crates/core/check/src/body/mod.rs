@@ -153,8 +153,18 @@ pub enum Operand {
     Address(Base, i64),
     /// A register and an offset as a value (`%r1+4`): ptxas adds them.
     Sum(RegId, i64),
-    /// What ptxas takes and the manual gives no meaning: a variable indexed by a register (`a[%r1]`), one value for a vector, a vector
-    /// for one element of a surface.
+    /// `a[%r1+2]`: the element of an array that a register selects (section 6.4.2).
+    Indexed {
+        /// The array.
+        array: SymRef,
+        /// The register.
+        index: RegId,
+        /// Bytes of an element of the declared type.
+        size: u32,
+        /// Bytes to add to the element's address.
+        offset: i32,
+    },
+    /// What ptxas takes and the manual gives no meaning: one value for a vector, a vector for one element of a surface.
     Computed,
     /// A bracketed list.
     Group(List<Operand>),

@@ -204,32 +204,51 @@ impl<'a> Walker<'a, '_> {
         want.opnd.imm && !want.element && fits && d.vector == 1
     }
 
-    /// `a[3]` as a value: the address of an element, by bytes as ptxas has it.
+    /// `a[3]` as a value: the address of an element.
     fn element_address(&mut self, c: &Candidate, want: &Want, (base, index): (u32, u32), span: Span) -> Operand {
         let tree = self.tree;
         let Some(name) = tree.operands.get(base as usize) else { return Operand::Error };
         if !self.is_array(name.span) {
             return Operand::Error;
         }
-        let computed = self.register_index(index);
+        let register = self.register_index(index);
         match self.named(name.span) {
             Named::Symbol(symbol) => {
-                let offset = if computed.is_some() { 0 } else { self.offset(index, false).unwrap_or(0) };
+                let offset = if register.is_some() { 0 } else { self.element_offset(symbol, index) };
                 let address = self.symbol_value(c, want, symbol, Some(offset), span);
-                if address == Operand::Error { address } else { computed.unwrap_or(address) }
+                if address == Operand::Error { address } else { self.indexed(symbol, register).unwrap_or(address) }
             }
             Named::Unknown => self.unknown(name.span, "variable"),
             _ => Operand::Error,
         }
     }
 
-    /// `a[%r1]`, `a[%r1+4]`: ptxas takes integers and bits of any width.
+    /// The offset in bytes of `a[3]`: an index counts elements of the declared type, also where that is a vector or the array has several
+    /// dimensions (measured: in `.v2.u64 a[4][2]`, ptxas has `a[3]` at byte 24).
+    pub(super) fn element_offset(&mut self, symbol: SymRef, index: u32) -> i64 {
+        let size = i64::from(self.type_of_symbol(symbol).0.bytes());
+        self.offset(index, false).unwrap_or(0).wrapping_mul(size)
+    }
+
+    /// The element of an array whose index [`Self::register_index`] gave; `None` if it gave none.
+    pub(super) fn indexed(&self, array: SymRef, index: Option<Operand>) -> Option<Operand> {
+        Some(match index? {
+            Operand::Sum(index, elements) => {
+                let size = self.type_of_symbol(array).0.bytes();
+                // ptxas computes with 32 bits.
+                Operand::Indexed { array, index, size, offset: (elements as i32).wrapping_mul(size as i32) }
+            }
+            other => other,
+        })
+    }
+
+    /// `a[%r1]`, `a[%r1+4]`: the index as [`Operand::Sum`]; `None` if it is constant. ptxas takes integers and bits of any width.
     pub(super) fn register_index(&mut self, index: u32) -> Option<Operand> {
         let tree = self.tree;
         let at = tree.operands.get(index as usize)?;
-        let name = match at.kind {
-            Kind::Name => at,
-            Kind::Sum { base, .. } => tree.operands.get(base as usize)?,
+        let (name, plus) = match at.kind {
+            Kind::Name => (at, None),
+            Kind::Sum { base, offset, minus } => (tree.operands.get(base as usize)?, Some((offset, minus))),
             _ => return None,
         };
         if !matches!(name.kind, Kind::Name) || tree.str(name.span) == "WARP_SZ" {
@@ -248,7 +267,8 @@ impl<'a> Walker<'a, '_> {
             );
             return Some(Operand::Error);
         }
-        Some(Operand::Computed)
+        let elements = plus.and_then(|(offset, minus)| self.offset(offset, minus)).unwrap_or(0);
+        Some(Operand::Sum(reg, elements))
     }
 
     /// The value of an offset; reports an offset that is not an integer constant.

@@ -39,7 +39,7 @@ pub(super) struct Program {
     pub thread: ThreadBlock,
     target: Target,
     version: Version,
-    address_size: u32,
+    pub address_size: u32,
 }
 
 /// Where a module-level variable of `check` lives in the program.

@@ -7,6 +7,7 @@
 mod body;
 mod call;
 mod constant;
+mod element;
 mod globals;
 mod info;
 mod link;

@@ -251,6 +251,10 @@ impl Builder<'_> {
                 let sum = self.plus(base, offset, at)?;
                 out.push(Operand::Reg(sum));
             }
+            check::Operand::Indexed { array, index, size, offset } => {
+                let address = self.element(array, index, size, offset, at)?;
+                out.push(Operand::Reg(address));
+            }
             check::Operand::Computed => {
                 return Err(self.unsupported(at.span, "an operand that ptxas accepts and the manual does not define"));
             }
@@ -281,7 +285,7 @@ impl Builder<'_> {
     }
 
     /// A symbol as a value: its address.
-    fn symbol(&mut self, symbol: SymRef, offset: i64, at: Place) -> Result<Operand, LowerError> {
+    pub(super) fn symbol(&mut self, symbol: SymRef, offset: i64, at: Place) -> Result<Operand, LowerError> {
         if let SymRef::Func(f) = symbol {
             let id = self.program.func_ids[self.module][f.0 as usize];
             self.refs.func(id, at.span);
@@ -336,6 +340,13 @@ impl Builder<'_> {
             check::Operand::Address(base, offset) => (base, offset),
             check::Operand::Symbol(symbol, offset) => (Base::Sym(symbol), offset),
             check::Operand::Reg(r) => (Base::Reg(r), 0),
+            check::Operand::Indexed { array, index, size, offset } => {
+                let (_, _, space) = self.base(Base::Sym(array), 0, at)?;
+                let address = self.element(array, index, size, offset, at)?;
+                parts.base.get_or_insert((Base::Sym(array), space));
+                parts.srcs.push(Operand::Mem(MemBase::Reg(address), 0));
+                return Ok(());
+            }
             check::Operand::Sink => {
                 parts.srcs.push(Operand::Sink);
                 return Ok(());

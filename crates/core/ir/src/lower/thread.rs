@@ -39,7 +39,7 @@ impl ThreadBlock {
     }
 }
 
-fn variant(op: &str, words: &[Word]) -> Option<Variant> {
+pub(super) fn variant(op: &str, words: &[Word]) -> Option<Variant> {
     resolve(Opcode::from_name(op)?, words, |_| true).ok().map(|r| r.variant)
 }
 
@@ -110,7 +110,7 @@ impl Builder<'_> {
         self.synthetic(store, guard, &[], &[address, Operand::Reg(value)], Some(MemSpace::Local), at)
     }
 
-    fn synthetic(
+    pub(super) fn synthetic(
         &mut self,
         variant: Option<Variant>,
         guard: Option<(VReg, bool)>,
@@ -120,7 +120,7 @@ impl Builder<'_> {
         at: Place,
     ) -> Result<(), LowerError> {
         let Some(variant) = variant else {
-            return Err(LowerError::unsupported(&self.func.source, at.span, "this use of a module-scope register"));
+            return Err(LowerError::unsupported(&self.func.source, at.span, "an instruction that this one is made of"));
         };
         let variant = self.variant(variant);
         let (dsts, srcs) = (self.list(dsts), self.list(srcs));
