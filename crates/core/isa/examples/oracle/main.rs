@@ -15,141 +15,11 @@
 //! Instead of a part of the instruction there may appear what makes its mnemonic one of the table's: `+word word`: one or all of
 //! these words left out; `~`: the words in another order.
 
+mod ptxas;
+
 use margay_isa::{Opcode, Shape, Space, Target, Type, Variant, Version, Word, resolve, sample};
-use std::{collections::BTreeMap, path::PathBuf, process::Command};
-
-struct Ptxas {
-    path: PathBuf,
-    file: PathBuf,
-    runs: usize,
-    crashes: usize,
-}
-
-/// Why ptxas gave up, at which instruction if it says so, and the verdicts on those before it.
-struct Stop {
-    at: Option<usize>,
-    message: String,
-    before: Vec<Vec<String>>,
-}
-
-impl Ptxas {
-    /// One verdict an instruction: the errors that ptxas reports on its line.
-    fn judge(&mut self, version: Version, target: Target, list: &[String]) -> Vec<Vec<String>> {
-        // A module has textures with samplers of their own or without, never both.
-        let (samplers, others): (Vec<usize>, Vec<usize>) =
-            (0..list.len()).partition(|i| list[*i].contains("samplerref_v"));
-        let mut verdicts = vec![Vec::new(); list.len()];
-        for chunk in samplers.chunks(CHUNK).chain(others.chunks(CHUNK)) {
-            let texts: Vec<String> = chunk.iter().map(|i| list[*i].clone()).collect();
-            for (i, verdict) in chunk.iter().zip(self.judge_together(version, target, &texts)) {
-                verdicts[*i] = verdict;
-            }
-        }
-        verdicts
-    }
-
-    /// ptxas stops at the first instruction that it cannot parse, and has reported by then what is wrong with those before it.
-    /// So the next run starts after that one; those before it without an error are asked again together, since ptxas reports
-    /// some errors only at the end of a function.
-    fn judge_together(&mut self, version: Version, target: Target, list: &[String]) -> Vec<Vec<String>> {
-        let mut verdicts = vec![Vec::new(); list.len()];
-        let mut clean: Vec<usize> = Vec::new();
-        let mut open: Vec<usize> = (0..list.len()).collect();
-        while !open.is_empty() || !clean.is_empty() {
-            if open.is_empty() {
-                open = std::mem::take(&mut clean);
-            }
-            let texts: Vec<String> = open.iter().map(|i| list[*i].clone()).collect();
-            match self.run(version, target, &texts) {
-                Ok(found) => {
-                    for (i, v) in open.drain(..).zip(found) {
-                        verdicts[i] = v;
-                    }
-                }
-                Err(Stop { at: Some(at), message, before }) => {
-                    let rest = open.split_off(at + 1);
-                    verdicts[open[at]].push(message);
-                    for (i, v) in open.drain(..at).zip(before) {
-                        if v.is_empty() {
-                            clean.push(i);
-                        }
-                        verdicts[i] = v;
-                    }
-                    open = rest;
-                }
-                Err(Stop { message, .. }) if open.len() == 1 => {
-                    self.crashes += usize::from(message == "ptxas crashed");
-                    verdicts[open[0]].push(message);
-                    open.clear();
-                }
-                Err(_) => {
-                    let (left, right) = texts.split_at(texts.len() / 2);
-                    let mut both = self.judge_together(version, target, left);
-                    both.extend(self.judge_together(version, target, right));
-                    for (i, v) in open.drain(..).zip(both) {
-                        verdicts[i] = v;
-                    }
-                }
-            }
-        }
-        verdicts
-    }
-
-    /// Runs ptxas once. `Err` when it gave up.
-    fn run(&mut self, version: Version, target: Target, list: &[String]) -> Result<Vec<Vec<String>>, Stop> {
-        let nowhere = |message| Stop { at: None, message, before: Vec::new() };
-        let (text, first) = sample::module(version, target, list);
-        let arch = match target.sm {
-            0..75 | 82 => "compute_80".to_owned(),
-            101 => target.to_string().replace("sm_101", "compute_110"),
-            _ => target.to_string().replace("sm_", "compute_"),
-        };
-        self.runs += 1;
-        std::fs::write(&self.file, text).expect("temporary file");
-        let run = Command::new(&self.path)
-            .arg(format!("-arch={arch}"))
-            .arg(&self.file)
-            .args(["-o", "/dev/null"])
-            .output()
-            .expect("ptxas");
-        if run.status.code().is_none() {
-            return Err(nowhere("ptxas crashed".to_owned()));
-        }
-        let log = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
-        let mut verdicts = vec![Vec::new(); list.len()];
-        for line in log.lines() {
-            let Some((place, message)) = line.split_once("; ").and_then(|(p, m)| Some((p.rsplit_once("line ")?.1, m)))
-            else {
-                if line.contains("fatal")
-                    && !line.contains("aborted due to errors")
-                    && !line.contains("higher than default")
-                {
-                    return Err(nowhere(log));
-                }
-                continue;
-            };
-            let Some((kind, message)) = message.split_once(':') else { continue };
-            if !matches!(kind.trim(), "error" | "fatal") {
-                continue;
-            }
-            let at = place.parse::<usize>().ok().and_then(|n| n.checked_sub(first)).filter(|n| *n < list.len());
-            if kind.trim() == "fatal" || message.contains("syntax error") {
-                return Err(Stop { at, message: message.trim().to_owned(), before: verdicts });
-            }
-            match at {
-                Some(n) => verdicts[n].push(message.trim().to_owned()),
-                None => return Err(nowhere(log)),
-            }
-        }
-        if !run.status.success() && verdicts.iter().all(Vec::is_empty) && !log.contains("higher than default") {
-            return Err(nowhere(log));
-        }
-        Ok(verdicts)
-    }
-}
-
-/// Instructions in one module: few, since each that cannot be parsed costs another run; many, since a run costs something.
-const CHUNK: usize = 300;
+use ptxas::Ptxas;
+use std::{collections::BTreeMap, process::ExitCode};
 
 /// Differences, by opcode, form and what ptxas says, with examples.
 #[derive(Default)]
@@ -225,10 +95,10 @@ fn any_order(words: &mut [Word], from: usize, fits: &dyn Fn(&[Word]) -> bool) ->
     })
 }
 
-fn main() {
+fn main() -> ExitCode {
     let Some(path) = std::env::var_os("MARGAY_PTXAS") else {
         eprintln!("oracle: MARGAY_PTXAS is not set; nothing compared");
-        return;
+        return ExitCode::SUCCESS;
     };
     let (mut seed, mut limit, mut show, mut modes, mut names) =
         (1, 24, 3, vec!["available", "words", "blanks", "operands", "repeats"], Vec::new());
@@ -254,8 +124,7 @@ fn main() {
     whole &= names.is_empty() && only.is_none();
     let ops: Vec<Opcode> =
         Opcode::ALL.iter().copied().filter(|o| names.is_empty() || names.iter().any(|n| n == o.row().name)).collect();
-    let file = std::env::temp_dir().join(format!("margay-oracle-{}.ptx", std::process::id()));
-    let mut ptxas = Ptxas { path: path.into(), file, runs: 0, crashes: 0 };
+    let mut ptxas = Ptxas::new(path.into());
     let keep = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tools/oracle_isa.keep"))
         .unwrap_or_default();
     let keep = keep.lines().filter(|l| !l.starts_with('#')).filter_map(|l| {
@@ -266,6 +135,7 @@ fn main() {
     let mut differences = Differences { keep: keep.collect(), ..Differences::default() };
     for mode in modes {
         let mut rng = sample::Rng(seed);
+        ptxas.progress.mode = mode;
         match mode {
             "available" => available(&ops, limit, &mut rng, &mut ptxas, &mut differences),
             "repeats" => repeats(&ops, limit, &mut rng, &mut ptxas),
@@ -274,7 +144,6 @@ fn main() {
             _ => operands(&ops, limit, only.as_deref(), &mut rng, &mut ptxas, &mut differences),
         }
     }
-    let _ = std::fs::remove_file(&ptxas.file);
     let mut count = 0;
     for ((op, form, said), at) in &differences.found {
         count += at.len();
@@ -294,7 +163,7 @@ fn main() {
     }
     let kept: usize = differences.keep.iter().map(|k| k.times).sum();
     println!("{} verdicts compared in {} runs: {count} differ, {kept} differ as listed", differences.asked, ptxas.runs);
-    std::process::exit(i32::from(count > 0));
+    ExitCode::from(u8::from(count > 0))
 }
 
 /// Valid instructions of these opcodes: variant, text.
@@ -340,10 +209,12 @@ fn available(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Pt
             }
         }
     }
-    for (version, target) in places {
+    let count = places.len();
+    for (place, (version, target)) in places.into_iter().enumerate() {
         // Registers that old versions do not know would hide what is asked.
         let fit: Vec<_> = instructions.iter().filter(|(_, s)| known(version, target, s)).collect();
         let list: Vec<String> = fit.iter().map(|(v, s)| sample::text(&v.to_string(), s)).collect();
+        ptxas.progress.begin(place, count, list.len());
         for (((variant, shapes), verdict), text) in fit.iter().zip(ptxas.judge(version, target, &list)).zip(&list) {
             let expected = best(variant, shapes, version, target);
             out.note(variant.op, variant.form, expected, &verdict, format!("{version} {target}: {text}"));
@@ -394,7 +265,7 @@ const PLACES: [(Version, Target); 4] = [
 ];
 
 fn words(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas, out: &mut Differences) {
-    for (version, target) in PLACES {
+    for (place, (version, target)) in PLACES.into_iter().enumerate() {
         let mut asked = Vec::new();
         for (variant, shapes) in valid(ops, limit / 2, rng) {
             if best(&variant, &shapes, version, target).is_err() || !known(version, target, &shapes) {
@@ -410,13 +281,13 @@ fn words(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas,
                 ));
             }
         }
-        settle(version, target, asked, ptxas, out);
+        settle(place, asked, ptxas, out);
     }
 }
 
 /// Where a blank may appear in a mnemonic: after what is one word to ptxas.
 fn blanks(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas, out: &mut Differences) {
-    for (version, target) in PLACES {
+    for (place, (version, target)) in PLACES.into_iter().enumerate() {
         let mut asked = Vec::new();
         for (variant, shapes) in valid(ops, limit / 4, rng) {
             if best(&variant, &shapes, version, target).is_err() || !known(version, target, &shapes) {
@@ -432,7 +303,7 @@ fn blanks(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas
                 asked.push((variant.op, variant.form, expected, sample::text(&parted, &shapes)));
             }
         }
-        settle(version, target, asked, ptxas, out);
+        settle(place, asked, ptxas, out);
     }
 }
 
@@ -444,7 +315,7 @@ fn operands(
     ptxas: &mut Ptxas,
     out: &mut Differences,
 ) {
-    for (version, target) in PLACES {
+    for (place, (version, target)) in PLACES.into_iter().enumerate() {
         let mut asked = Vec::new();
         for (variant, shapes) in valid(ops, limit / 2, rng) {
             if best(&variant, &shapes, version, target).is_err() || !known(version, target, &shapes) {
@@ -459,14 +330,14 @@ fn operands(
                 asked.push((variant.op, variant.form, expected, sample::text(&variant.to_string(), &mutant)));
             }
         }
-        settle(version, target, asked, ptxas, out);
+        settle(place, asked, ptxas, out);
     }
 }
 
 /// Which modifiers ptxas lets stand twice.
 fn repeats(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas) {
     let mut verdicts: BTreeMap<&str, [Vec<String>; 2]> = BTreeMap::new();
-    for (version, target) in PLACES {
+    for (place, (version, target)) in PLACES.into_iter().enumerate() {
         let mut asked = Vec::new();
         for (variant, shapes) in valid(ops, limit / 2, rng) {
             if best(&variant, &shapes, version, target).is_ok() && known(version, target, &shapes) {
@@ -477,6 +348,7 @@ fn repeats(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxa
                 }
             }
         }
+        ptxas.progress.begin(place, PLACES.len(), asked.len());
         for chunk in asked.chunks(2000) {
             let list: Vec<String> = chunk.iter().map(|a| a.1.clone()).collect();
             for ((name, text), verdict) in chunk.iter().zip(ptxas.judge(version, target, &list)) {
@@ -555,9 +427,11 @@ fn faulty(shapes: &[Shape], rng: &mut sample::Rng) -> Vec<(String, Vec<Shape>)> 
 
 type Asked = (Opcode, u16, Result<(), String>, String);
 
-fn settle(version: Version, target: Target, mut asked: Vec<Asked>, ptxas: &mut Ptxas, out: &mut Differences) {
+fn settle(place: usize, mut asked: Vec<Asked>, ptxas: &mut Ptxas, out: &mut Differences) {
+    let (version, target) = PLACES[place];
     let mut seen = std::collections::HashSet::new();
     asked.retain(|a| seen.insert(a.3.clone()));
+    ptxas.progress.begin(place, PLACES.len(), asked.len());
     for chunk in asked.chunks(100) {
         let list: Vec<String> = chunk.iter().map(|a| a.3.clone()).collect();
         for ((op, form, expected, text), verdict) in chunk.iter().zip(ptxas.judge(version, target, &list)) {
