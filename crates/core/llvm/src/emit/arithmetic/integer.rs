@@ -128,24 +128,18 @@ impl Emitter<'_> {
 
     /// `shf`: 32 of the 64 bits of `b` and `a`, shifted by `c`.
     fn funnel_shift(&mut self, variant: &Variant, a: &Val, b: &Val, c: &Val) -> Val {
-        let shift = if variant.has(Mod::Clamp) {
-            let (c, limit) = self.w.agree(c, &int(Elem::I32, 32));
-            self.w.intrinsic("llvm.umin", c.ty, &[&c, &limit])
-        } else {
-            self.w.op_const("and", c, 31)
-        };
-        let (low, high) = (self.w.cast("zext", a, Elem::I64), self.w.cast("zext", b, Elem::I64));
-        let high = self.w.op_const("shl", &high, 32);
-        let both = self.w.op("or", &low, &high);
-        let shift = self.w.cast("zext", &shift, Elem::I64);
-        if variant.has(Mod::L) {
-            let moved = self.w.op("shl", &both, &shift);
-            let moved = self.w.op_const("lshr", &moved, 32);
-            self.w.cast("trunc", &moved, Elem::I32)
-        } else {
-            let moved = self.w.op("lshr", &both, &shift);
-            self.w.cast("trunc", &moved, Elem::I32)
+        let left = variant.has(Mod::L);
+        // The intrinsics take the distance modulo 32, as `.wrap` does.
+        let name = if left { "llvm.fshl" } else { "llvm.fshr" };
+        let vector = a.ty.vector || b.ty.vector || c.ty.vector;
+        let [high, low, by] = [b, a, c].map(|v| if vector { self.w.splat(v) } else { v.clone() });
+        let shifted = self.w.intrinsic(name, high.ty, &[&high, &low, &by]);
+        if !variant.has(Mod::Clamp) {
+            return shifted;
         }
+        // Distances from 32 on leave the other word.
+        let far = self.w.cmp("icmp ugt", &by, &int(Elem::I32, 31));
+        self.w.select(&far, if left { &low } else { &high }, &shifted)
     }
 
     /// The product, its high half (`.hi`), or the full product (`.wide`).
