@@ -19,6 +19,8 @@ use std::fmt::Write;
 const ROWS: usize = 16;
 /// Columns of B, C and D, in the order in which rows of C and D hold them.
 const COLUMNS: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
+/// Steps along k in one block of a product's code.
+const UNROLLED: usize = 16;
 /// Bytes of a register of a warp.
 const REGISTER: usize = 128;
 
@@ -257,8 +259,7 @@ impl Product {
         text + "  ret void\n}"
     }
 
-    /// The product. With `rows` rows of sums in vector registers, the inner loop loads a row of B and an element of A for
-    /// each of them.
+    /// The product, with `rows` rows of sums in vector registers.
     pub fn text(self, rows: usize) -> String {
         if self.is_integer() {
             return self.integer_text();
@@ -311,44 +312,45 @@ impl Product {
         );
     }
 
-    /// Adds the product to `%sums`, `rows` rows at a time.
+    /// Adds the product to `%sums`: `rows` rows at a time, and at most [`UNROLLED`] steps along k without a jump, since the light tier's
+    /// register allocator keeps nothing in registers where blocks end.
     fn multiply(self, text: &mut String, rows: usize) {
-        let (depth, bytes) = (self.depth, 8 * self.depth);
-        let each = |text: &mut String, f: &dyn Fn(usize) -> String| (0..rows).for_each(|r| text.push_str(&f(r)));
+        let (depth, steps) = (self.depth, self.depth.min(UNROLLED));
         let _ = writeln!(
             text,
-            "  br label %block\nblock:\n  %row = phi i64 [ 0, %entry ], [ %row.next, %stored ]\n  \
-             %sums.at = getelementptr [8 x double], ptr %sums, i64 %row\n  %left.at = getelementptr [{depth} x double], ptr %left, i64 %row"
+            "  br label %deep\ndeep:\n  %k = phi i64 [ 0, %entry ], [ %k.next, %deeper ]\n  \
+             %right.at = getelementptr [8 x double], ptr %right, i64 %k\n  br label %block\n\
+             block:\n  %row = phi i64 [ 0, %deep ], [ %row.next, %block ]\n  \
+             %sums.at = getelementptr [8 x double], ptr %sums, i64 %row\n  \
+             %left.row = getelementptr [{depth} x double], ptr %left, i64 %row\n  %left.at = getelementptr double, ptr %left.row, i64 %k"
         );
-        each(text, &|r| {
-            format!(
-                "  %s{r}.at = getelementptr i8, ptr %sums.at, i64 {}\n  %s{r}.first = load <8 x double>, ptr %s{r}.at, align 64\n",
-                64 * r
-            )
-        });
-        text.push_str("  br label %deep\ndeep:\n  %k = phi i64 [ 0, %block ], [ %k.next, %deep ]\n");
-        each(text, &|r| format!("  %s{r} = phi <8 x double> [ %s{r}.first, %block ], [ %s{r}.next, %deep ]\n"));
-        text.push_str(
-            "  %y.at = getelementptr [8 x double], ptr %right, i64 %k\n  %y = load <8 x double>, ptr %y.at, align 64\n  \
-             %x.at = getelementptr double, ptr %left.at, i64 %k\n",
-        );
-        each(text, &|r| {
-            format!(
-                "  %x{r}.at = getelementptr i8, ptr %x.at, i64 {}\n  %x{r} = load double, ptr %x{r}.at, align 8\n  \
-                 %x{r}.one = insertelement <8 x double> poison, double %x{r}, i32 0\n  \
-                 %x{r}.all = shufflevector <8 x double> %x{r}.one, <8 x double> poison, <8 x i32> zeroinitializer\n  \
-                 %s{r}.next = call <8 x double> @llvm.fmuladd.v8f64(<8 x double> %x{r}.all, <8 x double> %y, <8 x double> %s{r})\n",
-                bytes * r
-            )
-        });
+        for r in 0..rows {
+            place(text, &format!("s{r}.at"), "sums.at", 64 * r);
+            let _ = writeln!(text, "  %s{r}.0 = load <8 x double>, ptr %s{r}.at, align 64");
+        }
+        for k in 0..steps {
+            place(text, &format!("y{k}.at"), "right.at", 64 * k);
+            let _ = writeln!(text, "  %y{k} = load <8 x double>, ptr %y{k}.at, align 64");
+            for r in 0..rows {
+                let x = format!("x{r}.{k}");
+                place(text, &format!("{x}.at"), "left.at", 8 * (depth * r + k));
+                let _ = writeln!(
+                    text,
+                    "  %{x} = load double, ptr %{x}.at, align 8\n  \
+                     %{x}.one = insertelement <8 x double> poison, double %{x}, i32 0\n  \
+                     %{x}.all = shufflevector <8 x double> %{x}.one, <8 x double> poison, <8 x i32> zeroinitializer\n  \
+                     %s{r}.{} = call <8 x double> @llvm.fmuladd.v8f64(<8 x double> %{x}.all, <8 x double> %y{k}, <8 x double> %s{r}.{k})",
+                    k + 1
+                );
+            }
+        }
+        for r in 0..rows {
+            let _ = writeln!(text, "  store <8 x double> %s{r}.{steps}, ptr %s{r}.at, align 64");
+        }
         let _ = writeln!(
             text,
-            "  %k.next = add i64 %k, 1\n  %more = icmp ult i64 %k.next, {depth}\n  br i1 %more, label %deep, label %stored\nstored:"
-        );
-        each(text, &|r| format!("  store <8 x double> %s{r}.next, ptr %s{r}.at, align 64\n"));
-        let _ = writeln!(
-            text,
-            "  %row.next = add i64 %row, {rows}\n  %again = icmp ult i64 %row.next, {ROWS}\n  br i1 %again, label %block, label %done\ndone:"
+            "  %row.next = add i64 %row, {rows}\n  %again = icmp ult i64 %row.next, {ROWS}\n  br i1 %again, label %block, label %deeper\n\
+             deeper:\n  %k.next = add i64 %k, {steps}\n  %more = icmp ult i64 %k.next, {depth}\n  br i1 %more, label %deep, label %done\ndone:"
         );
     }
 }
