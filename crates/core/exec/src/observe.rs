@@ -5,7 +5,7 @@
 
 mod order;
 
-pub use order::{AccessKind, Ordering, Scope, Semantics};
+pub use order::{AccessKind, Ordering, Scope, Semantics, Tensor};
 
 use crate::{Frame, Image, LANES, Memory};
 use margay_ir::{FuncId, MemSpace, SourcePlace};
@@ -121,6 +121,21 @@ pub struct RowLoads<'a> {
     pub local: (u64, u64),
 }
 
+/// An access to the tensor memory of a CTA, after it took effect.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorEvent<'a> {
+    /// Who executes it, and where. What all lanes of a warp do, they do together.
+    pub actor: Actor<'a>,
+    /// The CTA whose memory it is.
+    pub cta: [u32; 3],
+    /// What is accessed: lane, first column, number of columns.
+    pub runs: &'a [(u32, u32, u32)],
+    /// Load or store; [`AccessKind::Free`] for deallocation.
+    pub access: AccessKind,
+    /// Semantics and scope.
+    pub order: Ordering,
+}
+
 /// What an observer wants compiled code to report.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Interest {
@@ -186,19 +201,24 @@ pub enum SyncKind {
     FenceObjects,
     /// `fence.proxy.async`: what a thread has seen is seen by the async proxy, too.
     FenceProxy,
-    /// `cp.async.commit_group` and `cp.async.bulk.commit_group`
+    /// `cp.async.commit_group` and the like
     Commit {
-        /// For bulk copies.
-        bulk: bool,
+        /// Of what.
+        of: Grouped,
     },
     /// `cp.async.wait_group N` and the like: all but the latest N groups are complete.
     Wait {
-        /// For bulk copies.
-        bulk: bool,
+        /// For what.
+        of: Grouped,
         /// Number of groups that may be pending; `None` for `wait_all`, which also waits for copies outside groups.
         pending: Option<u32>,
         /// `.read`: only until the copies have read their sources.
         read: bool,
+    },
+    /// `tcgen05.wait`: the loads from tensor memory, or the stores to it, of the warp are complete.
+    WaitTensor {
+        /// The stores.
+        stores: bool,
     },
     /// Each lane tries to queue a piece of work ([`crate::device::Origin`]), in the order of the lanes.
     Queue,
@@ -229,6 +249,17 @@ impl SyncKind {
     }
 }
 
+/// Asynchronous operations that threads commit to groups and wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grouped {
+    /// `cp.async`
+    Small,
+    /// `cp.async.bulk`
+    Bulk,
+    /// `wgmma.mma_async`, whose groups are those of a warp (manual, section 9.7.15.7).
+    Products,
+}
+
 /// An operation on a barrier object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObjectStep {
@@ -240,6 +271,8 @@ pub enum ObjectStep {
     Arrive,
     /// An arrival triggered by the completion of earlier copies (`cp.async`).
     ArriveAfterCopies,
+    /// An arrival triggered by the completion of earlier products and copies of the tensor cores (`tcgen05.commit`).
+    ArriveAfterProducts,
     /// An asynchronous operation has completed its transactions.
     Complete,
     /// Raises the expected transaction count.
@@ -290,8 +323,10 @@ pub struct CtaEvent<'a> {
 pub enum Concern {
     /// The use of an uninitialized value.
     Uninitialized,
-    /// Inactive lanes in the member mask of a warp operation.
+    /// Inactive lanes in the member mask of a warp operation, or a product without its fence.
     Participants,
+    /// A register that a product has not written yet.
+    InFlight,
     /// An access beyond its variable, but within memory that the thread may access.
     Bounds,
 }
@@ -363,6 +398,11 @@ pub trait Observer: Sync {
 
     /// An access that has passed all checks, before it takes effect.
     fn memory(&self, event: &MemoryEvent<'_>);
+
+    /// An access to tensor memory.
+    fn tensor(&self, event: &TensorEvent<'_>) {
+        let _ = event;
+    }
 
     /// The lanes that load undefined values; only called after [`Observer::memory`], for loads that are
     /// [tracked](MemoryEvent::tracked).

@@ -23,6 +23,10 @@ pub enum Side {
     Agent,
     /// What these read: it is over when they are complete, or when a `.read` wait says so.
     AgentReads,
+    /// What products of the tensor cores read that it takes part in, or starts.
+    Products,
+    /// What its warp loads from tensor memory or stores there.
+    Moves,
     /// The instructions of the thread, as far as the async proxy sees what they have written.
     Proxied,
 }
@@ -43,6 +47,8 @@ impl Copies {
             Side::Program | Side::Proxied => true,
             Side::Agent => self.complete >= time,
             Side::AgentReads => self.complete.max(self.read) >= time,
+            // Lanes wait for products together, which their clocks tell.
+            Side::Products | Side::Moves => false,
         }
     }
 }
@@ -101,6 +107,9 @@ struct Cta {
     agents: Vec<Lanes>,
     /// Where what agents have read is known to be over later than they are.
     agent_reads: Vec<Lanes>,
+    /// Of products, and of accesses to tensor memory.
+    products: Vec<Lanes>,
+    moves: Vec<Lanes>,
     /// Behind a proxy fence: lower bound, and by warp.
     proxied_floor: Time,
     proxied: Vec<Lanes>,
@@ -125,6 +134,8 @@ impl Cta {
         join_lists(&mut self.warps, &other.warps);
         join_lists(&mut self.agents, &other.agents);
         join_lists(&mut self.agent_reads, &other.agent_reads);
+        join_lists(&mut self.products, &other.products);
+        join_lists(&mut self.moves, &other.moves);
         self.proxied_floor = self.proxied_floor.max(other.proxied_floor);
         join_lists(&mut self.proxied, &other.proxied);
     }
@@ -162,6 +173,8 @@ impl Clock {
             Side::Program => of(&c.warps).max(c.floor),
             Side::Agent => of(&c.agents),
             Side::AgentReads => of(&c.agents).max(of(&c.agent_reads)),
+            Side::Products => of(&c.products),
+            Side::Moves => of(&c.moves),
             Side::Proxied => of(&c.proxied).max(c.proxied_floor),
         }
     }
@@ -179,6 +192,8 @@ impl Clock {
             Side::Program => &mut c.warps,
             Side::Agent => &mut c.agents,
             Side::AgentReads => &mut c.agent_reads,
+            Side::Products => &mut c.products,
+            Side::Moves => &mut c.moves,
             Side::Proxied => &mut c.proxied,
         };
         lanes_of(list, warp).raise(mask, time);

@@ -44,6 +44,7 @@ impl Sanitizer {
             left &= !mask;
             let lane = mask.trailing_zeros();
             let side = match e.order.asynchronous {
+                true if e.order.tensor.is_product() => Side::Products,
                 true if e.access.writes() => Side::Agent,
                 true => Side::AgentReads,
                 false => Side::Program,

@@ -9,12 +9,13 @@
 
 use crate::{
     Finding, FindingKind, Party, Sanitizer, State,
-    clock::{Clock, Side},
+    clock::Clock,
     footprint::Footprint,
     hash::Map,
     lanes,
     marks::Marks,
     name,
+    row::side,
     shadow::{Crew, Record, WORD},
     site::{Place, Site},
 };
@@ -243,11 +244,7 @@ fn site<'s>(state: Option<&'s State>, access: &Access) -> Option<&'s Site> {
 /// Whether an access precedes what the clock belongs to.
 fn is_known(clock: &Clock, record: Record, state: Option<&State>, sanitizer: Option<&Sanitizer>) -> bool {
     let (Some(state), Some(sanitizer)) = (state, sanitizer) else { return false };
-    let side = match (record.is_agent(), state.sites.get(record.site()).access.writes()) {
-        (false, _) => Side::Program,
-        (true, true) => Side::Agent,
-        (true, false) => Side::AgentReads,
-    };
+    let side = side(&record, state.sites.kinds[record.site() as usize]);
     record.crews(sanitizer.warps).all(|Crew { cta, warp, lanes: mask }| {
         lanes(mask).all(|lane| clock.get((cta, warp, lane), side) >= record.time)
     })

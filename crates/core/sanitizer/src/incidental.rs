@@ -61,7 +61,7 @@ impl Sanitizer {
                 for earlier in shadow.records(word).into_iter().filter(conflicts) {
                     let by_chance = earlier.crews(self.warps).find_map(|crew| {
                         let others = (crew.cta, crew.warp, crew.lanes);
-                        let when = (side(&earlier, sites.kinds[earlier.site() as usize].writes), earlier.time);
+                        let when = (side(&earlier, sites.kinds[earlier.site() as usize]), earlier.time);
                         let (other, reads) = cta.threads.known_by_chance((e.actor.warp, lane), others, when)?;
                         let read = *reads.first()?;
                         let chance = !reads.into_iter().any(&mut needed);

@@ -3,19 +3,24 @@
 use crate::{
     Finding, FindingKind, Party, Sanitizer, State,
     clash::Clash,
+    clock::Side,
     name,
     row::{Hit, Lack},
     shadow::{AGENT, Crew, WORD},
     site::Site,
+    tensor,
+    threads::{CtaThreads, Who},
     ticket,
 };
-use margay_exec::{AccessKind, MemoryEvent, Scope};
+use margay_exec::{AccessKind, MemoryEvent, Scope, Tensor};
 
 /// What is missing between two accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cause {
     /// A wait for an asynchronous copy.
     Copy,
+    /// A wait for a product of the tensor cores.
+    Product,
     /// A proxy fence.
     Proxy,
     /// A scope that includes the other thread.
@@ -83,9 +88,9 @@ impl Pair<'_> {
         })
     }
 
-    /// The address of the element that both access, and its size.
-    fn element(&self) -> (u64, u32) {
-        let (address, element) = (self.address(), self.e.element.max(1));
+    /// The address of the element that both access, and its size; of at most so many bytes.
+    fn element(&self, most: u32) -> (u64, u32) {
+        let (address, element) = (self.address(), self.e.element.clamp(1, most.max(1)));
         (address + (self.hit.word.max(address) - address) / u64::from(element) * u64::from(element), element)
     }
 
@@ -179,7 +184,7 @@ impl Sanitizer {
         let waits = stores && cause == Cause::Order && Sanitizer::may_be_unread(state, &pair);
         let finding = self.race(state, &pair, cause, waits);
         if waits {
-            let (address, element) = pair.element();
+            let (address, element) = pair.element(u32::MAX);
             return state.await_reader(Clash { address, bytes: element.into(), places, finding });
         }
         state.report(FindingKind::Race, places, || finding);
@@ -204,9 +209,15 @@ impl Sanitizer {
         if matches!(pair.hit.lack, Lack::Proxy) {
             return Some(Cause::Proxy);
         }
-        let copies = earlier.is_agent() || e.order.asynchronous;
+        // Whole warps wait for what they do together; who does not even know that it was started lacks a barrier rather than a wait.
+        let started = |threads: &CtaThreads| {
+            let (now, crew) = (Who { warp: e.actor.warp, lanes: 1 << lane }, (other.cta, other.warp, other.lanes));
+            threads.unseen(now, crew, Side::Program, earlier.time).is_none()
+        };
+        let lacks_wait = earlier.is_agent() && (earlier.lanes != u32::MAX || threads().is_some_and(started));
         match self.morally_strong((a, b), distance) {
-            _ if copies && !(a.is_strong() && b.is_strong()) => Some(Cause::Copy),
+            _ if lacks_wait && a.order.tensor != Tensor::No => Some(Cause::Product),
+            _ if lacks_wait && !(a.is_strong() && b.is_strong()) => Some(Cause::Copy),
             Err(cause) => Some(cause),
             Ok(()) => {
                 let read = !a.access.writes() || !b.access.writes();
@@ -241,9 +252,11 @@ impl Sanitizer {
             _ => None,
         };
         let (a, b) = (state.sites.get(earlier.site()), state.sites.get(pair.site));
-        let (at, element) = pair.element();
+        // Copies and products access more at once than the elements of a variable.
+        let (at, element) = pair.element(a.element);
         let what = match e.windows.iter().find(|(base, size)| at.wrapping_sub(*base) < *size) {
             Some((base, _)) => name::shared(&self.image, self.names, at - base, element),
+            None if at >= tensor::MEMORY => tensor::name(at),
             None => name::global(e.memory, self.names, at, element),
         };
         let first = Party {
@@ -262,7 +275,8 @@ impl Sanitizer {
                 text.or_insert_with(|| self.missing(cause, distance, (a, b))).clone()
             }
         };
-        let title = title(cause, (short(a.access), short(b.access)), earlier.who & AGENT != 0, &what);
+        let by = (earlier.who & AGENT != 0, a.order.tensor, b.order.tensor);
+        let title = title(cause, (short(a.access), short(b.access)), by, &what);
         let notes = pair.values().into_iter().collect();
         Finding { kind: FindingKind::Race, title, parties: vec![second, first], notes, help: Some(help), times: 1 }
     }
@@ -277,9 +291,18 @@ impl Sanitizer {
                 "a wait for the copy is missing {between}: `cp.async.wait_group`, `__pipeline_wait_prior`, `pipeline.consumer_wait()` \
                  or a wait at its mbarrier, and then a barrier for other threads"
             ),
+            Cause::Product if first.order.tensor.is_move() => format!(
+                "`tcgen05.wait::{}` is missing {between}, and then a barrier for other threads",
+                if first.order.tensor == Tensor::Load { "ld" } else { "st" }
+            ),
+            Cause::Product => format!(
+                "a wait for the product is missing {between}: `wgmma.commit_group` and `wgmma.wait_group`, or `tcgen05.commit` and a wait at \
+                 its mbarrier, and then a barrier for other threads"
+            ),
             Cause::Proxy => format!(
                 "`fence.proxy.async` (`cuda::ptx::fence_proxy_async`) is missing {between}: after the write, before the barrier that comes \
-                 before the copy"
+                 before the {}",
+                if second.order.tensor != Tensor::No { "product" } else { "copy" }
             ),
             Cause::Scope => match distance {
                 Distance::Cluster => "both sides need scope `.cluster` or wider".into(),
@@ -314,6 +337,10 @@ impl Sanitizer {
 /// What an access does, by a thread or by a copy that it has started.
 fn verb(site: &Site, agent: bool) -> &'static str {
     match (site.access, agent) {
+        (AccessKind::Load, true) if site.order.tensor == Tensor::Product => "reads by a product of the tensor cores",
+        (AccessKind::Store, true) if site.order.tensor == Tensor::Product => "writes by a product of the tensor cores",
+        (AccessKind::Load, _) if site.order.tensor == Tensor::Load => "loads",
+        (AccessKind::Store, _) if site.order.tensor == Tensor::Store => "stores",
         (AccessKind::Load, false) => "reads",
         (AccessKind::Store, false) => "writes",
         (AccessKind::Atomic, false) => "updates atomically",
@@ -323,13 +350,30 @@ fn verb(site: &Site, agent: bool) -> &'static str {
     }
 }
 
-fn title(cause: Cause, (x, y): (&str, &str), by_copy: bool, what: &str) -> String {
+fn title(
+    cause: Cause,
+    (x, y): (&str, &str),
+    (by_copy, first_by, then_by): (bool, Tensor, Tensor),
+    what: &str,
+) -> String {
     let both = format!("{} and {} of {what}", article(x), article(y));
     match cause {
         Cause::Copy => {
             let other = article(if by_copy { y } else { x });
             format!("race: an asynchronous copy and {other} of {what} without a wait in between")
         }
+        Cause::Product => {
+            let name = |by, access| match by {
+                Tensor::Product => "a product of the tensor cores".to_owned(),
+                Tensor::Free => "the deallocation".to_owned(),
+                _ => article(access),
+            };
+            let (first, then) = (name(first_by, x), name(then_by, y));
+            format!("race: {first} and {then} of {what} without a wait in between")
+        }
+        Cause::Proxy if then_by != Tensor::No => format!(
+            "race: a product of the tensor cores reads {what}, which a thread has written, without a proxy fence in between"
+        ),
         Cause::Proxy => format!(
             "race: an asynchronous copy of {what}, which a thread has written, without a proxy fence in between"
         ),

@@ -37,6 +37,7 @@ mod row;
 mod shadow;
 mod site;
 mod state;
+mod tensor;
 mod threads;
 mod ticket;
 mod unused;

@@ -15,7 +15,7 @@ use crate::{
 };
 use margay_exec::{
     BarrierEvent, Concern, CtaEvent, Image, Interest, LockedObserver, MemoryEvent, Observer, RowEvent, RowLoads,
-    SyncEvent, SyncKind, Undefined, UndefinedEvent,
+    SyncEvent, SyncKind, TensorEvent, Undefined, UndefinedEvent,
 };
 use margay_ir::{FrameRole, FuncId, MemSpace};
 use margay_isa::Opcode;
@@ -188,6 +188,7 @@ impl Sanitizer {
         let within = |at: &u64| at.wrapping_sub(e.shared.0) < e.shared.1;
         state.clashes.retain(|clash| !within(&clash.address));
         state.shadow.forget(e.shared.0, e.shared.1);
+        self.forget_tensor_memory(state, e.cta);
         // The part reserved by the system is initialized.
         state.marks.mark(e.shared.0, self.image.reserved_shared.into());
         state.threads.forget(e.shared.0, e.shared.1);
@@ -216,7 +217,9 @@ impl Observer for Sanitizer {
         // Whether an access leaves the frame, only the reference engine knows.
         let frames = func.frame.iter().any(|v| v.role == FrameRole::Local)
             || func.insts.iter().any(|i| func.variant(i).op == Opcode::Alloca);
-        !(self.what.init || self.what.memory && frames)
+        // What waits for products does nothing in compiled code.
+        let products = func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Wgmma | Opcode::Tcgen05));
+        !(self.what.init || self.what.memory && frames || (self.what.races || self.what.sync) && products)
     }
 
     fn interest(&self) -> Interest {
@@ -230,6 +233,12 @@ impl Observer for Sanitizer {
 
     fn memory(&self, e: &MemoryEvent<'_>) {
         self.see(&mut self.lock(), e, true);
+    }
+
+    fn tensor(&self, e: &TensorEvent<'_>) {
+        if self.what.races && self.index(e.actor.cta).is_multiple_of(self.sample) {
+            self.look_at_tensor_memory(&mut self.lock(), e);
+        }
     }
 
     fn passes_on(&self, element: usize, origin: Place) {
@@ -249,6 +258,7 @@ impl Observer for Sanitizer {
     fn undefined(&self, e: UndefinedEvent<'_>) {
         let (kind, wanted) = match e.concern {
             Concern::Uninitialized => (FindingKind::Uninitialized, self.what.init),
+            Concern::InFlight => (FindingKind::Race, self.what.races),
             Concern::Participants => (FindingKind::Synchronization, self.what.sync),
             Concern::Bounds => (FindingKind::Bounds, self.what.memory),
         };
@@ -259,6 +269,9 @@ impl Observer for Sanitizer {
         let lane = e.actor.lanes.trailing_zeros();
         if let Some(origin) = e.origin.filter(|_| e.concern == Concern::Uninitialized) {
             return self.report_use(&mut state, &e, origin);
+        }
+        if e.concern == Concern::InFlight {
+            return self.report_in_flight(&mut state, &e);
         }
         let at = e.origin.unwrap_or(e.actor.at);
         let user = e.origin.map(|_| self.party(&e.actor, lane, "uses the value"));

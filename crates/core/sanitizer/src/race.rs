@@ -19,6 +19,7 @@ use crate::{
 };
 use margay_exec::{
     AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SyncEvent,
+    Tensor,
 };
 use std::cell::Cell;
 
@@ -340,6 +341,7 @@ impl Sanitizer {
             volatile: false,
             asynchronous: false,
             proxy: false,
+            tensor: Tensor::No,
             ..order
         };
         let access = if weak { AccessKind::Store } else { AccessKind::Atomic };

@@ -68,9 +68,11 @@ impl Row {
 }
 
 /// Whose access a record is.
-pub fn side(earlier: &Record, wrote: bool) -> Side {
+pub fn side(earlier: &Record, kind: Kind) -> Side {
     match earlier.is_agent() {
-        true if wrote => Side::Agent,
+        true if kind.tensor.is_product() => Side::Products,
+        true if kind.tensor.is_move() => Side::Moves,
+        true if kind.writes => Side::Agent,
         true => Side::AgentReads,
         false => Side::Program,
     }

@@ -4,7 +4,7 @@ use crate::{
     hash::{Map, Mix},
     shadow::MOST_SITES,
 };
-use margay_exec::{AccessKind, Actor, Frame, Ordering, Scope, Semantics};
+use margay_exec::{AccessKind, Actor, Frame, Ordering, Scope, Semantics, Tensor};
 use margay_ir::{FuncId, SourcePlace};
 use std::hash::{Hash, Hasher};
 
@@ -49,6 +49,8 @@ pub struct Kind {
     pub volatile: bool,
     /// Whether it is performed in the async proxy.
     pub proxy: bool,
+    /// What it is to the tensor cores.
+    pub tensor: Tensor,
     /// The scope.
     pub scope: Scope,
     /// The size of an element in bytes.
@@ -102,8 +104,8 @@ impl Sites {
         *self.index.entry(h.finish()).or_insert_with(|| {
             if list.len() < most as usize {
                 let strong = order.semantics != Semantics::Weak;
-                let Ordering { volatile, scope, proxy, .. } = order;
-                kinds.push(Kind { writes: access.writes(), strong, volatile, proxy, scope, element });
+                let Ordering { volatile, scope, proxy, tensor, .. } = order;
+                kinds.push(Kind { writes: access.writes(), strong, volatile, proxy, tensor, scope, element });
                 list.push(Site { at: actor.at, callers: actor.callers.to_vec(), access, order, element });
             }
             list.len() as u32 - 1

@@ -129,6 +129,8 @@ pub struct State {
     pub queued: Map<u64, Vec<family::Queued>>,
     /// What this grid has allocated on the heap.
     pub allocated: Marks,
+    /// Whether tensor memory was accessed.
+    pub tensor: bool,
     /// Time has overflowed, so that nothing more is checked.
     pub over: bool,
 }

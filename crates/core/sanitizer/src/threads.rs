@@ -80,8 +80,8 @@ struct Thread {
     /// Whose reads are over, because of flags that were read: see [`Threads::hint`].
     reads: Option<Arc<Clock>>,
     pending: Vec<Pending>,
-    /// Commit times of groups of copies: small ones, bulk ones.
-    groups: [VecDeque<Time>; 2],
+    /// Commit times of groups, by [`margay_exec::Grouped`].
+    groups: [VecDeque<Time>; 3],
     /// Number of arrivals at the cluster barrier, and of those when it last returned from waiting there.
     phase: u64,
     passed: u64,
@@ -346,6 +346,31 @@ impl CtaThreads {
             }
         }
         None
+    }
+
+    /// Some lane of `others` of which no lane of `now` has seen what it did at `time`. What a warp executes together comes after what any of
+    /// its lanes knows.
+    pub fn unseen_together(
+        &self,
+        now: Who,
+        (cta, warp, others): (u32, u32, u32),
+        side: Side,
+        time: Time,
+    ) -> Option<u32> {
+        let mut missing = others;
+        let mut last: Option<&Arc<Clock>> = None;
+        for lane in lanes(now.lanes) {
+            let t = self.look(now.warp, lane);
+            if (cta, warp) == (self.index, now.warp) && t.copies.cover(side, time) {
+                missing &= !(1 << lane);
+            }
+            if missing != 0 && last.is_none_or(|l| !Arc::ptr_eq(l, &t.clock)) {
+                missing =
+                    lanes(missing).filter(|o| t.clock.get((cta, warp, *o), side) < time).fold(0, |m, o| m | 1 << o);
+                last = Some(&t.clock);
+            }
+        }
+        (missing != 0).then(|| missing.trailing_zeros())
     }
 
     /// A lane of `now` whose copies do not see what some lane of `others` did at `time`, and that lane.

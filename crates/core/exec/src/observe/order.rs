@@ -86,6 +86,56 @@ impl Scope {
     }
 }
 
+/// What the tensor cores do (manual, sections 9.7.15 and 9.7.16).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Tensor {
+    /// Nothing.
+    No,
+    /// A product: `wgmma.mma_async`, `tcgen05.mma`.
+    Product,
+    /// `tcgen05.cp`
+    Copy,
+    /// `tcgen05.shift`
+    Shift,
+    /// `tcgen05.ld`
+    Load,
+    /// `tcgen05.st`
+    Store,
+    /// `tcgen05.dealloc`
+    Free,
+}
+
+impl Tensor {
+    fn of(v: &Variant) -> Tensor {
+        match v.op {
+            Opcode::Wgmma => Tensor::Product,
+            Opcode::Tcgen05 if v.has(Mod::Mma) => Tensor::Product,
+            Opcode::Tcgen05 if v.has(Mod::Cp) => Tensor::Copy,
+            Opcode::Tcgen05 if v.has(Mod::Shift) => Tensor::Shift,
+            Opcode::Tcgen05 if v.has(Mod::Ld) => Tensor::Load,
+            Opcode::Tcgen05 if v.has(Mod::St) => Tensor::Store,
+            Opcode::Tcgen05 if v.has(Mod::Dealloc) => Tensor::Free,
+            _ => Tensor::No,
+        }
+    }
+
+    /// Whether groups (`wgmma`) or barrier objects (`tcgen05.commit`) tell of its completion.
+    pub fn is_product(self) -> bool {
+        matches!(self, Tensor::Product | Tensor::Copy | Tensor::Shift)
+    }
+
+    /// Whether `tcgen05.wait` tells of its completion.
+    pub fn is_move(self) -> bool {
+        matches!(self, Tensor::Load | Tensor::Store)
+    }
+
+    /// Whether a later operation of the same thread is performed after it without being told to wait (section 9.7.16.6.2).
+    pub fn precedes(self, later: Tensor) -> bool {
+        use Tensor::{Copy, Product, Shift};
+        matches!((self, later), (Product | Copy | Shift, Product) | (Product, Shift) | (Shift, Copy))
+    }
+}
+
 /// The memory ordering of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ordering {
@@ -101,6 +151,8 @@ pub struct Ordering {
     /// Performed in the async proxy (manual, section 8.6): a bulk copy. What the generic proxy has written it sees only behind a proxy
     /// fence.
     pub proxy: bool,
+    /// Performed by the tensor cores, or an access to tensor memory: completion is waited for in ways of their own.
+    pub tensor: Tensor,
     /// A reduction (`red`): its read forms no acquire pattern (manual, section 8.11.1).
     pub reduction: bool,
 }
@@ -110,13 +162,15 @@ impl Ordering {
     /// atomics are relaxed at `.gpu` scope by default (section 9.7.13.5).
     pub fn of(v: &Variant, access: AccessKind) -> Ordering {
         let volatile = v.has(Mod::Volatile);
+        let tensor = Tensor::of(v);
         let asynchronous = match v.op {
+            _ if tensor.is_product() || tensor.is_move() => true,
             Opcode::Cp | Opcode::Clusterlaunchcontrol => true,
             Opcode::St | Opcode::Red => v.has(Mod::MbarrierCompleteTxBytes),
             Opcode::Multimem => v.has(Mod::Cp),
             _ => false,
         };
-        let proxy = asynchronous && (v.has(Mod::Bulk) || v.op == Opcode::Multimem);
+        let proxy = asynchronous && (tensor.is_product() || v.has(Mod::Bulk) || v.op == Opcode::Multimem);
         let scope = || Scope::of(v).unwrap_or(Scope::Gpu);
         let (semantics, scope) = match Semantics::of(v) {
             _ if volatile || v.has(Mod::Mmio) => (Semantics::Relaxed, Scope::Sys),
@@ -125,6 +179,6 @@ impl Ordering {
             None => (Semantics::Weak, Scope::Cta),
         };
         let reduction = access == AccessKind::Atomic && v.op != Opcode::Atom;
-        Ordering { semantics, scope, volatile, asynchronous, proxy, reduction }
+        Ordering { semantics, scope, volatile, asynchronous, proxy, tensor, reduction }
     }
 }

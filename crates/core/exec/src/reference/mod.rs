@@ -13,6 +13,7 @@ mod cluster;
 mod code;
 mod ctx;
 mod decode;
+mod in_flight;
 mod pause;
 mod polling;
 pub mod rendezvous;

@@ -4,7 +4,7 @@
 //! group; groups that arrive at the same op merge. Every call creates a frame for the lanes of its group; frames form a
 //! tree by their parents, so lanes may be in different functions, or in the same one at different depths.
 
-use super::uninitialized::Origin;
+use super::{in_flight::InFlight, uninitialized::Origin};
 use crate::{
     LANES, Row,
     barrier::Barrier,
@@ -152,6 +152,8 @@ pub struct Warp {
     pub select: Select,
     /// Cache of allocations.
     pub lookaside: Lookaside,
+    /// Registers of products, if they are observed.
+    pub in_flight: InFlight,
 }
 
 impl Warp {

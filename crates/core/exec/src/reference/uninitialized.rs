@@ -9,7 +9,7 @@
 //! tiles and drop what they got, and `-G` keeps variables in local memory. From the first such load on, a frame is
 //! tracked. Copies of structures copy their padding, word by word ([`partial`]).
 
-use super::{code::FuncCode, ctx::Ctx, state::lanes, step::address::offsets};
+use super::{code::FuncCode, ctx::Ctx, in_flight, state::lanes, step::address::offsets};
 use crate::{LANES, Undefined, mem::Block};
 use margay_ir::{
     FormalHome, Func, Inst, MemBase, MemSpace, Operand, VReg,
@@ -61,6 +61,8 @@ pub struct Sites {
     /// Whether loaded values are tracked. Not in functions with matrix instructions: unused rows of their operands
     /// may be undefined, and a whole row of lanes would be so after them.
     follows: bool,
+    /// Whether it has products of warpgroups.
+    products: bool,
     /// Runs of stores.
     runs: HashMap<u32, Adjacent>,
 }
@@ -86,7 +88,8 @@ fn sites(func: &FuncCode) -> Sites {
     let f = &func.func;
     let matrix = |i: &Inst| matches!(f.variant(i).op, Opcode::Mma | Opcode::Wmma | Opcode::Wgmma);
     let follows = !f.insts.iter().any(matrix);
-    Sites { list: sites, partial: may_read_undefined(f), follows, runs: adjacent(f) }
+    let products = f.insts.iter().any(|i| f.variant(i).op == Opcode::Wgmma);
+    Sites { list: sites, products, partial: may_read_undefined(f), follows, runs: adjacent(f) }
 }
 
 /// Whether one defined operand suffices for a defined result.
@@ -162,6 +165,9 @@ pub fn check_uses(ctx: &mut Ctx<'_>) {
     let code = ctx.func;
     let func: &Func = &code.func;
     let sites = code.sites.get_or_init(|| sites(code));
+    if sites.products && !matches!(sites.list.get(ctx.pc as usize), Some(Site::None) | None) {
+        in_flight::check(ctx);
+    }
     if !sites.partial && ctx.warp.frames[ctx.frame as usize].written.is_empty() {
         return;
     }
@@ -188,7 +194,7 @@ pub fn check_uses(ctx: &mut Ctx<'_>) {
 }
 
 /// The instruction that an op belongs to.
-fn inst_at<'c>(ctx: &Ctx<'c>) -> Option<&'c Inst> {
+pub fn inst_at<'c>(ctx: &Ctx<'c>) -> Option<&'c Inst> {
     let code: &'c FuncCode = ctx.func;
     let sites = &code.sites.get_or_init(|| sites(code)).list;
     let before = sites.get(..=ctx.pc as usize)?;

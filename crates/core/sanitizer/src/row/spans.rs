@@ -273,8 +273,15 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as u32 % below
         };
-        let kind =
-            |writes, element| Kind { writes, strong: false, volatile: false, proxy: false, scope: Scope::Cta, element };
+        let kind = |writes, element| Kind {
+            writes,
+            strong: false,
+            volatile: false,
+            proxy: false,
+            tensor: margay_exec::Tensor::No,
+            scope: Scope::Cta,
+            element,
+        };
         let kinds = [kind(false, 4), kind(true, 4), kind(false, 8), kind(true, 8), kind(false, 4), kind(true, 4)];
         let mut threads = Threads::new();
         let mut ctas = [0, 1].map(|index| CtaThreads::new(index, index, WARPS));

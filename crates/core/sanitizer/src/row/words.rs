@@ -2,11 +2,12 @@
 
 use super::{Hit, Lack, Row, side};
 use crate::{
+    clock::Side,
     shadow::{Cell, Crew, MOST, Record, Shadow, WORD},
     site::Kind,
     threads::{CtaThreads, Who},
 };
-use margay_exec::Scope;
+use margay_exec::{Scope, Tensor};
 
 impl Row {
     /// The fast path: records an access of a word with at most two earlier records, if there is no race and no list is
@@ -139,24 +140,45 @@ impl Row {
     }
 }
 
-/// A lane that did not see an earlier access by one of its lanes: the two, if there are any.
+/// A lane that did not see an earlier access by one of its lanes: the two, if there are any. What lanes do together, none of them must have
+/// seen.
 fn unordered(
     cta: &CtaThreads,
-    (earlier, wrote): (&Record, bool),
+    (earlier, kind): (&Record, Kind),
     (warp, lanes, warps): (u32, u32, u32),
+    later: Kind,
 ) -> Option<(u32, Crew)> {
-    let side = side(earlier, wrote);
+    let pipelined = kind.tensor.precedes(later.tensor);
+    let side = if pipelined { Side::Program } else { side(earlier, kind) };
     earlier.crews(warps).find_map(|crew| {
-        let found = cta.unseen(Who { warp, lanes }, (crew.cta, crew.warp, crew.lanes), side, earlier.time);
+        let others = (crew.cta, crew.warp, crew.lanes);
+        let found = match later.tensor != Tensor::No {
+            true => {
+                let other = cta.unseen_together(Who { warp, lanes }, others, side, earlier.time);
+                other.map(|other| (lanes.trailing_zeros(), other))
+            }
+            false => cta.unseen(Who { warp, lanes }, others, side, earlier.time),
+        };
         found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
     })
 }
 
-/// A lane whose copy comes after an access of a program, without a proxy fence in between: the two, if there are any.
-fn unproxied(cta: &CtaThreads, earlier: &Record, (warp, lanes, warps): (u32, u32, u32)) -> Option<(u32, Crew)> {
+/// A lane whose copy, or lanes whose product, comes after an access of a program, without a proxy fence in between: the two, if there are any.
+fn unproxied(
+    cta: &CtaThreads,
+    earlier: &Record,
+    (warp, lanes, warps): (u32, u32, u32),
+    together: bool,
+) -> Option<(u32, Crew)> {
     earlier.crews(warps).find_map(|crew| {
         let others = (crew.cta, crew.warp, crew.lanes);
-        let found = cta.unproxied(Who { warp, lanes }, others, earlier.time);
+        let found = match together {
+            true => {
+                let other = cta.unseen_together(Who { warp, lanes }, others, Side::Proxied, earlier.time);
+                other.map(|other| (lanes.trailing_zeros(), other))
+            }
+            false => cta.unproxied(Who { warp, lanes }, others, earlier.time),
+        };
         found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
     })
 }
@@ -176,7 +198,7 @@ pub(super) fn access_word(
     // Most earlier accesses lie before a barrier, which one comparison shows.
     let find = |r: &Record| match row.has_seen(*r, group) {
         true => None,
-        false => unordered(cta, (r, kinds[r.site() as usize].writes), (row.warp, group, row.warps)),
+        false => unordered(cta, (r, kinds[r.site() as usize]), (row.warp, group, row.warps), row.kind),
     };
     let crowded = list.len() > 8 && list.len().is_power_of_two();
     let (mut joined, mut kept) = (false, 0);
@@ -217,7 +239,8 @@ pub(super) fn access_word(
                 && row.kind.proxy
                 && earlier.writes
                 && !r.is_agent()
-                && let Some((lane, other)) = unproxied(cta, &r, (row.warp, group, row.warps))
+                && let Some((lane, other)) =
+                    unproxied(cta, &r, (row.warp, group, row.warps), row.kind.tensor != Tensor::No)
             {
                 hits.push(Hit { earlier: r, other, lane, word, mask, lack: Lack::Proxy });
             }

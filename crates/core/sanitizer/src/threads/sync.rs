@@ -9,7 +9,7 @@ use crate::{
     hash::forget,
     site::Place,
 };
-use margay_exec::{ObjectStep, Ordering, Scope, Semantics, SyncKind};
+use margay_exec::{Grouped, ObjectStep, Ordering, Scope, Semantics, SyncKind};
 use std::sync::Arc;
 
 impl Threads {
@@ -205,13 +205,25 @@ impl Threads {
                 }
             }
             SyncKind::FenceObjects => self.fence(cta, who, Semantics::Release, Scope::Cluster),
-            SyncKind::Commit { bulk } => {
+            SyncKind::Commit { of } => {
                 let now = self.now;
-                lanes(who.lanes).for_each(|lane| cta.thread(who.warp, lane).groups[usize::from(bulk)].push_back(now));
+                lanes(who.lanes).for_each(|lane| cta.thread(who.warp, lane).groups[of as usize].push_back(now));
             }
-            SyncKind::Wait { bulk, pending, read } => {
+            SyncKind::Wait { of: Grouped::Products, pending, .. } => {
+                let everyone = (cta.index, who.warp, u32::MAX);
                 for lane in lanes(who.lanes) {
-                    wait_for_copies(cta.thread(who.warp, lane), self.now, bulk, pending, read);
+                    wait_for_products(cta.thread(who.warp, lane), everyone, pending.unwrap_or(0));
+                }
+            }
+            SyncKind::Wait { of, pending, read } => {
+                for lane in lanes(who.lanes) {
+                    wait_for_copies(cta.thread(who.warp, lane), self.now, of, pending, read);
+                }
+            }
+            SyncKind::WaitTensor { .. } => {
+                let (everyone, now) = ((cta.index, who.warp, u32::MAX), self.now);
+                for lane in lanes(who.lanes) {
+                    Arc::make_mut(&mut cta.thread(who.warp, lane).clock).raise(everyone, Side::Moves, now);
                 }
             }
             SyncKind::Queue | SyncKind::Exit => {}
@@ -263,6 +275,11 @@ impl Threads {
         match done {
             ObjectStep::Initialize | ObjectStep::Invalidate => *object = Object::default(),
             ObjectStep::Arrive if order.semantics.releases() => cta.gather(who, self.now, &mut object.arrived),
+            // The products come after what the thread knew when it started them.
+            ObjectStep::ArriveAfterProducts => {
+                cta.gather(who, self.now, &mut object.arrived);
+                object.arrived.raise((cta.index, who.warp, who.lanes), Side::Products, self.now);
+            }
             ObjectStep::Arrive => {
                 for lane in lanes(who.lanes) {
                     let t = cta.look(who.warp, lane);
@@ -294,6 +311,7 @@ impl Threads {
             let side = match done {
                 ObjectStep::Arrive if order.semantics.releases() => Some(Side::Program),
                 ObjectStep::ArriveAfterCopies | ObjectStep::Complete => Some(Side::Agent),
+                ObjectStep::ArriveAfterProducts => Some(Side::Products),
                 _ => None,
             };
             object.before = std::mem::take(&mut object.last);
@@ -391,8 +409,8 @@ fn exchange(cta: &mut CtaThreads, who: Who) {
 }
 
 /// A thread has waited until at most `pending` groups of its copies are under way, or all its copies have completed.
-fn wait_for_copies(t: &mut Thread, now: Time, bulk: bool, pending: Option<u32>, read: bool) {
-    let groups = &mut t.groups[usize::from(bulk)];
+fn wait_for_copies(t: &mut Thread, now: Time, of: Grouped, pending: Option<u32>, read: bool) {
+    let groups = &mut t.groups[of as usize];
     let Some(pending) = pending else {
         groups.clear();
         t.copies.complete = now;
@@ -405,6 +423,18 @@ fn wait_for_copies(t: &mut Thread, now: Time, bulk: bool, pending: Option<u32>, 
     }
     while groups.len() > pending as usize {
         t.copies.complete = t.copies.complete.max(groups.pop_front().unwrap_or(0));
+    }
+}
+
+/// A lane of a warp has waited until at most `pending` groups of the warp's products are under way.
+fn wait_for_products(t: &mut Thread, warp: (u32, u32, u32), pending: u32) {
+    let groups = &mut t.groups[Grouped::Products as usize];
+    let mut over = 0;
+    while groups.len() > pending as usize {
+        over = groups.pop_front().unwrap_or(over);
+    }
+    if over > 0 {
+        Arc::make_mut(&mut t.clock).raise(warp, Side::Products, over);
     }
 }
 

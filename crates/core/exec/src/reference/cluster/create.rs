@@ -4,6 +4,7 @@ use super::super::{
     Memories, ReferenceKernel,
     code::Code,
     ctx::Windows,
+    in_flight::InFlight,
     pause::Pauses,
     polling::Polling,
     schedule::Random,
@@ -151,6 +152,7 @@ pub fn new_warp() -> Warp {
         scratch: vec![Row::ZERO; SCRATCH],
         select: Select::default(),
         lookaside: Lookaside::default(),
+        in_flight: InFlight::default(),
     }
 }
 

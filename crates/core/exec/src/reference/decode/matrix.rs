@@ -29,10 +29,12 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// `wgmma`: only the products do anything; what orders and awaits them is a no-op, since they are done at issue.
+    /// `wgmma`: only the products do anything; what orders and awaits them tells observers only, since they are done at issue.
     pub(super) fn warpgroup(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         if !func.variant(inst).has(Mod::MmaAsync) {
-            self.emit(inst, step::matrix::together, 0);
+            let pending =
+                func.operands(inst.srcs).iter().find_map(|o| if let Operand::Imm(n) = o { Some(*n) } else { None });
+            self.emit(inst, step::matrix::warpgroup_group, pending.unwrap_or(0) as usize);
             return Ok(());
         }
         let op = self.matrix_operands(func, inst)?;

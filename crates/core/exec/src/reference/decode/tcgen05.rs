@@ -24,7 +24,7 @@ impl Decoder<'_> {
             _ if v.has(Mod::Mma) => run::product,
             _ if v.has(Mod::Commit) => run::commit,
             // Everything is done at issue.
-            _ if v.has(Mod::WaitLd) || v.has(Mod::WaitSt) => step::matrix::together,
+            _ if v.has(Mod::WaitLd) || v.has(Mod::WaitSt) => run::wait,
             _ if v.has(Mod::FenceBeforeThreadSync) || v.has(Mod::FenceAfterThreadSync) => step::memory::nothing,
             _ if v.has(Mod::Shift) => run::shift,
             _ => return Err(self.unsupported(format!("`{v}`"))),

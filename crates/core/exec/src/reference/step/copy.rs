@@ -9,7 +9,7 @@ use super::address::{Region, WINDOW_BITS, addresses, bad_access, find_allocation
 use super::watch::{notify, report_copy};
 use super::{atomic, matrix, mbarrier};
 use crate::{
-    AccessKind, FaultKind, LANES, SyncKind,
+    AccessKind, FaultKind, Grouped, LANES, SyncKind,
     mem::{self, Kind},
     sem::atomic::Rmw,
 };
@@ -347,11 +347,11 @@ pub fn query_cancel(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 pub fn group(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     if ctx.grid.observer.is_some() {
         let v = ctx.func.variant(op);
-        let bulk = v.has(Mod::Bulk);
+        let of = if v.has(Mod::Bulk) { Grouped::Bulk } else { Grouped::Small };
         let kind = match () {
-            _ if v.has(Mod::CommitGroup) => SyncKind::Commit { bulk },
-            _ if v.has(Mod::WaitAll) => SyncKind::Wait { bulk, pending: None, read: false },
-            _ => SyncKind::Wait { bulk, pending: Some(op.x), read: v.has(Mod::Read) },
+            _ if v.has(Mod::CommitGroup) => SyncKind::Commit { of },
+            _ if v.has(Mod::WaitAll) => SyncKind::Wait { of, pending: None, read: false },
+            _ => SyncKind::Wait { of, pending: Some(op.x), read: v.has(Mod::Read) },
         };
         notify(ctx, ctx.active, kind);
     }

@@ -4,12 +4,13 @@
 use super::super::{
     code::{Address, Code, Dst, Flow, MatrixOp, NOWHERE, Op},
     ctx::Ctx,
+    in_flight,
     state::{Group, Wait, Warp},
 };
 use super::address::{Region, addresses, bad_access, count, find_allocation, out_of_bounds};
-use super::watch::report_access;
+use super::watch::{notify, report_access, report_units};
 use crate::{
-    AccessKind, Convergence, LANES, Row, incomplete,
+    AccessKind, Convergence, Grouped, LANES, Row, SyncKind, incomplete,
     lanes::u32s,
     matrix::{
         self, warpgroup,
@@ -305,6 +306,9 @@ pub fn wmma_store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 /// `wgmma.mma_async`
 pub fn warpgroup(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m = matrix_op!(ctx, op);
+    if ctx.grid.observer.is_some() {
+        in_flight::start(ctx);
+    }
     let shared = ctx.cta.shared.clone();
     let zero = [Row::ZERO];
     let d = m.dst.iter().map(|d| match d.row {
@@ -313,12 +317,70 @@ pub fn warpgroup(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     });
     let src = m.src.iter().map(|s| ctx.src(*s)).collect();
     let operands = warpgroup::Operands { warp: ctx.warp.index as usize % 4, d: d.collect(), src };
-    match warpgroup::multiply(ctx.func.variant(op), &operands, &mut |at| read_unit(&shared, at)) {
+    let mut units = Units::new(ctx);
+    let mut read = |at| {
+        units.note(at);
+        read_unit(&shared, at)
+    };
+    match warpgroup::multiply(ctx.func.variant(op), &operands, &mut read) {
         Ok(results) => {
+            report_units(ctx, u32::MAX, &shared.block, &units.ranges());
             scatter(ctx, m, &results);
             Flow::Next
         }
         Err(address) => out_of_bounds(ctx, 0, MemSpace::Shared, address, 16, false),
+    }
+}
+
+/// `wgmma.fence`, `commit_group` and `wait_group`
+pub fn warpgroup_group(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let flow = together(ctx, op);
+    if matches!(flow, Flow::Next) && ctx.grid.observer.is_some() {
+        let (v, of) = (ctx.func.variant(op), Grouped::Products);
+        match () {
+            _ if v.has(Mod::CommitGroup) => {
+                ctx.warp.in_flight.commit();
+                notify(ctx, ctx.active, SyncKind::Commit { of });
+            }
+            _ if v.has(Mod::WaitGroup) => {
+                ctx.warp.in_flight.wait(op.x.into());
+                notify(ctx, ctx.active, SyncKind::Wait { of, pending: Some(op.x), read: false });
+            }
+            _ => ctx.warp.in_flight.fence(),
+        }
+    }
+    flow
+}
+
+/// The offsets in shared memory that a product reads, 16 bytes each, if somebody observes them.
+#[derive(Default)]
+pub struct Units(Option<Vec<u64>>);
+
+impl Units {
+    /// None yet.
+    pub fn new(ctx: &Ctx<'_>) -> Units {
+        Units(ctx.grid.observer.map(|_| Vec::new()))
+    }
+
+    /// Adds one.
+    pub fn note(&mut self, at: u64) {
+        if let Some(list) = &mut self.0 {
+            list.push(at);
+        }
+    }
+
+    /// The ranges that they form.
+    pub fn ranges(self) -> Vec<(u64, u64)> {
+        let mut list = self.0.unwrap_or_default();
+        list.sort_unstable();
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for at in list {
+            match ranges.last_mut().filter(|(_, end)| at <= *end) {
+                Some((_, end)) => *end = (*end).max(at + 16),
+                None => ranges.push((at, at + 16)),
+            }
+        }
+        ranges
     }
 }
 

@@ -113,9 +113,9 @@ pub fn complete(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &Object
     update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-(bytes as i64))?.advance())).map(drop)
 }
 
-/// Arrives once at the object at a host address.
+/// Arrives once at the object at a host address, when products and copies of the tensor cores have completed.
 pub fn arrive(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp) -> Result<(), Flow> {
-    update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.arrive(1)).map(drop)
+    update(ctx, lane, place, b, ObjectStep::ArriveAfterProducts, |o| o.arrive(1)).map(drop)
 }
 
 /// `mbarrier`, and other instructions that operate on barrier objects.

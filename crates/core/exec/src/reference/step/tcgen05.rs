@@ -1,20 +1,21 @@
 //! Tensor memory: allocation, moves, products and their completion (manual, sections 9.7.16.7 to 9.7.16.12).
 //!
-//! Products and copies are done at issue, so waits and fences are no-ops, and a commit arrives at its barrier object at
+//! Products and copies are done at issue, so waits and fences tell observers only, and a commit arrives at its barrier object at
 //! once.
 
 use super::super::{
     code::{Address, Flow, Op, Reduction, Tcgen05Op},
     ctx::Ctx,
     state::{Wait, lanes},
-    tensor_memory::TensorMemory,
+    tensor_memory::{COLUMNS, LANES as TENSOR_LANES, TensorMemory},
 };
 use super::address::{addresses, offsets, out_of_bounds, rank_of};
 use super::copy::{peers, transactions};
-use super::matrix::{gather, read_unit, scatter_rows};
+use super::matrix::{Units, gather, read_unit, scatter_rows, together};
+use super::watch::{Cells, notify, report_access, report_units};
 use super::{address::Region, mbarrier, warp::reduce};
 use crate::{
-    Access, FaultKind, LANES, Row,
+    Access, AccessKind, FaultKind, LANES, Row, SyncKind,
     lanes::u32s,
     matrix::{
         descriptor::Descriptor,
@@ -110,6 +111,7 @@ pub fn allocate(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Ok(place) => place,
         Err(flow) => return flow,
     };
+    report_access(ctx, 1, address, &[host; LANES], 4, AccessKind::Store);
     let found = super::address::find_allocation!(ctx, region, host, 0);
     match found.and_then(|a| mem::store(&a.block, host, start)) {
         Some(()) => Flow::Next,
@@ -130,6 +132,12 @@ pub fn free(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Ok(tensor) => tensor,
         Err(flow) => return flow,
     };
+    let mut cells = Cells::new(ctx);
+    if ctx.grid.observer.is_some() {
+        let columns = address as usize..(address as usize).saturating_add(columns as usize).min(COLUMNS);
+        columns.for_each(|column| (0..TENSOR_LANES).for_each(|lane| cells.note(lane, column)));
+    }
+    cells.report(ctx, u32::MAX, ctx.cta.rank as usize, AccessKind::Free);
     if !tensor.free(address, columns) {
         return wrong(ctx, 0, format!("{columns} columns of tensor memory at {address:#x} do not match an allocation"));
     }
@@ -191,6 +199,10 @@ impl<'v> Tile<'v> {
         Ok(Tile { variant, first, split, packed: variant.has(Mod::Pack16b) || variant.has(Mod::Unpack16b) })
     }
 
+    fn note(&self, cells: &mut Cells, (row, column): (usize, usize)) {
+        (0..if self.packed { 2 } else { 1 }).for_each(|i| cells.note(row, column + i));
+    }
+
     fn at(&self, lane: usize, r: usize) -> (usize, usize) {
         let (row, column) = cell(self.variant, lane, r);
         let column = if self.packed { 2 * column } else { column };
@@ -213,15 +225,18 @@ pub fn load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Err(flow) => return flow,
     };
     let mut rows = vec![Row::ZERO; f.dst.len()];
+    let mut cells = Cells::new(ctx);
     for (r, row) in rows.iter_mut().enumerate().take(loaded) {
         for lane in 0..LANES {
             let at = tile.at(lane, r);
+            tile.note(&mut cells, at);
             let (low, high) =
                 (tensor.load(at.0, at.1), if tile.packed { tensor.load(at.0, at.1 + 1) } else { Some(0) });
             let (Some(low), Some(high)) = (low, high) else { return outside(ctx, lane, at, false) };
             row.0[lane] = if tile.packed { low & 0xffff | high << 16 } else { low };
         }
     }
+    cells.report(ctx, u32::MAX, ctx.cta.rank as usize, AccessKind::Load);
     if variant.has(Mod::Red) {
         let reduction = Reduction::of(variant);
         let values = |lane: usize| rows[..loaded].iter().map(move |r| r.0[lane]);
@@ -247,10 +262,12 @@ pub fn store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     };
     ctx.cta.note_effect();
     let stored = f.values.iter().filter(|(n, _)| *n == name::R);
+    let mut cells = Cells::new(ctx);
     for (r, (_, source)) in stored.enumerate() {
         let row = *u32s(ctx.src(*source));
         for (lane, word) in row.iter().enumerate() {
             let at = tile.at(lane, r);
+            tile.note(&mut cells, at);
             let done = match tile.packed {
                 true => tensor.store(at.0, at.1, word & 0xffff).and(tensor.store(at.0, at.1 + 1, word >> 16)),
                 false => tensor.store(at.0, at.1, *word),
@@ -260,7 +277,17 @@ pub fn store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             }
         }
     }
+    cells.report(ctx, u32::MAX, ctx.cta.rank as usize, AccessKind::Store);
     Flow::Next
+}
+
+/// `tcgen05.wait`
+pub fn wait(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let flow = together(ctx, op);
+    if matches!(flow, Flow::Next) {
+        notify(ctx, ctx.active, SyncKind::WaitTensor { stores: ctx.func.variant(op).has(Mod::WaitSt) });
+    }
+    flow
 }
 
 /// Ranks of the CTAs of the CTA group.
@@ -315,10 +342,13 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         }
         for rank in ranks {
             let Some(mut tensor) = memory(ctx, rank) else { return ctx.bug("a CTA without tensor memory") };
+            let (mut read, mut cells) = (Units::new(ctx), Cells::new(ctx));
             for row in 0..rows {
                 for unit in 0..units {
                     let window = &ctx.windows.shared[rank];
-                    let bytes = match read_unit(window, d.address(true, unit, row)) {
+                    let from = d.address(true, unit, row);
+                    read.note(from);
+                    let bytes = match read_unit(window, from) {
                         Ok(bytes) => unpack(v, bytes),
                         Err(at) => return out_of_bounds(ctx, lane, MemSpace::Shared, at, 16, false),
                     };
@@ -326,6 +356,7 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                         for (i, word) in bytes.chunks_exact(4).enumerate() {
                             let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
                             let at = (first_lane + target, first_column + 4 * unit + i);
+                            cells.note(at.0, at.1);
                             if tensor.store(at.0, at.1, word).is_none() {
                                 return outside(ctx, lane, at, true);
                             }
@@ -333,6 +364,8 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                     }
                 }
             }
+            report_units(ctx, 1 << lane, &ctx.windows.shared[rank].block, &read.ranges());
+            cells.report(ctx, 1 << lane, rank, AccessKind::Store);
         }
     }
     Flow::Next
@@ -360,13 +393,16 @@ pub fn shift(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         }
         for rank in ranks {
             let Some(mut tensor) = memory(ctx, rank) else { return ctx.bug("a CTA without tensor memory") };
+            let mut cells = Cells::new(ctx);
             for (row, word) in (first..first + LANES - 1).flat_map(|row| (0..WORDS).map(move |word| (row, word))) {
                 let at = (row, column + word);
+                cells.note(at.0, at.1);
                 let moved = tensor.load(row + 1, at.1).and_then(|value| tensor.store(row, at.1, value));
                 if moved.is_none() {
                     return outside(ctx, lane, at, true);
                 }
             }
+            cells.report(ctx, 1 << lane, rank, AccessKind::Store);
         }
     }
     Flow::Next
@@ -377,6 +413,10 @@ struct Group<'g, 'c> {
     ctx: &'g Ctx<'c>,
     ranks: &'g [usize],
     tensors: Vec<MutexGuard<'c, TensorMemory>>,
+    /// What is read of shared memory, by CTA of the group.
+    read: [Units; 2],
+    /// What is read and written of tensor memory, by CTA of the group.
+    cells: [[Cells; 2]; 2],
 }
 
 /// The matrix address at which a product failed.
@@ -389,14 +429,17 @@ impl Memories for Group<'_, '_> {
     type Error = Missing;
 
     fn shared(&mut self, cta: usize, address: u64) -> Result<[u8; 16], Missing> {
+        self.read[cta].note(address);
         read_unit(&self.ctx.windows.shared[self.ranks[cta]], address).map_err(Missing::Shared)
     }
 
     fn load(&mut self, cta: usize, lane: usize, column: usize) -> Result<u32, Missing> {
+        self.cells[cta][0].note(lane, column);
         self.tensors[cta].load(lane, column).ok_or(Missing::Tensor((lane, column), false))
     }
 
     fn store(&mut self, cta: usize, lane: usize, column: usize, value: u32) -> Result<(), Missing> {
+        self.cells[cta][1].note(lane, column);
         self.tensors[cta].store(lane, column, value).ok_or(Missing::Tensor((lane, column), true))
     }
 }
@@ -453,7 +496,14 @@ fn one_product(ctx: &mut Ctx<'_>, f: &Tcgen05Op, v: &Variant, lane: usize) -> Re
     let ranks = group(ctx, v);
     check_group(ctx, lane, &ranks)?;
     let tensors = ranks.iter().filter_map(|r| memory(ctx, *r)).collect();
-    let done = job.run(&operands, &mut Group { ctx, ranks: &ranks, tensors });
+    let (read, cells) = ([(); 2].map(|()| Units::new(ctx)), [(); 2].map(|()| [Cells::new(ctx), Cells::new(ctx)]));
+    let mut memories = Group { ctx, ranks: &ranks, tensors, read, cells };
+    let done = job.run(&operands, &mut memories);
+    for ((rank, read), [loaded, stored]) in ranks.iter().zip(memories.read).zip(memories.cells) {
+        report_units(ctx, 1 << lane, &ctx.windows.shared[*rank].block, &read.ranges());
+        loaded.report(ctx, 1 << lane, *rank, AccessKind::Load);
+        stored.report(ctx, 1 << lane, *rank, AccessKind::Store);
+    }
     done.map_err(|missing| match missing {
         Missing::Shared(at) => out_of_bounds(ctx, lane, MemSpace::Shared, at, 16, false),
         Missing::Tensor(at, write) => outside(ctx, lane, at, write),

@@ -8,7 +8,7 @@ use super::super::{
 };
 use crate::{
     AccessKind, Actor, Concern, Frame, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent, SyncKind,
-    UndefinedEvent, mem,
+    Tensor, TensorEvent, UndefinedEvent, mem,
 };
 use margay_ir::{FrameRole, MemSpace};
 use margay_isa::{Mod, Opcode, Variant};
@@ -16,6 +16,9 @@ use std::cell::Cell;
 
 /// Maximum number of CTAs of a cluster; checked at launch.
 const MOST_CTAS: usize = 16;
+
+/// Bytes that matrices in shared memory are read by.
+const UNIT: u32 = 16;
 
 /// Callers that are reported to observers.
 pub const MOST_CALLERS: usize = 64;
@@ -67,6 +70,58 @@ pub fn report_copy(ctx: &Ctx<'_>, lane: usize, (a, at): (&Address, u64), bytes: 
     access_by(ctx, op, (1 << lane, a, &[at; LANES]), bytes, access);
 }
 
+/// Reports that lanes read ranges of a CTA's shared memory, by the offset of the first byte and that behind the last one, for a product.
+#[cold]
+pub fn report_units(ctx: &Ctx<'_>, lanes: u32, window: &mem::Block, ranges: &[(u64, u64)]) {
+    let op = ctx.func.ops.get(ctx.pc as usize);
+    let a = Address { space: MemSpace::Shared, base: Base::Fixed, offset: 0 };
+    for (first, end) in ranges {
+        let addresses = [window.base().wrapping_add(*first); LANES];
+        access_by(ctx, op, (lanes, &a, &addresses), ((end - first) as u32, None), AccessKind::Load);
+    }
+}
+
+/// Cells of tensor memory that an instruction accesses, if somebody observes them.
+#[derive(Default)]
+pub struct Cells(Option<Vec<(u32, u32)>>);
+
+impl Cells {
+    /// None yet.
+    pub fn new(ctx: &Ctx<'_>) -> Cells {
+        Cells(ctx.grid.observer.map(|_| Vec::new()))
+    }
+
+    /// Adds one, by lane and column.
+    pub fn note(&mut self, lane: usize, column: usize) {
+        if let Some(list) = &mut self.0 {
+            list.push((lane as u32, column as u32));
+        }
+    }
+
+    /// Reports that lanes access these in the CTA of that rank.
+    pub fn report(self, ctx: &Ctx<'_>, lanes: u32, rank: usize, access: AccessKind) {
+        let (Some(mut list), Some(observer)) = (self.0.filter(|list| !list.is_empty()), ctx.grid.observer) else {
+            return;
+        };
+        list.sort_unstable();
+        list.dedup();
+        let mut runs: Vec<(u32, u32, u32)> = Vec::new();
+        for (lane, column) in list {
+            match runs.last_mut().filter(|(known, first, count)| *known == lane && first + count == column) {
+                Some((_, _, count)) => *count += 1,
+                None => runs.push((lane, column, 1)),
+            }
+        }
+        let Some(op) = ctx.func.ops.get(ctx.pc as usize) else { return };
+        let order = ordering_of(ctx.func, op, if access == AccessKind::Load { access } else { AccessKind::Store });
+        let (size, first) = (ctx.windows.cluster_size, ctx.windows.cluster);
+        let rank = rank as u32;
+        let within = [rank % size[0], rank / size[0] % size[1], rank / (size[0] * size[1])];
+        let cta = std::array::from_fn(|d| first[d] * size[d] + within[d]);
+        act(ctx, lanes, |actor| observer.tensor(&TensorEvent { actor, cta, runs: &runs, access, order }));
+    }
+}
+
 /// Reports what a call or return writes to a frame, which no instruction does.
 #[cold]
 pub fn report_call(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32) {
@@ -116,6 +171,7 @@ fn access_by(
         volatile: false,
         asynchronous: false,
         proxy: false,
+        tensor: Tensor::No,
         reduction: false,
     };
     let order = op.map_or(weak, |op| ordering_of(ctx.func, op, access));
@@ -123,6 +179,7 @@ fn access_by(
     let reads = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::Ldu | Opcode::Atom | Opcode::Red));
     let table = op.filter(|_| reads).and_then(|op| ctx.func.mems.get(op.x as usize));
     let element = table.or(stored).map_or(size, |m| m.size);
+    let element = if order.tensor.is_product() { UNIT } else { element };
     let value = |lane: usize, at: usize| -> u8 {
         let Some(m) = stored else { return copied.and_then(|bytes| bytes.get(at).copied()).unwrap_or(0) };
         let (part, byte) = (at / m.size as usize, at % m.size as usize);
@@ -248,6 +305,23 @@ pub fn stray(ctx: &Ctx<'_>, lane: usize, (pc, from): (u32, u32), usage: String) 
     }
 }
 
+/// Reports that an instruction accesses what the product at `origin` has not written yet.
+pub fn in_flight(ctx: &Ctx<'_>, what: String, origin: u32) {
+    products(ctx, Concern::InFlight, what, Some(origin));
+}
+
+/// Reports a product without the fence that it needs; `origin` has written the register in question.
+pub fn unfenced(ctx: &Ctx<'_>, what: String, origin: Option<u32>) {
+    products(ctx, Concern::Participants, what, origin);
+}
+
+fn products(ctx: &Ctx<'_>, concern: Concern, what: String, origin: Option<u32>) {
+    if let Some(observer) = ctx.grid.observer {
+        let origin = origin.map(|pc| (ctx.func.id, ctx.func.place(pc)));
+        act(ctx, ctx.active, |actor| observer.undefined(UndefinedEvent { actor, concern, what, origin, usage: None }));
+    }
+}
+
 /// Reports a `fence` or `membar`; proxy fences alone do not order threads.
 pub fn fence(ctx: &Ctx<'_>, op: &Op) {
     if ctx.grid.observer.is_none() {
@@ -275,8 +349,9 @@ pub fn object(ctx: &Ctx<'_>, lane: usize, at: u64, done: ObjectStep, completes: 
         semantics,
         scope: if v.op == Opcode::Mbarrier { Scope::of(v).unwrap_or(Scope::Cta) } else { Scope::Cluster },
         volatile: false,
-        asynchronous: done == ObjectStep::Complete,
+        asynchronous: matches!(done, ObjectStep::Complete | ObjectStep::ArriveAfterProducts),
         proxy: false,
+        tensor: Tensor::No,
         reduction: false,
     };
     notify(ctx, 1 << lane, SyncKind::Object { at, done, completes, order });
