@@ -24,6 +24,8 @@ const PAGE: u64 = 4096;
 pub const WORD: u64 = 4;
 /// Pages that are found at once.
 const RECENT: usize = 16;
+/// No address is in this page.
+const NO_PAGE: u64 = u64::MAX;
 /// Words of a line.
 pub const LINE: usize = 32;
 /// Size of a line in bytes.
@@ -93,11 +95,10 @@ impl<T> Pool<T> {
 }
 
 /// Shadow memory of the device.
-#[derive(Default)]
 pub struct Shadow {
     pages: Map<u64, u32>,
     lines: Vec<Box<[Line]>>,
-    /// Pages that were looked up last, by the lower bits of their numbers; number 0 is none, which nothing is allocated in.
+    /// Pages that were looked up last, by the lower bits of their numbers; [`NO_PAGE`] is none. Null pointers come here, too.
     recent: [(u64, u32); RECENT],
     /// Spans of lines, and those that are free.
     spans: Pool<Spans>,
@@ -105,6 +106,20 @@ pub struct Shadow {
     wide: Pool<[Cell; LINE]>,
     lists: Vec<Vec<Record>>,
     spare: Vec<u32>,
+}
+
+impl Default for Shadow {
+    fn default() -> Shadow {
+        Shadow {
+            pages: Map::default(),
+            lines: Vec::new(),
+            recent: [(NO_PAGE, 0); RECENT],
+            spans: Pool::default(),
+            wide: Pool::default(),
+            lists: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
 }
 
 impl Shadow {
@@ -336,6 +351,13 @@ impl Shadow {
 #[cfg(test)]
 mod tests {
     use super::{record::JOINED, span::SPANS, *};
+
+    #[test]
+    fn the_first_access_may_be_one_through_a_null_pointer() {
+        let mut shadow = Shadow::default();
+        assert!(shadow.cell(0).records().is_some());
+        assert!(shadow.records(0).is_empty());
+    }
 
     #[test]
     fn records_of_a_word_come_back_and_lists_end() {
