@@ -59,6 +59,22 @@ pub fn allocation(address: u64) -> Vec<String> {
     told("allocated in", &frames)
 }
 
+/// The function of the runtime library that the program has called, if it called one, and the program's functions that led to it, as for
+/// [`allocation`].
+pub fn call() -> (Option<String>, Vec<String>) {
+    let text = Backtrace::force_capture().to_string();
+    (runtime_function(&text), told("called in", &program(&text)))
+}
+
+/// The outermost function of the runtime library in a stack.
+fn runtime_function(text: &str) -> Option<String> {
+    let functions =
+        text.lines().filter_map(|line| line.trim().split_once(": ")).filter(|(n, _)| n.parse::<u32>().is_ok());
+    let name = |(_, name): (_, &str)| name.trim_start_matches('_').to_owned();
+    let is_api = |name: &String| name.starts_with("cuda") && !name.contains(":") && !name.ends_with("_helper");
+    functions.map(name).filter(is_api).last()
+}
+
 /// A stack for people, a line for each function.
 fn told(first: &str, frames: &[String]) -> Vec<String> {
     let verb = |depth| if depth == 0 { first } else { "called by" };
@@ -100,7 +116,7 @@ pub fn program(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::program;
+    use super::{program, runtime_function};
 
     #[test]
     fn stacks_begin_with_the_program_and_end_with_main() {
@@ -110,6 +126,7 @@ mod tests {
         let text = "   0: cuLaunchKernel\n   1: cudaLaunchKernel\n   2: _ZL16cudaLaunchKernelIcE9cudaErrorPT_4dim3S3_PPvmP11CUstream_st\n   \
             3: __cudaLaunchKernel_helper\n             at cuda_runtime.h:1:2\n   4: _Z23__device_stub__Z1kPiPi\n   5: _Z1kPi\n   6: main\n";
         assert_eq!(program(text), ["_Z1kPi", "main"]);
-        assert!(program("").is_empty());
+        assert_eq!(runtime_function(text).as_deref(), Some("cudaLaunchKernel"));
+        assert!(program("").is_empty() && runtime_function("").is_none());
     }
 }

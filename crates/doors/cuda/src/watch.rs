@@ -266,11 +266,13 @@ pub fn failed(function: &'static str, code: Code, why: Option<String>) {
     }
     let Some(mut watch) = watch() else { return };
     let meaning = Code::of(code.number()).map_or("", |(_, text)| text);
+    let (runtime, stack) = stacks::call();
+    let called = runtime.map_or(format!("`{function}`"), |runtime| format!("`{runtime}` (`{function}`)"));
     let finding = Finding {
         kind: FindingKind::Api,
-        title: format!("api: `{function}` fails with {}: {meaning}", code.name()),
+        title: format!("api: {called} fails with {}: {meaning}", code.name()),
         parties: Vec::new(),
-        notes: why.into_iter().collect(),
+        notes: why.into_iter().chain(stack).collect(),
         help: None,
         times: 1,
     };
