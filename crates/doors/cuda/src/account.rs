@@ -45,7 +45,9 @@ struct Account {
     unsupported: BTreeSet<&'static str>,
     /// Modules that could not be loaded: the first lines of the reports.
     unloadable: BTreeSet<String>,
-    /// Number of launches that did not begin because the kernel's module could not be loaded.
+    /// Kernels that could not be prepared: the first lines of the reports.
+    unpreparable: BTreeSet<String>,
+    /// Number of launches that did not begin because the kernel's module could not be loaded, or the kernel not be prepared.
     refused: u64,
 }
 
@@ -156,6 +158,16 @@ pub fn unloadable(words: &str) {
     account().unloadable.insert(first_line(words));
 }
 
+/// Records a kernel that could not be prepared, and the report.
+pub fn unpreparable(words: &str) {
+    account().unpreparable.insert(first_line(words));
+}
+
+/// Records a launch of a kernel that could not be prepared.
+pub fn refused() {
+    account().refused += 1;
+}
+
 /// The first line of a report, without its severity.
 fn first_line(words: &str) -> String {
     let line = words.lines().next().unwrap_or_default();
@@ -250,11 +262,15 @@ fn close(status: i32) {
         let missed: Vec<String> = account.unsupported.iter().map(|name| format!("`{name}`")).collect();
         report_error(&format!("margay: the program called unsupported functions: {}", missed.join(", ")));
     }
-    if (status != 0 || failed) && !account.unloadable.is_empty() {
-        let reasons: Vec<&str> = account.unloadable.iter().map(String::as_str).collect();
-        let modules = if reasons.len() == 1 { "a module" } else { "modules" };
-        report_error(&format!("margay: {modules} could not be loaded: {}", reasons.join("; ")));
-    }
+    let tell = |reasons: &BTreeSet<String>, one: &str, many: &str| {
+        if (status != 0 || failed) && !reasons.is_empty() {
+            let what = if reasons.len() == 1 { one } else { many };
+            let reasons: Vec<&str> = reasons.iter().map(String::as_str).collect();
+            report_error(&format!("margay: {what}: {}", reasons.join("; ")));
+        }
+    };
+    tell(&account.unloadable, "a module could not be loaded", "modules could not be loaded");
+    tell(&account.unpreparable, "a kernel cannot run", "kernels cannot run");
     if !failed && *findings == 0 {
         return;
     }

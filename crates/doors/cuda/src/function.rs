@@ -93,7 +93,9 @@ impl Function {
     pub fn kernel(&self) -> Result<&Kernel, Code> {
         let made = self.kernel.get_or_init(|| {
             self.module.loaded.kernel(&self.name).map_err(|error| {
-                crate::api::report_error(&crate::image::words(&error));
+                let words = crate::image::words(&error);
+                crate::account::unpreparable(&words);
+                crate::api::report_error(&words);
                 Code::from(&error)
             })
         });

@@ -78,6 +78,7 @@ impl Launch {
         if !params.is_null() && !extra.is_null() {
             return Err(Code::INVALID_VALUE);
         }
+        function.kernel().inspect_err(|_| account::refused())?;
         let shared = i32::try_from(shape.shared).map_err(|_| Code::INVALID_VALUE)?;
         check_shared(&function, shared)?;
         let formals = function.kernel()?.params();

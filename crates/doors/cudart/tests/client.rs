@@ -57,3 +57,13 @@ fn a_launch_without_code_fails_the_program() {
     assert!(err.contains("a module could not be loaded") && err.contains("1 launch did not begin"), "{err}");
     assert_eq!(program("refused").status().unwrap().code(), Some(0));
 }
+
+/// The same for a kernel that cannot be prepared.
+#[test]
+fn a_launch_of_an_unlinked_kernel_fails_the_program() {
+    let run = program("unlinked").env("MARGAY_FAULT_EXIT", "1").output().unwrap();
+    let err = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{err}");
+    let said = ["`missing`, which no module defines", "margay: a kernel cannot run: ", "1 launch did not begin"];
+    assert!(said.iter().all(|words| err.contains(words)), "{err}");
+}
