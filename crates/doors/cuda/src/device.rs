@@ -8,13 +8,14 @@ use crate::{
     handle::Handle,
     pool::{Pool, Source},
     raw::{Host, In, Out, Text, forever},
+    visible::{count, visible, why_none},
 };
 use bytemuck::AnyBitPattern;
 use margay::profile::Profile;
 use std::{
     collections::HashMap,
     ffi::c_char,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Mutex, Once, OnceLock, PoisonError},
 };
 
 /// The API version of this library: 13.5.
@@ -41,7 +42,7 @@ pub fn multiprocessors() -> i32 {
 /// Checks a device number.
 pub fn check(device: i32) -> Outcome {
     driver()?;
-    if (0..profile().count as i32).contains(&device) { Ok(()) } else { Err(Code::INVALID_DEVICE) }
+    if (0..count()).contains(&device) { Ok(()) } else { Err(Code::INVALID_DEVICE) }
 }
 
 /// Size of device memory in bytes, and the limit of allocations: by default seven eighths of the host's memory.
@@ -84,32 +85,32 @@ fn processor() -> String {
 pub fn attribute(number: u32, device: i32) -> Option<i32> {
     let limits = profile().limits;
     Some(match number {
-        1 => 1024,                    // threads per block
-        2 | 3 => 1024,                // block x, y
-        4 => 64,                      // block z
-        5 => i32::MAX,                // grid x
-        6 | 7 => 65535,               // grid y, z
-        8 => 48 << 10,                // shared memory per block, without opting in
-        9 => 64 << 10,                // constant memory
-        10 => 32,                     // warp
-        11 => i32::MAX,               // pitch
-        12 | 82 => 65536,             // registers per block, per multiprocessor
-        13 | 36 => 1_000_000,         // clock rates, kHz
-        14 | 30 => 512,               // alignment of textures and surfaces
-        15 => 1,                      // copies concurrent with kernels
-        16 => multiprocessors(),      // multiprocessors: one a thread of the host
-        18 => 1,                      // integrated: the memory is the host's
-        19 | 41 | 83 => 1,            // mapped memory, unified addressing, managed memory
-        21 | 69 | 77 => 131_072,      // texture 1-D
-        22 | 23 | 70 | 71 => 131_072, // texture 2-D
-        24..=26 | 47..=49 => 16_384,  // texture 3-D
-        27 | 28 => 32_768,            // layered 2-D
-        29 | 43 | 62 | 65 => 2048,    // layers
-        31 => 1,                      // concurrent kernels
-        37 => 384,                    // bus width, bits
-        38 => limits.cache as i32,    // L2
-        39 => limits.threads as i32,  // threads per multiprocessor
-        40 => 1,                      // copy engines
+        1 => 1024,                                 // threads per block
+        2 | 3 => 1024,                             // block x, y
+        4 => 64,                                   // block z
+        5 => i32::MAX,                             // grid x
+        6 | 7 => 65535,                            // grid y, z
+        8 => 48 << 10,                             // shared memory per block, without opting in
+        9 => 64 << 10,                             // constant memory
+        10 => 32,                                  // warp
+        11 => i32::MAX,                            // pitch
+        12 | 82 => 65536,                          // registers per block, per multiprocessor
+        13 | 36 => 1_000_000,                      // clock rates, kHz
+        14 | 30 => 512,                            // alignment of textures and surfaces
+        15 => 1,                                   // copies concurrent with kernels
+        16 => multiprocessors(),                   // multiprocessors: one a thread of the host
+        18 => i32::from(profile().name.is_none()), // integrated: the memory is the host's, but GPUs by name have their own
+        19 | 41 | 83 => 1,                         // mapped memory, unified addressing, managed memory
+        21 | 69 | 77 => 131_072,                   // texture 1-D
+        22 | 23 | 70 | 71 => 131_072,              // texture 2-D
+        24..=26 | 47..=49 => 16_384,               // texture 3-D
+        27 | 28 => 32_768,                         // layered 2-D
+        29 | 43 | 62 | 65 => 2048,                 // layers
+        31 => 1,                                   // concurrent kernels
+        37 => 384,                                 // bus width, bits
+        38 => limits.cache as i32,                 // L2
+        39 => limits.threads as i32,               // threads per multiprocessor
+        40 => 1,                                   // copy engines
         42 | 52 | 53 | 66 | 67 => 32_768,
         44 => 1, // texture gather
         45 | 46 => 32_768,
@@ -140,8 +141,8 @@ pub fn attribute(number: u32, device: i32) -> Option<i32> {
         127 => i32::from(capability().0 >= 9), // tensor maps
         126 => 1,
         130 => 0,
-        131 | 134 => -1, // NUMA nodes: none
-        34 => device,    // on the bus
+        131 | 134 => -1,                                                 // NUMA nodes: none
+        34 => visible().get(device as usize).copied().unwrap_or(device), // on the bus
         17 | 20 | 32 | 33 | 35 | 50 | 84 | 85 | 88 | 96 | 98 | 100 | 104 | 105 | 107..=110 | 112..=114 => 0,
         119 | 125 => 1, // memory pools for other processes by file descriptors; events for other processes
         116..=118 | 121 | 124 | 128 | 129 | 132 | 133 | 135..=160 => 0,
@@ -152,8 +153,8 @@ pub fn attribute(number: u32, device: i32) -> Option<i32> {
 /// `CUuuid`
 type Uuid = [u8; 16];
 
-/// Identifies margay and the device number; the same on every machine.
-fn uuid(device: i32) -> Uuid {
+/// Identifies margay and the device by its number without `CUDA_VISIBLE_DEVICES`; the same on every machine.
+pub fn uuid(device: i32) -> Uuid {
     let mut uuid = *b"margay-cpu-0\0\0\0\0";
     uuid[11] += device as u8;
     uuid
@@ -161,7 +162,7 @@ fn uuid(device: i32) -> Uuid {
 
 /// The devices have consecutive PCI addresses.
 fn bus_id(device: i32) -> String {
-    format!("0000:00:{device:02x}.0")
+    format!("0000:00:{:02x}.0", visible()[device as usize])
 }
 
 /// `CUdevprop`
@@ -191,6 +192,11 @@ api! {
             crate::api::report_error(&format!("margay: {error}"));
             return Err(Code::NO_DEVICE);
         }
+        if let Some(why) = why_none() {
+            static TOLD: Once = Once::new();
+            TOLD.call_once(|| crate::api::report_error(&format!("margay: {why}")));
+            return Err(Code::NO_DEVICE);
+        }
         initialize()
     }
     2020 fn cuDriverGetVersion(version: Out<i32>) { version.set(VERSION) }
@@ -201,9 +207,9 @@ api! {
         check(ordinal)?;
         device.set(ordinal)
     }
-    2000 fn cuDeviceGetCount(count: Out<i32>) {
+    2000 fn cuDeviceGetCount(number: Out<i32>) {
         driver()?;
-        count.set(profile().count as i32)
+        number.set(count())
     }
     2000 fn cuDeviceGetName(out: Out<c_char>, len: i32, device: i32) {
         check(device)?;
@@ -211,11 +217,11 @@ api! {
     }
     9020 fn cuDeviceGetUuid(out: Out<Uuid>, device: i32) {
         check(device)?;
-        out.set(uuid(device))
+        out.set(uuid(visible()[device as usize]))
     }
     11040 fn cuDeviceGetUuid_v2(out: Out<Uuid>, device: i32) {
         check(device)?;
-        out.set(uuid(device))
+        out.set(uuid(visible()[device as usize]))
     }
     10000 fn cuDeviceGetLuid(_luid: Out<c_char>, _mask: Out<u32>, device: i32) {
         check(device)?;
@@ -282,7 +288,7 @@ api! {
         let text = id.text()?.to_lowercase();
         let whole = if text.matches(':').count() == 1 { format!("0000:{text}") } else { text };
         let named = |number: &i32| whole == bus_id(*number) || format!("{whole}.0") == bus_id(*number);
-        let found = (0..profile().count as i32).find(named).ok_or(Code::INVALID_DEVICE)?;
+        let found = (0..count()).find(named).ok_or(Code::INVALID_DEVICE)?;
         device.set(found)
     }
     11020 fn cuDeviceGetDefaultMemPool(pool: Out<Handle<Pool>>, device: i32) {

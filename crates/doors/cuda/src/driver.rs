@@ -4,7 +4,6 @@ use crate::{
     advice::Advice,
     code::{Code, Outcome},
     context::Context,
-    device::profile,
     event::Event,
     function::Function,
     graph::{Condition, Exec, Graph, GraphMemories, NodeRef, UserObject},
@@ -19,6 +18,7 @@ use crate::{
     stream::Stream,
     texture::{ArrayObject, Surface, Texture},
     virtual_memory::{AddressSpace, Physical},
+    visible::count,
 };
 use margay_runtime::Device;
 use std::{
@@ -172,9 +172,7 @@ impl Driver {
             physical: Table::default(),
             address_space: Mutex::default(),
             ipc: Mutex::default(),
-            primaries: (0..profile().count)
-                .map(|_| Mutex::new(Primary { handle: Handle::NULL, users: 0, flags: 0 }))
-                .collect(),
+            primaries: (0..count()).map(|_| Mutex::new(Primary { handle: Handle::NULL, users: 0, flags: 0 })).collect(),
         })
     }
 

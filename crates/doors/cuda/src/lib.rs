@@ -57,5 +57,6 @@ mod texture;
 mod threads;
 mod usage;
 mod virtual_memory;
+mod visible;
 mod watch;
 mod work;

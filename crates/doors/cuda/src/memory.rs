@@ -7,7 +7,7 @@ use crate::{
     api::{api, because},
     code::{Code, Outcome},
     context::{Allocated, Context, Owner},
-    device::{profile, total_memory},
+    device::total_memory,
     driver::{current, driver},
     graph::capture::check_unsafe_call,
     handle::Handle,
@@ -16,6 +16,7 @@ use crate::{
     raw::{Host, In, Out},
     room,
     stream::StreamHandle,
+    visible::count,
     work::{Fill, Work},
 };
 use bytemuck::AnyBitPattern;
@@ -273,7 +274,7 @@ fn attribute(out: Host, number: u32, address: DevicePtr) -> Outcome {
 
 /// The number of the device whose context owns an allocation.
 fn owner_device(current: &Context, base: DevicePtr) -> i32 {
-    if profile().count == 1 || current.memory().contains_key(&base) {
+    if count() == 1 || current.memory().contains_key(&base) {
         return current.device;
     }
     let owner = driver().ok().and_then(|d| d.contexts.find(|c| c.memory().contains_key(&base)));

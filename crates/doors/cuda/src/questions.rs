@@ -4,9 +4,10 @@
 use crate::{
     code::Code,
     context::Context,
-    device::{attribute, check, profile},
+    device::{attribute, check},
     function::Function,
     module::Module,
+    visible::count,
 };
 use margay_exec::device::{Driver, Question};
 use std::sync::Arc;
@@ -33,7 +34,7 @@ impl Answers<'_> {
             Question::Limit(limit) => self.context.limit(limit)? as u64,
             Question::CacheConfig => self.context.cache_config().into(),
             Question::Device => number(self.context.device),
-            Question::DeviceCount => u64::from(profile().count),
+            Question::DeviceCount => number(count()),
             Question::DeviceAttribute { attribute: wanted, device } => {
                 check(device)?;
                 number(attribute(wanted, device).ok_or(Code::INVALID_VALUE)?)

@@ -43,6 +43,22 @@ fn the_device_is_the_one_that_the_user_describes() {
         let (ended_well, text) = run(variable, value);
         assert!(!ended_well && text.contains(variable) && text.contains(&format!("`{value}`")), "{variable}: {text}");
     }
+    // `CUDA_VISIBLE_DEVICES` selects and orders devices; the first invalid one ends its list.
+    let run = |selected: &str| {
+        let mut command = Command::new(&client);
+        command.env("LD_LIBRARY_PATH", &folder).env("MARGAY_DEVICE", "t4,sms=3,memory=64M,count=3");
+        let output = command.env("CUDA_VISIBLE_DEVICES", selected).output().unwrap();
+        let text = [output.stdout, output.stderr].map(|s| String::from_utf8_lossy(&s).into_owned()).concat();
+        (output.status.success(), text)
+    };
+    for two in ["2,0", "1,2,-1,0"] {
+        assert_eq!(run(two), (true, "right\n".into()), "{two}");
+    }
+    for none in ["", "3"] {
+        let (ended_well, text) = run(none);
+        let why = format!("CUDA_VISIBLE_DEVICES={none} selects none of margay's devices: there are 3, from 0");
+        assert!(!ended_well && text.contains(&why), "{none}: {text}");
+    }
 }
 
 #[test]

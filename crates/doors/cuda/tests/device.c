@@ -30,6 +30,7 @@ int main(void) {
     CHECK(cuDeviceGetName(name, sizeof name, 1) == 0 && strcmp(name, "Tesla T4") == 0);
     CHECK(cuDeviceGetName(name, sizeof name, 2) == 101); // CUDA_ERROR_INVALID_DEVICE
     CHECK(attribute(75, 1) == 7 && attribute(76, 1) == 5);
+    CHECK(attribute(18, 0) == 0);                                  // not integrated
     CHECK(attribute(16, 0) == 3);                                  // multiprocessors
     CHECK(attribute(97, 0) == 64 << 10 && attribute(39, 0) == 1024); // shared memory of a CTA, threads of a multiprocessor
     CHECK(cuDeviceTotalMem_v2(&total, 0) == 0 && total == 64 << 20);

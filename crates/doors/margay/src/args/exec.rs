@@ -38,6 +38,7 @@ Environment, which child processes inherit:
   MARGAY_CHECK_KERNELS, MARGAY_CHECK_LAUNCHES, MARGAY_CHECK_FORMAT, MARGAY_CHECK_OUTPUT, MARGAY_CHECK_SUPPRESS,
   MARGAY_CHECK_SAMPLE, MARGAY_CHECK_SEED, MARGAY_CHECK_STOP=1      details of the check (--kernel-name, --launches, ...)
   MARGAY_CAPTURE=FOLDER, MARGAY_CAPTURE_KERNELS, MARGAY_CAPTURE_LAUNCHES=SKIP:COUNT   launches to store (--capture)
+  CUDA_VISIBLE_DEVICES=0,2        which of the devices the program sees
   CUDA_LAUNCH_BLOCKING=1          launches return when their kernel has finished, so they return their own errors
   MARGAY_LOG=api|quiet            print every driver call, or nothing at all
   MARGAY_REPORTS=FILE             append reports of faults to a file, for test runners
