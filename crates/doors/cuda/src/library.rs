@@ -10,7 +10,7 @@ use crate::{
     handle::Handle,
     image::{self, JitOptions},
     memory::DevicePtr,
-    module::{Module, file_bytes, unload},
+    module::{Module, file_texts, unload},
     raw::{Host, In, Out, Text},
 };
 use std::{
@@ -181,7 +181,7 @@ api! {
         library: Out<Handle<Library>>, name: Text, options: In<u32>, values: Out<u64>, count: u32, _library_options: Host,
         _library_values: Host, _library_count: u32,
     ) {
-        load(library, image::texts_of(&file_bytes(name)?)?, JitOptions::new(count, options, values))
+        load(library, file_texts(name)?, JitOptions::new(count, options, values))
     }
     12000 fn cuLibraryUnload(library: Handle<Library>) {
         let driver = driver()?;

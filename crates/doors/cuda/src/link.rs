@@ -36,7 +36,8 @@ fn add(link: Handle<Link>, kind: u32, data: impl FnOnce() -> Result<Vec<u8>, Cod
         _ => Vec::new(),
     };
     if texts.is_empty() {
-        report_error("margay: only PTX can be linked; this is machine code or NVVM's intermediate code");
+        let who = image::name().map_or_else(String::new, |name| format!("{name}: "));
+        report_error(&format!("margay: {who}only PTX can be linked; this is machine code or NVVM's intermediate code"));
         return Err(Code::NO_BINARY_FOR_GPU);
     }
     link.texts.lock().unwrap_or_else(PoisonError::into_inner).extend(texts);
@@ -50,17 +51,17 @@ api! {
         link.set(driver()?.links.add(Link { texts: Mutex::default(), image: Mutex::default(), options }))
     }
     6050 fn cuLinkAddData_v2(
-        link: Handle<Link>, kind: u32, data: Host, size: usize, _name: Text, count: u32, options: In<u32>,
+        link: Handle<Link>, kind: u32, data: Host, size: usize, name: Text, count: u32, options: In<u32>,
         values: Out<u64>,
     ) {
         JitOptions::new(count, options, values).report("")?;
-        add(link, kind, || data.bytes(0, size))
+        image::named(name.text().ok(), || add(link, kind, || data.bytes(0, size)))
     }
     6050 fn cuLinkAddFile_v2(
         link: Handle<Link>, kind: u32, path: Text, count: u32, options: In<u32>, values: Out<u64>,
     ) {
         JitOptions::new(count, options, values).report("")?;
-        add(link, kind, || file_bytes(path))
+        image::named(path.text().ok(), || add(link, kind, || file_bytes(path)))
     }
     5050 fn cuLinkComplete(link: Handle<Link>, image: Out<u64>, size: Out<usize>) {
         let link = driver()?.links.get(link)?;

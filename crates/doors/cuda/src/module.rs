@@ -112,9 +112,15 @@ pub fn file_bytes(name: Text) -> Result<Vec<u8>, Code> {
     std::fs::read(name.text()?).map_err(|_| Code::FILE_NOT_FOUND)
 }
 
+/// The PTX texts of a file.
+pub fn file_texts(name: Text) -> Result<Vec<String>, Code> {
+    let bytes = file_bytes(name)?;
+    image::named(name.text().ok(), || image::texts_of(&bytes))
+}
+
 api! {
     2000 fn cuModuleLoad(module: Out<Handle<Module>>, name: Text) {
-        load(module, &image::texts_of(&file_bytes(name)?)?, JitOptions::none())
+        load(module, &file_texts(name)?, JitOptions::none())
     }
     2000 fn cuModuleLoadData(module: Out<Handle<Module>>, image: Host) {
         load(module, &image::texts(image)?, JitOptions::none())

@@ -62,6 +62,18 @@ fn the_device_is_the_one_that_the_user_describes() {
 }
 
 #[test]
+fn images_without_ptx_are_named() {
+    let (folder, client) = build("images");
+    let image = folder.join("code.cubin");
+    std::fs::write(&image, b"\x7fELF: machine code").unwrap();
+    let output = Command::new(&client).arg(&image).env("LD_LIBRARY_PATH", &folder).output().unwrap();
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said, "right\n", "{errors}");
+    let whole = format!("an image of {} is GPU machine code and contains no PTX", image.display());
+    assert!(errors.contains(&whole) && errors.contains("part of it: only PTX can be linked"), "{errors}");
+}
+
+#[test]
 fn devices_have_parts_and_streams_of_their_own() {
     let (folder, client) = build("parts");
     let mut command = Command::new(&client);

@@ -56,7 +56,7 @@ fn payload(image: Host) -> Result<Option<Vec<u8>>, Code> {
 pub fn inside(file: &[u8]) -> Result<Vec<String>, Code> {
     let mut texts = Vec::new();
     for entries in fatbin::inside(file) {
-        texts.extend(best(&entries, || None)?);
+        texts.extend(best(&entries, super::name)?);
     }
     Ok(texts)
 }

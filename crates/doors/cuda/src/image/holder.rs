@@ -6,6 +6,7 @@ use margay_image::{
     object::{self, Runtime},
 };
 use std::{
+    cell::RefCell,
     collections::BTreeSet,
     fs,
     path::Path,
@@ -15,8 +16,29 @@ use std::{
 /// How to obtain PTX.
 const ADVICE: &str = "compile with `-gencode arch=compute_80,code=compute_80` (for example with NVCC_APPEND_FLAGS), or use a build with PTX";
 
-/// The file mapped at an address.
+thread_local! {
+    /// What the program calls the image that this thread reads.
+    static NAME: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Reads an image that the program names: a file that it loads, or a part of a link.
+pub fn named<T>(name: Option<String>, read: impl FnOnce() -> T) -> T {
+    let before = NAME.replace(name.filter(|name| !name.is_empty()));
+    let done = read();
+    NAME.set(before);
+    done
+}
+
+/// The name of the image that this thread reads, if it has one.
+pub fn name() -> Option<String> {
+    NAME.with_borrow(Clone::clone)
+}
+
+/// The file that holds an image: the one that the program names, or the one mapped at the address.
 pub fn holder(image: Host) -> Option<String> {
+    if let Some(name) = name() {
+        return Some(name);
+    }
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {
         let (range, path) = (line.split(' ').next()?, &line[line.find('/')?..]);

@@ -6,7 +6,7 @@ mod holder;
 
 pub use device_runtime::{own_runtime, with_own_runtime};
 pub use fatbin::inside;
-pub use holder::foreign_runtimes;
+pub use holder::{foreign_runtimes, name, named};
 pub use margay_image::linked::pack;
 
 use holder::{holder, no_ptx};
