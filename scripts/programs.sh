@@ -73,6 +73,7 @@ for program in basics graphs textures refusals; do
 done
 try separate "$toolkit13" "$sources"/separate/*.cu -rdc=true
 try launches "$toolkit13" "$sources/launches.cu" -rdc=true
+try updates "$toolkit13" "$sources/updates.cu" -rdc=true -arch=sm_80
 engine=simd try workers "$toolkit13" "$sources/workers.cu"
 try all-major "$toolkit13" "$sources/basics.cu" -arch=all-major
 try per-thread "$toolkit13" "$sources/basics.cu" --default-stream per-thread

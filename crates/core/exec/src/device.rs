@@ -74,10 +74,32 @@ pub enum Question<'a> {
     },
 }
 
-/// A driver, as device code sees it.
+/// A change of a kernel node of a graph by device code (`cudaGraphKernelNodeUpdatesApply`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Number of CTAs in x, y, z.
+    Grid([u32; 3]),
+    /// Bytes of the parameter block.
+    Parameter {
+        /// Where they begin.
+        offset: u64,
+        /// The new bytes.
+        bytes: Vec<u8>,
+    },
+    /// Whether the node is part of launches.
+    Enabled(bool),
+}
+
+/// The largest parameter block in bytes (manual, section 5.1.6.1).
+const MOST_PARAMETERS: u64 = 32764;
+
+/// A driver, as device code sees it. What fails returns an error code (`cudaError_t`).
 pub trait Driver: Sync {
-    /// Answers a question, or returns an error code (`cudaError_t`).
+    /// Answers a question.
     fn answer(&self, question: Question<'_>) -> Result<u64, u32>;
+
+    /// Changes a kernel node, by its handle for device code.
+    fn change(&self, node: u64, change: Change) -> Result<(), u32>;
 }
 
 impl<'a> Question<'a> {
@@ -97,6 +119,29 @@ impl<'a> Question<'a> {
             _ => return Err(error::INVALID_VALUE),
         })
     }
+}
+
+/// Changes a kernel node: `data` depends on the field (`cudaGraphKernelNodeField`), and `byte` reads the lane's memory. Returns the error
+/// code.
+pub(crate) fn update_node(
+    grid: &Grid<'_>,
+    node: u64,
+    field: u64,
+    data: [u64; 3],
+    byte: &mut dyn FnMut(u64) -> Option<u8>,
+) -> u64 {
+    let change = match (field, data) {
+        (1, [x, y, z]) => Some(Change::Grid([x, y, z].map(|n| n as u32))),
+        (2, [from, offset, size]) if size <= MOST_PARAMETERS => {
+            let bytes: Option<Vec<u8>> = (0..size).map(|i| byte(from.wrapping_add(i))).collect();
+            bytes.map(|bytes| Change::Parameter { offset, bytes })
+        }
+        (3, [enabled, ..]) => Some(Change::Enabled(enabled & 0xff != 0)),
+        _ => None,
+    };
+    let Some(change) = change else { return error::INVALID_VALUE };
+    let Some(driver) = grid.driver else { return error::NOT_SUPPORTED };
+    driver.change(node, change).map_or_else(u64::from, |()| 0)
 }
 
 /// Asks the driver; returns its answer, or the negative error code.

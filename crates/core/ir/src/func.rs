@@ -78,11 +78,14 @@ pub enum Builtin {
     /// `int64 __margay_ask(uint32 question, uint64 a, uint64 b, uint64 c)`: what the driver answers to a question
     /// (`margay_exec::device::Question`); the negative error code if it is invalid.
     Ask,
+    /// `uint32 __margay_update_node(uint64 node, uint32 field, uint64 a, uint64 b, uint64 c)`: changes a kernel node of a graph
+    /// (`margay_exec::device::Change`).
+    UpdateNode,
 }
 
 impl Builtin {
     /// All of them.
-    pub const ALL: [Builtin; 11] = [
+    pub const ALL: [Builtin; 12] = [
         Builtin::Vprintf,
         Builtin::Malloc,
         Builtin::Free,
@@ -94,6 +97,7 @@ impl Builtin {
         Builtin::LaunchGraph,
         Builtin::LastError,
         Builtin::Ask,
+        Builtin::UpdateNode,
     ];
 
     /// Whether it queues work.
@@ -115,6 +119,7 @@ impl Builtin {
             "__margay_launch_graph" => Builtin::LaunchGraph,
             "__margay_last_error" => Builtin::LastError,
             "__margay_ask" => Builtin::Ask,
+            "__margay_update_node" => Builtin::UpdateNode,
             _ => return None,
         })
     }

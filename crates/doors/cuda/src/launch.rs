@@ -2,7 +2,7 @@
 
 use crate::{
     account,
-    api::api,
+    api::{api, because},
     code::{Code, Outcome},
     context::Context,
     device::profile,
@@ -260,9 +260,23 @@ struct Attribute {
 pub mod attribute {
     pub const COOPERATIVE: u32 = 2;
     pub const CLUSTER_DIMENSION: u32 = 4;
+    pub const DEVICE_UPDATABLE: u32 = 13;
+    /// Offset in the value of the last one, in bytes, of the handle for device code.
+    pub const DEVICE_NODE: usize = 8;
 }
 
 impl Config {
+    /// The value of the attribute by which device code may change the node that a captured launch becomes, if it is set.
+    fn updatable(&self) -> Result<Option<Host>, Code> {
+        for i in 0..self.attribute_count as usize {
+            if self.attributes.nth(i)?.id == attribute::DEVICE_UPDATABLE {
+                let value = i * size_of::<Attribute>() + std::mem::offset_of!(Attribute, value);
+                return Ok(Some(Host::unified(self.attributes.address()).offset(value)));
+            }
+        }
+        Ok(None)
+    }
+
     fn shape(&self) -> Result<LaunchShape, Code> {
         let mut shape = shape(self.grid, self.block, self.shared);
         for i in 0..self.attribute_count as usize {
@@ -307,7 +321,16 @@ api! {
     }
     11060 + ptsz fn cuLaunchKernelEx(config: In<Config>, function: Handle<Function>, params: In<u64>, extra: In<u64>) {
         let config = config.get()?;
-        launch(function, config.shape()?, config.stream, params, extra)
+        let updatable = config.updatable()?;
+        if updatable.is_some() && config.stream.get()?.stream().capture().is_none() {
+            because(|| "only a launch into a stream that is captured can make a device-updatable node".into());
+            return Err(Code::INVALID_VALUE);
+        }
+        launch(function, config.shape()?, config.stream, params, extra)?;
+        updatable.map_or(Ok(()), |place| match &*config.stream.get()?.stream().capture() {
+            Some(capture) => capture.make_last_updatable(place),
+            None => Err(Code::INVALID_VALUE),
+        })
     }
     9000 + ptsz fn cuLaunchCooperativeKernel(
         function: Handle<Function>, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: StreamHandle,

@@ -1,4 +1,4 @@
-//! What device code asks the driver (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism"; header `cuda_device_runtime_api.h`). The
+//! What device code asks the driver, and changes in graphs (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism"; header `cuda_device_runtime_api.h`). The
 //! answers are those that the host would get.
 
 use crate::{
@@ -6,10 +6,11 @@ use crate::{
     context::Context,
     device::{attribute, check},
     function::Function,
+    graph,
     module::Module,
     visible::count,
 };
-use margay_exec::device::{Driver, Question};
+use margay_exec::device::{Change, Driver, Question};
 use std::sync::Arc;
 
 /// Answers the threads of a launch of a kernel of a module.
@@ -24,6 +25,10 @@ pub struct Answers<'c> {
 impl Driver for Answers<'_> {
     fn answer(&self, question: Question<'_>) -> Result<u64, u32> {
         self.find(question).map_err(Code::number)
+    }
+
+    fn change(&self, node: u64, change: Change) -> Result<(), u32> {
+        graph::change(node, change).map_err(Code::number)
     }
 }
 

@@ -99,6 +99,12 @@ pub fn call(
             lanes().for_each(|i| results[i] = device::launch_graph(grid, arg(0, i), arg(1, i), thread(i)));
         }
         Builtin::Ask => lanes().for_each(|i| results[i] = device::ask(grid, [0, 1, 2, 3].map(|k| arg(k, i)))),
+        Builtin::UpdateNode => {
+            for i in lanes() {
+                let [node, field, data @ ..] = [0, 1, 2, 3, 4].map(|k| arg(k, i));
+                results[i] = device::update_node(grid, node, field, data, &mut |at| byte(at, i));
+            }
+        }
         Builtin::LastError => lanes().for_each(|i| results[i] = grid.queued.last_error(thread(i), arg(0, i) != 0)),
     }
     Ok(results)

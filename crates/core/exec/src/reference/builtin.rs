@@ -10,7 +10,7 @@ use super::{
     },
 };
 use crate::{
-    Freer, SyncKind,
+    Freer, LANES, SyncKind,
     builtin::{self, Failure},
     mem::{self, Path},
 };
@@ -22,10 +22,10 @@ const MOST_CALLERS: usize = 16;
 
 /// Calls a function of the device library for the active lanes.
 pub fn call(ctx: &mut Ctx<'_>, site: &CallOp, builtin: Builtin) -> Flow {
-    let args = [0, 1, 2, 3].map(|k| argument(ctx, site, k));
+    let args: Vec<_> = (0..site.args.len()).map(|k| argument(ctx, site, k)).collect();
     let (grid, active) = (ctx.grid, ctx.active);
     if builtin == Builtin::Free && grid.observer.is_some() {
-        report_free(ctx, &args[0]);
+        report_free(ctx, args.first().unwrap_or(&[0; LANES]));
     }
     if builtin.queues() && grid.observer.is_some() {
         notify(ctx, active, SyncKind::Queue);

@@ -8,6 +8,7 @@ use crate::{
     driver::{Driver, driver},
     handle::Handle,
     memory::DevicePtr,
+    raw::Host,
     stream::{Stream, StreamHandle, StreamRef},
     work::Work,
 };
@@ -235,6 +236,13 @@ impl Capture {
         let node = self.graph.add(work, std::mem::take(&mut self.last))?;
         self.last = vec![node];
         Ok(())
+    }
+
+    /// Lets device code change the last node, as an attribute's value wants.
+    pub fn make_last_updatable(&self, value: Host) -> Outcome {
+        let [node] = *self.last else { return Err(Code::INVALID_VALUE) };
+        driver()?.nodes.get(node)?.make_updatable(value.value(0)?)?;
+        node.tell_device_node(value)
     }
 
     /// Adds an allocation as a node, and returns its address.

@@ -93,7 +93,7 @@ impl Conditional {
 
     /// Instantiates the node.
     pub fn branch(&self) -> Result<Branch, Code> {
-        let bodies = self.bodies.iter().map(|b| Exec::new(&b.graph, 0).map(Arc::new)).collect::<Result<_, _>>()?;
+        let bodies = self.bodies.iter().map(|b| Exec::new(&b.graph, 0)).collect::<Result<_, _>>()?;
         Ok(Branch { condition: self.condition.clone(), kind: self.kind, bodies })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Exec, Graph, NodeRef, device};
 use crate::{
-    api::api,
+    api::{api, because},
     code::{Code, Outcome},
     driver::{current, driver},
     handle::Handle,
@@ -14,7 +14,7 @@ use crate::{
 use bytemuck::AnyBitPattern;
 use std::{
     ffi::c_char,
-    sync::{Arc, PoisonError},
+    sync::{Arc, PoisonError, atomic::Ordering::Relaxed},
 };
 
 type Node = Handle<NodeRef>;
@@ -185,7 +185,12 @@ api! {
         connect(from, to, count, false)
     }
     10000 fn cuGraphDestroyNode(node: Node) {
-        driver()?.nodes.get(node)?.graph.check_without_memory()?;
+        let going = driver()?.nodes.get(node)?;
+        going.graph.check_without_memory()?;
+        if going.updatable.load(Relaxed) {
+            because(|| "a node that device code may change cannot be removed from its graph".into());
+            return Err(Code::INVALID_VALUE);
+        }
         for dependent in dependents(node)? {
             driver()?.nodes.get(dependent)?.state().after.retain(|n| *n != node);
         }

@@ -10,12 +10,14 @@ mod memory;
 mod nodes;
 mod object;
 mod params;
+mod update;
 
 pub use capture::{Capture, CapturedAt};
 pub use conditional::{Branch, Condition, Conditional};
 pub use device::{current, launch_later};
 pub use memory::{GraphMemories, GraphMemory};
 pub use object::UserObject;
+pub use update::change;
 
 /// The API functions of this folder.
 pub const LISTS: [&[crate::api::Entry]; 6] =
@@ -32,7 +34,7 @@ use crate::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::AtomicBool},
 };
 
 /// A graph: its nodes in the order of their creation.
@@ -41,7 +43,7 @@ pub struct Graph {
     nodes: Mutex<Vec<Handle<NodeRef>>>,
     /// User objects that it retains.
     kept: Mutex<object::Kept>,
-    /// Its last instantiation, if it allocates or frees memory.
+    /// Its last instantiation, if there is one at a time.
     instance: Mutex<Weak<Exec>>,
 }
 
@@ -54,6 +56,8 @@ pub struct NodeRef {
     state: Mutex<Node>,
     /// A kernel's arguments in the form returned to C, created on request.
     arguments: Mutex<Option<params::Arguments>>,
+    /// Device code may change it.
+    updatable: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -95,7 +99,8 @@ impl Graph {
             }
         }
         let state = Mutex::new(Node { work, after });
-        let node = driver.nodes.add(NodeRef { graph: self.clone(), original, state, arguments: Mutex::default() });
+        let (graph, arguments, updatable) = (self.clone(), Mutex::default(), AtomicBool::default());
+        let node = driver.nodes.add(NodeRef { graph, original, state, arguments, updatable });
         self.nodes().push(node);
         Ok(node)
     }
@@ -130,21 +135,7 @@ impl Graph {
 
     /// Whether it has nodes that allocate or free memory, itself or in child graphs.
     fn manages_memory(&self) -> Result<bool, Code> {
-        let driver = driver()?;
-        for handle in self.nodes().clone() {
-            let inner = match &driver.nodes.get(handle)?.state().work {
-                Work::Alloc(_) | Work::Free(_) => return Ok(true),
-                Work::Inner(inner) => vec![inner.clone()],
-                Work::Conditional(conditional) => conditional.bodies.clone(),
-                _ => Vec::new(),
-            };
-            for graph in inner {
-                if graph.graph.manages_memory()? {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
+        self.has_node(&|node| matches!(node.state().work, Work::Alloc(_) | Work::Free(_)))
     }
 
     /// Refuses what a graph with memory nodes cannot do: be cloned, or lose nodes and edges (`cuGraphAddMemAllocNode`).
@@ -158,19 +149,22 @@ impl Graph {
         Ok(())
     }
 
-    /// Instantiates the graph; an error if it has memory nodes and another instantiation exists.
+    /// Instantiates the graph; an error if another instantiation exists and it has nodes that manage memory or that device code may change.
     fn instantiate(&self, flags: u64) -> Result<Arc<Exec>, Code> {
-        let made = Arc::new(Exec::new(self, flags)?);
-        if self.manages_memory()? {
-            let driver = driver()?;
-            let mut instance = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
-            // A launch may hold what the program has destroyed.
-            if instance.upgrade().is_some_and(|exec| driver.execs.find(|e| std::ptr::eq(e, &*exec)).is_some()) {
-                because(|| "a graph with memory allocation or free nodes has one instantiation at a time".into());
-                return Err(Code::INVALID_VALUE);
-            }
-            *instance = Arc::downgrade(&made);
+        if !self.manages_memory()? && !self.is_updatable()? {
+            return Exec::new(self, flags);
         }
+        let driver = driver()?;
+        let mut instance = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
+        // A launch may hold what the program has destroyed.
+        if instance.upgrade().is_some_and(|exec| driver.execs.find(|e| std::ptr::eq(e, &*exec)).is_some()) {
+            because(|| {
+                "a graph with memory allocation, free or device-updatable nodes has one instantiation at a time".into()
+            });
+            return Err(Code::INVALID_VALUE);
+        }
+        let made = Exec::new(self, flags)?;
+        *instance = Arc::downgrade(&made);
         Ok(made)
     }
 
@@ -260,7 +254,7 @@ impl Work {
     /// Instantiates child graphs.
     fn ready(self) -> Result<Work, Code> {
         Ok(match self {
-            Work::Inner(inner) => Work::Graph(Arc::new(Exec::new(&inner.graph, 0)?)),
+            Work::Inner(inner) => Work::Graph(Exec::new(&inner.graph, 0)?),
             Work::Conditional(conditional) => Work::Branch(Arc::new(conditional.branch()?)),
             other => other,
         })
@@ -313,8 +307,10 @@ impl Step {
 
 impl Exec {
     /// Instantiates a graph.
-    pub fn new(graph: &Graph, flags: u64) -> Result<Exec, Code> {
-        Ok(Exec { flags, steps: Mutex::new(Step::of(graph)?), _kept: graph.kept() })
+    pub fn new(graph: &Graph, flags: u64) -> Result<Arc<Exec>, Code> {
+        let made = Arc::new(Exec { flags, steps: Mutex::new(Step::of(graph)?), _kept: graph.kept() });
+        made.register()?;
+        Ok(made)
     }
 
     fn steps(&self) -> MutexGuard<'_, Vec<Step>> {
@@ -378,13 +374,18 @@ impl Exec {
         (recorded, awaited)
     }
 
-    /// Runs all enabled steps.
+    /// Runs all enabled steps; kernels may change later ones.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
-        let steps = self.steps().clone();
-        steps.iter().filter(|s| s.enabled).try_for_each(|step| {
-            step.work.run(context)?;
-            context.failure().map_or(Ok(()), Err)
-        })
+        let mut done = 0;
+        loop {
+            let step = self.steps().get(done).cloned();
+            let Some(Step { work, enabled, .. }) = step else { return Ok(()) };
+            if enabled {
+                work.run(context)?;
+                context.failure().map_or(Ok(()), Err)?;
+            }
+            done += 1;
+        }
     }
 
     /// Changes the step of a node, here or in a child graph.
@@ -411,6 +412,10 @@ impl Exec {
         const SUCCESS: u32 = 0;
         const TOPOLOGY_CHANGED: u32 = 2;
         const NODE_TYPE_CHANGED: u32 = 3;
+        const NOT_SUPPORTED: u32 = 6;
+        if self.is_updatable() || graph.is_updatable()? {
+            return Ok(NOT_SUPPORTED);
+        }
         driver::current()?.settle();
         let new = Step::of(graph)?;
         let mut steps = self.steps();

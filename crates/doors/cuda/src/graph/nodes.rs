@@ -17,7 +17,7 @@ use crate::{
     raw::{Host, In, Out},
     work::Work,
 };
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, atomic::Ordering::Relaxed};
 
 type Node = Handle<NodeRef>;
 
@@ -203,7 +203,7 @@ api! {
         set_in(of, node, params.get()?.work())
     }
     11010 fn cuGraphExecChildGraphNodeSetParams(of: Handle<Exec>, node: Node, child: Handle<Graph>) {
-        set_in(of, node, Work::Graph(Arc::new(Exec::new(&*graph(child)?, 0)?)))
+        set_in(of, node, Work::Graph(Exec::new(&*graph(child)?, 0)?))
     }
     11010 fn cuGraphExecEventRecordNodeSetEvent(of: Handle<Exec>, node: Node, recorded: Handle<Event>) {
         set_in(of, node, Work::Record(event(recorded)?))
@@ -219,6 +219,12 @@ api! {
         let shape = with_launch(of, |launch| launch.shape)?;
         let mut words = [0; 16];
         match number {
+            attribute::DEVICE_UPDATABLE => {
+                words[0] = u32::from(node(of)?.updatable.load(Relaxed));
+                if words[0] == 1 {
+                    (words[2], words[3]) = (of.number() as u32, (of.number() as u64 >> 32) as u32);
+                }
+            }
             attribute::COOPERATIVE => words[0] = u32::from(shape.cooperative),
             attribute::CLUSTER_DIMENSION => words[..3].copy_from_slice(&shape.cluster.unwrap_or([1; 3])),
             _ => {} // hints, of which there are none
@@ -226,10 +232,17 @@ api! {
         value.set(words)
     }
     11000 fn cuGraphKernelNodeSetAttribute(of: Node, number: u32, value: In<[u32; 16]>) {
-        let value = value.get()?;
-        with_launch(of, |launch| set_attribute(&mut launch.shape, number, value))
+        let given = value.get()?;
+        if number == attribute::DEVICE_UPDATABLE {
+            node(of)?.make_updatable(given[0])?;
+            return of.tell_device_node(Host::unified(value.address()));
+        }
+        with_launch(of, |launch| set_attribute(&mut launch.shape, number, given))
     }
     11000 fn cuGraphKernelNodeCopyAttributes(to: Node, from: Node) {
+        if node(to)?.updatable.load(Relaxed) || node(from)?.updatable.load(Relaxed) {
+            return Err(Code::INVALID_VALUE);
+        }
         let from = with_launch(from, |launch| launch.shape)?;
         with_launch(to, |launch| {
             (launch.shape.cooperative, launch.shape.cluster) = (from.cooperative, from.cluster);

@@ -4,13 +4,20 @@ use std::{fmt::Write, sync::OnceLock};
 
 const BASE: &str = include_str!("devrt.ptx");
 const ATTRIBUTES: &str = include_str!("devrt_attributes.ptx");
+const NODES: &str = include_str!("devrt_nodes.ptx");
 const ROWS: &str = include_str!("devrt_rows.ptx");
 const LAUNCH: &str = include_str!("devrt_launch.ptx");
 /// A function that only the device runtime defines.
 const DEFINITION: &str = ".func (.param .b64 func_retval0) cudaCGGetIntrinsicHandle(";
 /// Beginnings of the names of the device runtime's functions; NVIDIA's assembler knows `cudaGraphSetConditional` without it.
-const CALLS: [&str; 5] =
-    ["cudaGraphSetConditional", "cudaGraphLaunch", "cudaCG", "__cudaCDP2", "cudaGetParameterBuffer"];
+const CALLS: [&str; 6] = [
+    "cudaGraphSetConditional",
+    "cudaGraphKernelNode",
+    "cudaGraphLaunch",
+    "cudaCG",
+    "__cudaCDP2",
+    "cudaGetParameterBuffer",
+];
 /// `margay_errors`: the errors that our device runtime knows (CUDA Runtime API, `cudaError_t`).
 const ERRORS: [(u32, &str, &str); 10] = [
     (0, "cudaSuccess", "no error"),
@@ -40,7 +47,7 @@ fn text() -> &'static str {
         }
         text += ".global .u64 margay_streams;\n";
         let _ = writeln!(text, ".global .align 4 .b8 margay_errors[{}] = {{{}}};\n", bytes.len(), bytes.join(", "));
-        text + ATTRIBUTES + ROWS + LAUNCH + &LAUNCH.replace(") cuda", ") __cudaCDP2")
+        text + ATTRIBUTES + NODES + ROWS + LAUNCH + &LAUNCH.replace(") cuda", ") __cudaCDP2")
     })
 }
 
