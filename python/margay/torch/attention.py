@@ -13,6 +13,11 @@ from margay.torch.autograd import gradients
 from margay.torch.wide import NARROW
 
 _aten = torch.ops.aten
+#: the overload that is called most often, which looks nothing up
+_flash_cpu = _aten._scaled_dot_product_flash_attention_for_cpu.default
+#: the seed and the offset without dropout, which every result copies
+_ZERO = torch.zeros((), dtype=torch.int64, device="cpu")
+_ZEROS = torch.zeros(2, dtype=torch.uint64, device="cpu")
 
 
 def _wide(*tensors):
@@ -22,12 +27,15 @@ def _wide(*tensors):
 
 def _simple(query, key, value, bias, dropout_p):
     """Whether the CPU's flash attention supports these arguments."""
-    three = (query, key, value)
+    heads, columns = query.size(1), query.size(3)
     return (
         dropout_p == 0
-        and all(t.stride(-1) == 1 and t.numel() > 0 for t in three)
-        and query.size(1) == key.size(1) == value.size(1)
-        and query.size(3) == value.size(3)
+        and query.stride(3) == key.stride(3) == value.stride(3) == 1
+        and heads == key.size(1) == value.size(1)
+        and columns == value.size(3)
+        and query.numel() > 0
+        and key.numel() > 0
+        and value.numel() > 0
         and (bias is None or bias.dtype in (query.dtype, torch.float32))
     )
 
@@ -77,16 +85,19 @@ def _composed_backward(grad_out, query, key, value, bias, dropout_p, is_causal, 
 
 def new_seed(dropout_p):
     """The seed from which the backward pass repeats the choices of dropout."""
-    return torch.randint(1 << 31, ()) if dropout_p > 0 else torch.zeros((), dtype=torch.int64)
+    return torch.randint(1 << 31, ()) if dropout_p > 0 else _ZERO
 
 
 def _forward(query, key, value, bias, dropout_p, is_causal, scale):
     """Output, logarithms of the sums, and the seed of dropout."""
     seed = new_seed(dropout_p)
     if _simple(query, key, value, bias, dropout_p):
-        flash = _aten._scaled_dot_product_flash_attention_for_cpu
-        out, lse = flash(*_wide(query, key, value), 0.0, is_causal, attn_mask=_wide(bias)[0], scale=scale)
-        out = out.to(query.dtype)
+        dtype = query.dtype
+        if dtype in NARROW:
+            query, key, value, bias = _wide(query, key, value, bias)
+        out, lse = _flash_cpu(query, key, value, 0.0, is_causal, attn_mask=bias, scale=scale)
+        if out.dtype is not dtype:
+            out = out.to(dtype)
     else:
         out, lse = _composed(query, key, value, bias, dropout_p, is_causal, scale, seed)
     return out, lse.contiguous(), seed
@@ -130,7 +141,7 @@ def _rows_first(tensor):
 
 def _flash(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
     out, lse, seed = _forward(query, key, value, None, dropout_p, is_causal, scale)
-    state = torch.stack([seed, torch.zeros_like(seed)]).to(torch.uint64)
+    state = torch.stack([seed, _ZERO]).to(torch.uint64) if dropout_p > 0 else _ZEROS
     return _like(out, query), lse, None, None, query.size(2), key.size(2), state, state[1].clone(), query.new_empty(0)
 
 
@@ -160,7 +171,7 @@ def _flash_backward(
 def _efficient(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, *, scale=None):
     out, lse, seed = _forward(query, key, value, attn_bias, dropout_p, is_causal, scale)
     lse = _padded_lse(lse, query.size(2)) if compute_log_sumexp else lse.new_empty((*lse.shape[:-1], 0))
-    return _rows_first(out), lse, seed, torch.zeros_like(seed)
+    return _rows_first(out), lse, seed, _ZERO
 
 
 def _efficient_backward(
@@ -186,7 +197,7 @@ def _efficient_backward(
 
 def _cudnn(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
     out, lse, seed = _forward(query, key, value, attn_bias, dropout_p, is_causal, scale)
-    return _like(out, query), lse.unsqueeze(-1), None, None, query.size(2), key.size(2), seed, torch.zeros_like(seed), query.new_empty(0)
+    return _like(out, query), lse.unsqueeze(-1), None, None, query.size(2), key.size(2), seed, _ZERO, query.new_empty(0)
 
 
 def _cudnn_backward(
