@@ -38,6 +38,7 @@ def install() -> None:
     shims.install()
     blas.install()
     torch.cuda._sleep = driver.sleep
+    driver.library().margayReplaced(b"libtorch_cuda")
 
 
 def summary() -> str:

@@ -452,3 +452,11 @@ def test_the_handle_of_cublas_computes():
     sizes = ctypes.c_void_p(handle), 0, 0, 4, 2, 3
     assert cublas.cublasSgemm_v2(*sizes, ctypes.byref(alpha), at(b), 4, at(a), 3, ctypes.byref(beta), at(c), 4) == 0
     assert torch.equal(c.cpu(), 2 * (a.cpu() @ b.cpu()) + 3)
+
+
+def test_torch_without_the_package_says_what_is_missing(python):
+    """As where `margay exec` starts a Python whose environment does not have margay: torch calls its own kernels."""
+    text = "import torch\ntorch.arange(4, device='cuda') + 1"
+    done = python(text, before=("margay", "exec", "--", "env", "-u", "MARGAY_PYTHON"), check=False)
+    assert done.returncode != 0
+    assert "`pip install margay` in the environment of PyTorch" in done.stderr

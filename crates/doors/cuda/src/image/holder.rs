@@ -16,6 +16,19 @@ use std::{
 /// How to obtain PTX.
 const ADVICE: &str = "compile with `-gencode arch=compute_80,code=compute_80` (for example with NVCC_APPEND_FLAGS), or use a build with PTX";
 
+/// PyTorch's own kernels, which are machine code in every build from PyPI; margay's Python package replaces the operators that call them.
+const TORCH: &str = "libtorch_cuda";
+
+/// What to do about a call of PyTorch's own kernels.
+fn torch_advice(replaced: bool) -> &'static str {
+    if replaced {
+        "PyTorch called a kernel of its own that margay does not replace"
+    } else {
+        "PyTorch's operators need margay's Python package: run `pip install margay` in the environment of PyTorch, and start the program with \
+         `margay exec`, or call `margay.enable()` before `import torch`"
+    }
+}
+
 thread_local! {
     /// What the program calls the image that this thread reads.
     static NAME: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -55,6 +68,10 @@ pub fn no_ptx(entries: &[Entry<'_>], holder: Option<String>) {
     kinds.dedup();
     if let Some(path) = holder.as_deref().filter(|path| is_kernel_library(path)) {
         return report(&fails(&[path]));
+    }
+    if let Some(path) = holder.as_deref().filter(|path| stem(path) == TORCH) {
+        let replaced = SEEN.lock().unwrap_or_else(PoisonError::into_inner).contains(TORCH);
+        return report(&format!("margay: {path} contains no PTX; {}", torch_advice(replaced)));
     }
     let who = holder.unwrap_or_else(|| "this image".into());
     let intermediate = entries.iter().any(|e| e.kind == Kind::Lto);
@@ -203,13 +220,21 @@ fn redirected() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_package, is_kernel_library};
+    use super::{TORCH, in_package, is_kernel_library, stem, torch_advice};
 
     #[test]
     fn files_of_python_packages_are_known_by_their_folder() {
         assert!(in_package("/opt/a/lib/python3.12/site-packages/warp/bin/warp.so"));
         assert!(in_package("/usr/lib/python3/dist-packages/x.so"));
         assert!(!in_package("/opt/a/site-packages.so") && !in_package("/opt/a.out"));
+    }
+
+    #[test]
+    fn the_file_of_torchs_kernels_has_advice_of_its_own() {
+        let path = "/opt/a/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so";
+        assert_eq!((stem(path), is_kernel_library(path)), (TORCH, false));
+        assert!(torch_advice(false).contains("pip install margay"));
+        assert!(!torch_advice(true).contains("pip install"));
     }
 
     #[test]
