@@ -54,7 +54,9 @@ impl Module {
                 options.report("")?;
                 Ok(Module {
                     context: context.handle,
-                    max_registers: options.max_registers(),
+                    max_registers: options
+                        .max_registers()
+                        .or_else(|| texts.iter().filter_map(|text| image::limit_of(text)).min()),
                     loaded,
                     functions: Mutex::default(),
                 })

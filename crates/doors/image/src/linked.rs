@@ -4,6 +4,19 @@
 /// Start of the first line.
 pub const MARK: &str = "//margay-linked ";
 
+/// The start of a last line that limits the registers of a thread, as the linker's option `-maxrregcount` does.
+const LIMIT: &str = "//margay-maxrregcount ";
+
+/// A text whose threads may have `most` registers. The line is the last one, so that the others keep their numbers.
+pub fn limited(text: &str, most: u32) -> String {
+    format!("{text}\n{LIMIT}{most}\n")
+}
+
+/// The most registers that a thread of a text may have, if the link limited them.
+pub fn limit_of(text: &str) -> Option<u32> {
+    text.trim_end().rsplit_once('\n')?.1.strip_prefix(LIMIT)?.parse().ok()
+}
+
 /// Packs texts into a NUL-terminated image.
 pub fn pack(texts: &[String]) -> Vec<u8> {
     let mut image = match texts {
@@ -50,5 +63,11 @@ mod tests {
         assert_eq!(unpack(image.strip_suffix(b"\0").unwrap()), Some(Ok(texts.to_vec())));
         assert_eq!((pack(&texts[..1]), unpack(b".version 7.0\n")), (b".version 7.0\n\0".to_vec(), None));
         assert_eq!(unpack(b"//margay-linked 3 99\nabc"), Some(Err(Damaged)));
+    }
+
+    #[test]
+    fn a_text_may_limit_registers() {
+        assert_eq!(limit_of(&limited(".version 7.0", 38)), Some(38));
+        assert_eq!((limit_of(".version 7.0\n"), limit_of("//margay-maxrregcount 8")), (None, None));
     }
 }

@@ -7,7 +7,7 @@
 
 use margay_image::{
     fatbin::{self, Kind},
-    linked::{pack, unpack},
+    linked::{limited, pack, unpack},
 };
 use std::collections::BTreeMap;
 
@@ -37,6 +37,8 @@ pub struct Link {
     pub real: Option<usize>,
     /// Whether an input was passed to the real library.
     pub given: bool,
+    /// The most registers of a thread (`-maxrregcount`).
+    pub registers: Option<u32>,
     texts: Vec<String>,
     image: Vec<u8>,
     log: String,
@@ -54,9 +56,10 @@ pub enum Taken {
 }
 
 impl Link {
-    /// Creates a link, with the real library's handle if it participates.
-    pub fn new(real: Option<usize>) -> Link {
-        Link { real, ..Link::default() }
+    /// Creates a link with the given options, and with the real library's handle if it participates.
+    pub fn new(real: Option<usize>, options: &[String]) -> Link {
+        let registers = options.iter().find_map(|word| word.strip_prefix("-maxrregcount=")?.parse().ok());
+        Link { real, registers, ..Link::default() }
     }
 
     /// Adds an input, unless it is the real library's or invalid.
@@ -104,6 +107,9 @@ impl Link {
         if self.texts.is_empty() {
             self.log += "margay: nvJitLink: nothing was linked\n";
             return result::INVALID_INPUT;
+        }
+        if let Some(most) = self.registers {
+            self.texts.iter_mut().for_each(|text| *text = limited(text, most));
         }
         self.image = pack(&self.texts);
         result::SUCCESS
@@ -172,6 +178,15 @@ mod tests {
         assert_eq!(link.add(input::ANY, b".version 8.0\n", "b"), Taken::Here);
         assert_eq!(link.complete(None), result::SUCCESS);
         assert_eq!(link.image(), pack(&[".version 7.0\n".into(), ".version 8.0\n".into()]));
+    }
+
+    #[test]
+    fn a_limit_of_registers_goes_with_every_text() {
+        let mut link = Link::new(None, &["-arch=sm_80".into(), "-maxrregcount=38".into()]);
+        assert_eq!(link.add(input::PTX, b".version 7.0\n", "a"), Taken::Here);
+        assert_eq!(link.add(input::PTX, b".version 7.1\n", "b"), Taken::Here);
+        assert_eq!(link.complete(None), result::SUCCESS);
+        assert_eq!(link.image(), pack(&[limited(".version 7.0\n", 38), limited(".version 7.1\n", 38)]));
     }
 
     #[test]

@@ -252,7 +252,7 @@ extern "C" fn create(out: *mut usize, count: u32, options: *const *const c_char)
     } else {
         handle = with_linker(Linker::fresh);
     }
-    with_linker(|linker| linker.links.insert(handle, Link::new(known)));
+    with_linker(|linker| linker.links.insert(handle, Link::new(known, &words)));
     put(out, handle)
 }
 

@@ -7,7 +7,7 @@ mod holder;
 pub use device_runtime::{own_runtime, with_own_runtime};
 pub use fatbin::inside;
 pub use holder::{foreign_runtimes, name, named};
-pub use margay_image::linked::pack;
+pub use margay_image::linked::{limit_of, pack};
 
 use holder::{holder, no_ptx};
 
