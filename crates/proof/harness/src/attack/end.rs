@@ -15,7 +15,7 @@
 //!
 //! Outcomes that differ on several host threads and not on one depend on the order of the CTAs ([`super::watch::Watch::by_order`]).
 //!
-//! A signal, a panic, a bug reported by the engine itself, and silence for many seconds are always wrong.
+//! A signal, a panic, a bug reported by the engine itself, and silence for long are always wrong.
 
 use super::{Attack, Blame, Who};
 

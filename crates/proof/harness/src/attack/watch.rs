@@ -18,8 +18,14 @@ use std::{
 const FUEL: u64 = 2_000_000;
 /// Limit for the second engine if only that one ran out: the engines count slices of different sizes.
 const MORE_FUEL: u64 = 50_000_000;
-/// Silence after which a child counts as hanging. Generous, since the machine may be busy.
-const SILENCE: Duration = Duration::from_secs(60);
+/// Processor time after which a silent child counts as hanging: on a busy machine, the time that has passed says little.
+const BUSY: Duration = Duration::from_secs(60);
+/// Silence after which a child counts as hanging that uses no processor time.
+const SILENCE: Duration = Duration::from_secs(600);
+/// How often a silent child is looked at.
+const POLL: Duration = Duration::from_secs(5);
+/// Ticks of a second in the kernel's accounts of processes, on all of Linux's usual architectures.
+const TICKS: u64 = 100;
 /// Modules after which a child is replaced.
 const LIFE: u32 = 500;
 /// Address space of a child in KiB: enough for any module, but limits runaway growth.
@@ -111,10 +117,11 @@ impl Watch {
         }
         let Some(living) = &mut self.living else { return End::Died("no child".into()) };
         living.served += 1;
+        let (before, start) = (used(&living.child), Instant::now());
         let sent = living.input.write_all(&job.encode()).and_then(|()| living.input.flush());
         let mut panic = String::new();
         while sent.is_ok() {
-            match living.lines.recv_timeout(SILENCE) {
+            match living.lines.recv_timeout(POLL) {
                 Ok(line) => match line.split_once('\t') {
                     Some(("panic", text)) => panic = text.to_owned(),
                     Some(("end", fields)) => {
@@ -127,6 +134,9 @@ impl Watch {
                     _ => {}
                 },
                 Err(RecvTimeoutError::Timeout) => {
+                    if used(&living.child).saturating_sub(before) < BUSY && start.elapsed() < SILENCE {
+                        continue;
+                    }
                     self.stop();
                     return End::Hang;
                 }
@@ -213,6 +223,15 @@ impl Watch {
         }
         (attack, why)
     }
+}
+
+/// The processor time that a process and its threads have used.
+fn used(child: &Child) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+    // The name in parentheses may contain blanks; the 12th and 13th field after it are the times of the program and the kernel.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|f| f.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 1000 / TICKS)
 }
 
 impl Drop for Watch {
