@@ -32,7 +32,7 @@ help:
 	@echo "make oracle-programs  build programs with an unmodified nvcc and the runtimes of CUDA 13, 12 and 11, and run them"
 	@echo "make oracle-abi    compare the sm ABI with the code that ptxas generates"
 	@echo "make oracle-cases  compare the checker with ptxas on random modules with functions"
-	@echo "make oracle-isa    compare the checker with ptxas on generated instructions"
+	@echo "make oracle-isa    compare the checker with ptxas on generated instructions, LIMIT=24 mnemonics of each form; shows its progress"
 	@echo "make oracle-fold   compare the results of instructions on constants with ptxas's constant folding"
 	@echo "make oracle-cub    run every device-wide algorithm of CUB on random data under margay exec, RUNS=n times each"
 	@echo "make oracle-random compare random CUDA programs with the same text compiled for the host, RUNS=n of them"
@@ -161,7 +161,7 @@ oracle-cases: oracle
 	MARGAY_PTXAS=$(CURDIR)/.oracle/bin $(CARGO) run --release -q -p margay-oracle --bin oracle-cases -- --count 4000
 
 oracle-isa: oracle
-	MARGAY_PTXAS=$(CURDIR)/.oracle/bin/ptxas $(CARGO) run --release -q -p margay-isa --example oracle
+	MARGAY_PTXAS=$(CURDIR)/.oracle/bin/ptxas $(CARGO) run --release -q -p margay-isa --example oracle -- --limit $(or $(LIMIT),24)
 
 oracle-fold: oracle
 	MARGAY_PTXAS=$(CURDIR)/.oracle/bin $(CARGO) run --release -q -p margay-oracle --bin oracle-fold -- --rounds 8
