@@ -1,6 +1,7 @@
 //! One instruction: guard, mnemonic, selection among the candidate forms, operands.
 
-use super::walk::{Memos, Place, Walker};
+use super::memo::Memos;
+use super::walk::{Place, Walker};
 use super::{Access, Binding, Candidate, Entry, Guard, Inst, Operand, RegId, VariantId, Want};
 use crate::report::count;
 use crate::{

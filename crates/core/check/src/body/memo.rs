@@ -306,3 +306,35 @@ pub(crate) fn space_of(m: Mod) -> Option<Space> {
         _ => return None,
     })
 }
+
+/// The frozen memo of a module that has passed, if there is one, and the growing one.
+pub(super) struct Memos<'m> {
+    pub(super) shared: Option<&'m Memo>,
+    pub(super) own: &'m mut Memo,
+}
+
+impl Memos<'_> {
+    fn frozen(&self) -> u32 {
+        self.shared.map_or(0, Memo::len) as u32
+    }
+
+    /// The entry of a mnemonic.
+    pub(super) fn entry(&mut self, text: &str, module: &Module) -> Entry {
+        if let Some(entry) = self.shared.and_then(|m| m.get(text)) {
+            return entry;
+        }
+        let entry = match self.own.get(text) {
+            Some(entry) => entry,
+            None => self.own.add(text, module),
+        };
+        Entry { start: entry.start + self.frozen(), ..entry }
+    }
+
+    /// A candidate by index.
+    pub(super) fn candidate(&self, index: u32) -> &Candidate {
+        match self.shared {
+            Some(memo) if index < self.frozen() => memo.candidate(index),
+            _ => self.own.candidate(index - self.frozen()),
+        }
+    }
+}

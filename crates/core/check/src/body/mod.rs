@@ -5,8 +5,11 @@ mod address;
 mod call;
 mod declare;
 mod destination;
+mod directive;
 mod explain;
+mod facts;
 mod instr;
+mod labels;
 mod memo;
 mod names;
 mod operand;
@@ -17,9 +20,10 @@ mod targets;
 mod vector;
 mod walk;
 
+pub(crate) use facts::Facts;
 pub(crate) use memo::{Access, Candidate, Entry, Memo, Want, space_of};
 pub(crate) use names::Binding;
-pub(crate) use walk::{Facts, Scratch, Walker, examine, resolve};
+pub(crate) use walk::{Scratch, Walker, examine, resolve};
 
 use crate::{FuncId, Function, GlobalId};
 use margay_isa::{Component, Part, Space, Special, Type, Variant};

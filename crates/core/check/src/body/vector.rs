@@ -83,46 +83,9 @@ impl<'a> Walker<'a, '_> {
         if items.len() == 1 && !braces_allowed(c, want) {
             return self.wrong_vector(c, want, op, 1);
         }
-        // Where the table leaves the count open, a vector is packed: its elements share the bits of the type.
-        let strict = match want.ty {
-            Some(ty) if want.count.is_none() && !items.is_empty() => {
-                let Some(packed) = crate::rules::mov::element(ty, items.len()) else {
-                    return self.wrong_vector(c, want, op, items.len());
-                };
-                Want {
-                    ty: Some(packed),
-                    regs: compat::registers(packed, false),
-                    constants: compat::constants(packed),
-                    count: Some(1),
-                    element: true,
-                    pair: 0,
-                    ..*want
-                }
-            }
-            _ => Want { count: Some(1), element: true, pair: 0, ..*want },
-        };
-        // One element is not a vector.
-        let loose =
-            if items.len() > 1 { Want { regs: Types::MAX, constants: Constants::Any, ..strict } } else { strict };
+        let Some(strict) = element(want, items.len()) else { return self.wrong_vector(c, want, op, items.len()) };
         let leading = usize::from(want.opnd.lead.is_some()).min(items.len());
-        let start = self.body.operands.len();
-        self.body.operands.resize(start + items.len(), Operand::Error);
-        let access = if dst { Access::Written } else { Access::Read };
-        for (i, item) in items.iter().enumerate() {
-            if i >= leading
-                && let Some(register) = self.plain_register(access, &loose, item)
-            {
-                self.body.operands[start + i] = register;
-                continue;
-            }
-            let operand = match (dst, item.kind) {
-                (true, Kind::Name) if tree.str(item.span) == "_" => self.discarded_element(c, item.span),
-                (true, _) => self.dst(c, &loose, item),
-                (false, _) if i < leading => self.src(c, &lead(c, &strict), item),
-                (false, _) => self.src(c, &loose, item),
-            };
-            self.body.operands[start + i] = operand;
-        }
+        let start = self.elements(c, (&strict, leading), items, dst);
         let alone = match self.body.operands[start..].first() {
             Some(Operand::Sink | Operand::Special(..)) => true,
             Some(Operand::Int(_)) => is_fragment(c),
@@ -140,6 +103,38 @@ impl<'a> Walker<'a, '_> {
         }
         let used = if spare { want.count.unwrap_or(0).min(items.len() as u32) } else { items.len() as u32 };
         Operand::Vector(List::new(start as u32, used))
+    }
+
+    /// Resolves the elements of a vector, of which `leading` ones are a layer or an index; the index of the first of their operands.
+    fn elements(
+        &mut self,
+        c: &Candidate,
+        (strict, leading): (&Want, usize),
+        items: &'a [tree::Operand],
+        dst: bool,
+    ) -> usize {
+        // One element is not a vector; those of others are compared together (`joined`).
+        let loose =
+            if items.len() > 1 { Want { regs: Types::MAX, constants: Constants::Any, ..*strict } } else { *strict };
+        let start = self.body.operands.len();
+        self.body.operands.resize(start + items.len(), Operand::Error);
+        let access = if dst { Access::Written } else { Access::Read };
+        for (i, item) in items.iter().enumerate() {
+            if i >= leading
+                && let Some(register) = self.plain_register(access, &loose, item)
+            {
+                self.body.operands[start + i] = register;
+                continue;
+            }
+            let operand = match (dst, item.kind) {
+                (true, Kind::Name) if self.tree.str(item.span) == "_" => self.discarded_element(c, item.span),
+                (true, _) => self.dst(c, &loose, item),
+                (false, _) if i < leading => self.src(c, &lead(c, strict), item),
+                (false, _) => self.src(c, &loose, item),
+            };
+            self.body.operands[start + i] = operand;
+        }
+        start
     }
 
     /// `_` for an element that is written. The accumulators of `wgmma` are read as well (section 9.7.15.5.2), and ptxas wants all
@@ -226,7 +221,7 @@ impl<'a> Walker<'a, '_> {
             );
         } else if !fits {
             let errors = self.report.errors;
-            self.elements(c, strict, items, start);
+            self.explain_elements(c, strict, items, start);
             if self.report.errors == errors && (join.widths || kinds > 1) {
                 let what = if join.widths { "widths" } else { "kinds" };
                 let d = Diagnostic::new(
@@ -292,7 +287,7 @@ impl<'a> Walker<'a, '_> {
 
     /// Says of each element what is wrong with it.
     #[cold]
-    fn elements(&mut self, c: &Candidate, strict: &Want, items: &'a [tree::Operand], start: usize) {
+    fn explain_elements(&mut self, c: &Candidate, strict: &Want, items: &'a [tree::Operand], start: usize) {
         for (i, item) in items.iter().enumerate() {
             match self.body.operands[start + i] {
                 Operand::Reg(reg) | Operand::Element(reg, _) => {
@@ -394,6 +389,15 @@ fn moves_bits(c: &Candidate, want: &Want, element: Type) -> bool {
         _ => false,
     };
     moves && element.bits() == ty.bits()
+}
+
+/// What each of `count` elements must be; `None` if so many cannot share the bits of the vector's type.
+fn element(want: &Want, count: usize) -> Option<Want> {
+    let one = Want { count: Some(1), element: true, pair: 0, ..*want };
+    let Some(ty) = want.ty.filter(|_| want.count.is_none() && count > 0) else { return Some(one) };
+    // Where the table leaves the count open, a vector is packed.
+    let packed = crate::rules::mov::element(ty, count)?;
+    Some(Want { ty: Some(packed), regs: compat::registers(packed, false), constants: compat::constants(packed), ..one })
 }
 
 /// What the first element must be where it has a type of its own.

@@ -58,92 +58,108 @@ fn shadowed(w: &Walker<'_, '_>, symbol: SymRef, store: bool) -> Option<Span> {
 }
 
 fn named(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, access: Access) {
-    let Access { symbol, offset, space, store, span } = access;
-    let kernel = w.func.kind == FuncKind::Kernel;
-    let text = w.tree.str(span);
-    let name = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text).trim();
+    let Access { symbol, offset, store, span, .. } = access;
     let at = w.type_of_symbol(symbol).1;
-    let local = matches!(symbol, SymRef::Local(_));
-    let what = match symbol {
-        SymRef::Param(_) if kernel => "a parameter of the kernel",
-        SymRef::Param(_) => "an input parameter",
-        SymRef::Ret(_) => "a return parameter",
-        _ => "a variable of this body",
-    };
-    let entry = matches!(symbol, SymRef::Param(_)) && kernel;
-    let misfit = match space {
-        Mod::ParamFunc => entry,
-        Mod::ParamEntry => local || matches!(symbol, SymRef::Ret(_)),
-        _ => false,
-    };
-    if misfit {
-        let (has, wants) = if space == Mod::ParamFunc { ("::func", "::entry") } else { ("::entry", "::func") };
-        return w.report.push(
-            Diagnostic::new(Code::ParameterQualifier, span, format!("`{name}` is {what}, which `{has}` cannot access"))
-                .label(at, "declared here")
-                .help(if store {
-                    "a kernel's parameters cannot be written".to_owned()
-                } else {
-                    format!("write `.param{wants}`, or `.param` alone")
-                }),
-        );
-    }
-    if space == Mod::ParamEntry && !entry {
-        w.report.text_only(
-            Diagnostic::new(
-                Code::ParameterQualifier,
-                span,
-                format!("`{name}` is {what}; `::entry` is only for kernel parameters"),
-            )
-            .label(at, "declared here"),
-        );
+    if !is_qualified_right(w, &access, at) {
+        return;
     }
     if let Some(formal) = shadowed(w, symbol, store) {
         let (code, what) = match store {
             true => (Code::ParameterWrite, "written: an input parameter"),
             false => (Code::ParameterRead, "read: a return parameter"),
         };
-        let message = format!("`{name}` cannot be {what} of the function has the same name");
+        let message = format!("`{}` cannot be {what} of the function has the same name", access.name(w));
         let found = Diagnostic::new(code, span, message).label(at, "declared here").label(formal, "the parameter");
         return w.report.ptxas_only(found.help("give the variable another name"));
     }
-    if store && matches!(symbol, SymRef::Param(_)) {
-        let help = if kernel {
-            "kernel parameters are read-only"
-        } else {
-            "copy it into a register, or take its address with `mov` and use `st.local`"
-        };
-        return w.report.push(
-            Diagnostic::new(Code::ParameterWrite, span, format!("`{name}` is {what} and cannot be written"))
-                .label(at, "declared here")
-                .help(help),
-        );
+    if let Some(found) = wrong_direction(w, &access) {
+        return w.report.push(found.label(at, "declared here"));
     }
-    if !store && matches!(symbol, SymRef::Ret(_)) {
-        return w.report.push(
-            Diagnostic::new(Code::ParameterRead, span, format!("`{name}` is a return parameter and cannot be read"))
-                .label(at, "declared here")
-                .help("keep the value in a register and store it here at the end"),
-        );
-    }
-    if local {
+    if let SymRef::Local(i) = symbol {
         if inst.guard.is_some() {
-            let guard = w.tree.instrs[inst.node as usize].span;
-            let verb = if store { "store of an argument" } else { "load of a result" };
-            w.report.push(
-                Diagnostic::new(Code::PredicatedParameter, guard, format!("the {verb} cannot be predicated"))
-                    .label(at, "a `.param` variable of this body")
-                    .help(if store {
-                        "select the value with `selp` and always store it"
-                    } else {
-                        "always load it and select afterwards"
-                    }),
-            );
+            predicated(w, inst, store, at);
         }
-        let SymRef::Local(i) = symbol else { return };
         super::sequence::access(w, i, store, span);
     }
     alignment(w, c, symbol, offset, span, at);
+}
+
+impl Access {
+    /// The variable's name as the text has it.
+    fn name<'a>(&self, w: &Walker<'a, '_>) -> &'a str {
+        let text = w.tree.str(self.span);
+        text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text).trim()
+    }
+
+    /// What the variable is.
+    fn what(&self, w: &Walker<'_, '_>) -> &'static str {
+        match self.symbol {
+            SymRef::Param(_) if w.func.kind == FuncKind::Kernel => "a parameter of the kernel",
+            SymRef::Param(_) => "an input parameter",
+            SymRef::Ret(_) => "a return parameter",
+            _ => "a variable of this body",
+        }
+    }
+}
+
+/// Whether ptxas lets the qualifier of `.param` stand; reports what is wrong with it. The variable is declared `at` a place.
+fn is_qualified_right(w: &mut Walker<'_, '_>, access: &Access, at: Span) -> bool {
+    let Access { symbol, space, store, span, .. } = *access;
+    let (name, what) = (access.name(w), access.what(w));
+    let entry = matches!(symbol, SymRef::Param(_)) && w.func.kind == FuncKind::Kernel;
+    let misfit = match space {
+        Mod::ParamFunc => entry,
+        Mod::ParamEntry => matches!(symbol, SymRef::Local(_) | SymRef::Ret(_)),
+        _ => false,
+    };
+    if misfit {
+        let (has, wants) = if space == Mod::ParamFunc { ("::func", "::entry") } else { ("::entry", "::func") };
+        let help = match store {
+            true => "a kernel's parameters cannot be written".to_owned(),
+            false => format!("write `.param{wants}`, or `.param` alone"),
+        };
+        let message = format!("`{name}` is {what}, which `{has}` cannot access");
+        w.report.push(Diagnostic::new(Code::ParameterQualifier, span, message).label(at, "declared here").help(help));
+    } else if space == Mod::ParamEntry && !entry {
+        let message = format!("`{name}` is {what}; `::entry` is only for kernel parameters");
+        w.report.text_only(Diagnostic::new(Code::ParameterQualifier, span, message).label(at, "declared here"));
+    }
+    !misfit
+}
+
+/// A store to an input parameter, or a load of a return parameter.
+fn wrong_direction(w: &Walker<'_, '_>, access: &Access) -> Option<Diagnostic> {
+    let (name, what) = (access.name(w), access.what(w));
+    match (access.symbol, access.store) {
+        (SymRef::Param(_), true) => {
+            let help = match w.func.kind {
+                FuncKind::Kernel => "kernel parameters are read-only",
+                FuncKind::Device => "copy it into a register, or take its address with `mov` and use `st.local`",
+            };
+            let message = format!("`{name}` is {what} and cannot be written");
+            Some(Diagnostic::new(Code::ParameterWrite, access.span, message).help(help))
+        }
+        (SymRef::Ret(_), false) => {
+            let message = format!("`{name}` is a return parameter and cannot be read");
+            let help = "keep the value in a register and store it here at the end";
+            Some(Diagnostic::new(Code::ParameterRead, access.span, message).help(help))
+        }
+        _ => None,
+    }
+}
+
+/// Reports the guard of an access to an argument or result.
+fn predicated(w: &mut Walker<'_, '_>, inst: &Inst, store: bool, at: Span) {
+    let guard = w.tree.instrs[inst.node as usize].span;
+    let (verb, help) = match store {
+        true => ("store of an argument", "select the value with `selp` and always store it"),
+        false => ("load of a result", "always load it and select afterwards"),
+    };
+    w.report.push(
+        Diagnostic::new(Code::PredicatedParameter, guard, format!("the {verb} cannot be predicated"))
+            .label(at, "a `.param` variable of this body")
+            .help(help),
+    );
 }
 
 /// Accesses to parameters are aligned to their size (section 7.1).
