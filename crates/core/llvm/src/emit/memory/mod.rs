@@ -6,6 +6,7 @@ pub(in crate::emit) mod bounds;
 pub(in crate::emit) mod combine;
 mod convert;
 pub(in crate::emit) mod copy;
+mod failed;
 pub(in crate::emit) mod group;
 mod lanes;
 mod partial;

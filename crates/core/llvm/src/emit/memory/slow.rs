@@ -133,12 +133,7 @@ aligned:
   %any = icmp ne i32 %outside, 0
   br i1 %any, label %ask, label %fine
 ask:
-  store <32 x i64> %at, ptr %buffer, align 64
-  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
-  %table = load ptr, ptr %table.p, align 8
-  %entry = getelementptr i8, ptr %table, i64 ENTRY
-  %helper = load ptr, ptr %entry, align 8
-  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer, i64 %bytes)
+ASK HOST, i64 %bytes
   ret i32 %status
 fine:
   ret i32 0
@@ -165,12 +160,7 @@ aligned:
   %any = icmp ne i32 %rest, 0
   br i1 %any, label %ask, label %fine
 ask:
-  store <32 x i64> %at, ptr %buffer, align 64
-  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
-  %table = load ptr, ptr %table.p, align 8
-  %entry = getelementptr i8, ptr %table, i64 ENTRY
-  %helper = load ptr, ptr %entry, align 8
-  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer, i64 %bytes)
+ASK HOST, i64 %bytes
   ret i32 %status
 fine:
   ret i32 0
@@ -178,22 +168,26 @@ apart:
   ret i32 1
 }";
 
+/// Asks a helper of the host about the lanes of a mask. Functions that do so have a buffer for the addresses in their entry block.
+const HOST: &str = "  store <32 x i64> %at, ptr %buffer, align 64
+  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
+  %table = load ptr, ptr %table.p, align 8
+  %entry = getelementptr i8, ptr %table, i64 ENTRY
+  %helper = load ptr, ptr %entry, align 8
+";
+
 /// Asks a helper of the host about all lanes of one access; a template for `@margay.ask`, which asks [`Helper::Check`] about an access that
 /// may fail, `@margay.ask.earlier`, which asks [`Helper::CheckEarlier`] about one before an access that has failed, and
 /// `@margay.ask.group`, which asks [`Helper::CheckGroup`].
 const ASK: &str = "\
 define internal i32 NAME(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at) #2 {
   %buffer = alloca <32 x i64>, align 64
-  store <32 x i64> %at, ptr %buffer, align 64
-  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
-  %table = load ptr, ptr %table.p, align 8
-  %entry = getelementptr i8, ptr %table, i64 ENTRY
-  %helper = load ptr, ptr %entry, align 8
-  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer)
+ASK HOST
   ret i32 %status
 }";
 
-/// Replaces the names of fields of the context, of types and of constants, and `SPLAT x`, which defines the vector `%x.all`.
+/// Replaces the names of fields of the context, of types and of constants, `SPLAT x`, which defines the vector `%x.all`, and `ASK HOST`, which
+/// defines `%status` ([`HOST`]) and may be followed by more arguments of the helper.
 fn fields(text: &str) -> String {
     let offsets = [
         ("HEAP_SIZE", at::HEAP_SIZE),
@@ -205,9 +199,12 @@ fn fields(text: &str) -> String {
         ("HELPERS", at::HELPERS),
         ("GRANULE", mem::Arena::GRANULE.ilog2().into()),
     ];
-    let text = text.lines().map(|line| match line.strip_prefix("SPLAT ") {
-        Some(names) => names.split(" SPLAT ").map(splat).collect(),
-        None => format!("{line}\n"),
+    let text = text.lines().map(|line| match (line.strip_prefix("SPLAT "), line.strip_prefix("ASK HOST")) {
+        (Some(names), _) => names.split(" SPLAT ").map(splat).collect(),
+        (_, Some(more)) => {
+            format!("{HOST}  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer{more})\n")
+        }
+        (None, None) => format!("{line}\n"),
     });
     let text = offsets.iter().fold(text.collect::<String>(), |text, (name, at)| text.replace(name, &at.to_string()));
     text.replace("LANES", &per_lane(Elem::I64, i128::from).to_string())
