@@ -46,7 +46,7 @@ pub use observe::{
     Observer, Ordering, RowEvent, RowLoad, RowLoads, RowPlace, Scope, Semantics, SyncEvent, SyncKind, Tensor,
     TensorEvent, Undefined, UndefinedEvent,
 };
-pub use reference::{MULTIPROCESSORS, Reference, left_out, single_step};
+pub use reference::{MULTIPROCESSORS, Reference, left_out, returned, single_step};
 pub use resume::{CtaWindows, LiveRegister, Snapshot, StoppedWarp};
 pub use target::{alloca_beyond, jump_beyond, parameter_beyond, restore_beyond, stack_note};
 pub use unmodeled::unmodeled;

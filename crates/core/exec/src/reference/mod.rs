@@ -24,7 +24,7 @@ pub(crate) mod step;
 mod tensor_memory;
 mod uninitialized;
 
-pub use step::{special::MULTIPROCESSORS, warp::left_out};
+pub use step::{call::returned, special::MULTIPROCESSORS, warp::left_out};
 
 use crate::{Cta, Engine, Grid, Image, Kernel, Stop, mem::Allocation};
 use margay_ir::FuncId;

@@ -104,6 +104,7 @@ impl Out {
             SiteKind::Alloca => self.number(12),
             SiteKind::Restore => self.number(13),
             SiteKind::LeftOut => self.number(14),
+            SiteKind::Returned => self.number(21),
             SiteKind::Jump => self.number(15),
             SiteKind::Held => self.number(16),
             SiteKind::Observed { bytes, access, stride } => {
@@ -220,6 +221,7 @@ impl In<'_> {
             12 => SiteKind::Alloca,
             13 => SiteKind::Restore,
             14 => SiteKind::LeftOut,
+            21 => SiteKind::Returned,
             15 => SiteKind::Jump,
             16 => SiteKind::Held,
             17 => SiteKind::Observed {
@@ -260,6 +262,7 @@ mod tests {
             SiteKind::Alloca,
             SiteKind::Restore,
             SiteKind::LeftOut,
+            SiteKind::Returned,
             SiteKind::Jump,
             SiteKind::Held,
             SiteKind::Cluster { waits: true },

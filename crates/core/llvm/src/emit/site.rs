@@ -84,6 +84,8 @@ pub enum SiteKind {
     Fault(Cow<'static, str>),
     /// Lanes that their own member mask leaves out: noted by the launch, which continues.
     LeftOut,
+    /// The return of a function with `.noreturn`: noted by the launch, which continues.
+    Returned,
     /// An instruction at which lanes wait for the rest of their warp.
     Held,
     /// A fault of every lane that reaches the site.

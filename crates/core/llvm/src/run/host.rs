@@ -17,7 +17,7 @@ use margay_exec::{
     Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, alloca_beyond, builtin,
     jump_beyond, lanes, left_out,
     mem::{Allocation, Lookaside, Path, Ranges},
-    parameter_beyond, restore_beyond,
+    parameter_beyond, restore_beyond, returned,
     single_step::{self, Step},
     stack_note,
 };
@@ -221,12 +221,15 @@ impl Host<'_> {
         }
     }
 
-    /// Notes that a lane executes a warp operation whose member mask leaves it out.
-    pub fn left_out(&self, ctx: &WarpCtx, site: usize, lane: u32) {
+    /// Notes that a lane executes a warp operation whose member mask leaves it out, or returns from a function with `.noreturn`.
+    pub fn note_undefined(&self, ctx: &WarpCtx, site: usize, lane: u32) {
         self.grid.note_undefined(|| {
-            let Site { func, inst, .. } = self.code.compiled.sites[site];
+            let Site { func, inst, ref kind, .. } = self.code.compiled.sites[site];
             let func = &self.grid.image.ir.funcs[func as usize];
-            let kind = left_out(lane as usize, func.variant(&func.insts[inst as usize]));
+            let kind = match kind {
+                SiteKind::Returned => returned(&func.name),
+                _ => left_out(lane as usize, func.variant(&func.insts[inst as usize])),
+            };
             self.facts(ctx, site, lane, kind, Vec::new())
         });
     }

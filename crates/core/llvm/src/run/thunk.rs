@@ -185,8 +185,8 @@ extern "C" fn builtin(
 extern "C" fn fault(ctx: *mut WarpCtx, site: u32, mask: u32) -> u32 {
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
         let lane = mask.trailing_zeros().min(31);
-        if host.code.compiled.sites[site as usize].kind == SiteKind::LeftOut {
-            host.left_out(ctx, site as usize, lane);
+        if let SiteKind::LeftOut | SiteKind::Returned = host.code.compiled.sites[site as usize].kind {
+            host.note_undefined(ctx, site as usize, lane);
             return Ok(());
         }
         Err(Box::new(host.fault(ctx, site as usize, lane)))

@@ -329,6 +329,7 @@ impl<'i> Decoder<'i> {
                 let x = self.code.switches.len() as u32 - 1;
                 self.push(Op { x, src: [index; 3], ..Self::blank(step::control::switch) });
             }
+            Terminator::Ret if func.noreturn => self.push(Self::blank(step::call::unexpected_ret)),
             Terminator::Ret if func.kind == FuncKind::Device => self.push(Self::blank(step::call::ret)),
             Terminator::Ret | Terminator::Exit => self.push(Self::blank(step::control::exit)),
         }

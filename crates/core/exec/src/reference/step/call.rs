@@ -164,6 +164,17 @@ fn frame_base(ctx: &mut Ctx<'_>, callee: &FuncCode, id: FuncId) -> Result<Row, F
     Ok(Row([base; LANES]))
 }
 
+/// What is noted of a function with `.noreturn` that returns (manual, section 11.4.6: undefined).
+pub fn returned(function: &str) -> FaultKind {
+    FaultKind::Hazard(format!("`{function}` returns, although it is declared `.noreturn`"))
+}
+
+/// `ret` of a function with `.noreturn`.
+pub fn unexpected_ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    ctx.note_undefined(ctx.first(), || returned(&ctx.func.func.name));
+    ret(ctx, op)
+}
+
 /// `ret` of a device function.
 pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let code = ctx.code;

@@ -157,6 +157,9 @@ impl Emitter<'_> {
                 self.go(position, &arms)
             }
             Terminator::Ret => {
+                if self.func.noreturn {
+                    self.note_if(&int(Elem::I1, 1), SiteKind::Returned);
+                }
                 self.store_returns()?;
                 self.end(position)
             }

@@ -39,12 +39,12 @@ pub(in crate::emit) struct Prepared {
 }
 
 /// Whether a block does nothing but end the thread or return: lanes that branch to it finish at once. Not in functions
-/// with results, which must be stored first.
+/// with results, which must be stored first, and not in those that should not return, which is noted.
 pub(in crate::emit) fn trivial_exit(func: &Func, b: BlockId) -> bool {
     let block = &func.blocks[b.0 as usize];
     block.insts.is_empty()
         && match block.term {
-            Terminator::Ret => func.rets.is_empty(),
+            Terminator::Ret => func.rets.is_empty() && !func.noreturn,
             Terminator::Exit => func.kind == margay_check::FuncKind::Kernel,
             _ => false,
         }
