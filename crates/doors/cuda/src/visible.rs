@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(selected("0,-1,1", 4), [0]);
         assert_eq!(selected("1gpu,+2", 4), [1, 2]);
         for none in ["", "-1", "4", "NoDevFiles", "1,1", "99999999999", "MIG-1"] {
-            assert_eq!(selected(none, 4), [], "{none}");
+            assert!(selected(none, 4).is_empty(), "{none}");
         }
     }
 
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(selected(&format!("GPU-{},GPU-{}", hex(1), hex(0)), 2), [1, 0]);
         assert_eq!(selected("GPU-6d617267", 1), [0]);
         for none in ["GPU-6d617267", "GPU-", "GPU-00"] {
-            assert_eq!(selected(none, 2), [], "{none}: none, or several");
+            assert!(selected(none, 2).is_empty(), "{none}: none, or several");
         }
     }
 }
