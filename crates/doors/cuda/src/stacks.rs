@@ -72,7 +72,7 @@ fn runtime_function(text: &str) -> Option<String> {
         text.lines().filter_map(|line| line.trim().split_once(": ")).filter(|(n, _)| n.parse::<u32>().is_ok());
     let name = |(_, name): (_, &str)| name.trim_start_matches('_').to_owned();
     let is_api = |name: &String| name.starts_with("cuda") && !name.contains(":") && !name.ends_with("_helper");
-    functions.map(name).filter(is_api).next_back()
+    functions.map(name).rfind(is_api)
 }
 
 /// A stack for people, a line for each function.
