@@ -53,11 +53,12 @@ impl Account {
         self.nanoseconds.load(Relaxed)
     }
 
-    /// Expected nanoseconds of `left` more units.
-    fn rest(&self, left: u64) -> u64 {
-        // A unit in flight has cost at least what was spent so far.
-        let mean = self.spent() / self.units.load(Relaxed).max(1);
-        mean.saturating_mul(left)
+    /// Expected nanoseconds of `left` more units, while each of `workers` has one in flight.
+    fn rest(&self, left: u64, workers: usize) -> u64 {
+        // Units in flight are half done on average; before any has ended, each has cost at least its share of what was spent.
+        let (ended, workers) = (self.units.load(Relaxed), workers as u64);
+        let halves = if ended == 0 { 2 * workers } else { 2 * ended + workers };
+        (self.spent().saturating_mul(2) / halves.max(1)).saturating_mul(left)
     }
 }
 
@@ -187,7 +188,7 @@ impl Slot {
         }
         let Some(next) = self.next(tier) else { return };
         let cost = self.cost(next);
-        let rest = account.rest(left);
+        let rest = account.rest(left, workers);
         let pays = match tier {
             // CTAs that cannot move before the launch ends gain nothing, and share processors with the compiler.
             Tier::Reference => account.spent() > TINY && rest / workers.max(1) as u64 > cost + cost / 8,
@@ -286,7 +287,7 @@ impl Slot {
         let Some(elapsed) = since.map(|s| s.elapsed().as_nanos() as u64).filter(|e| *e <= patience) else {
             return false;
         };
-        let rest = self.accounts[Tier::Reference as usize].rest(left) / workers.max(1) as u64;
+        let rest = self.accounts[Tier::Reference as usize].rest(left, workers) / workers.max(1) as u64;
         let gains = rest > cost.saturating_sub(elapsed).max(cost / 8) || demanded;
         self.code().is_none() && gains
     }

@@ -193,9 +193,9 @@ impl Layout {
              %base.all = shufflevector <32 x i64> %base.one, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
              %from = mul <32 x i64> %distance.all, <{lanes}>\n  %starts = add <32 x i64> %base.all, %from\n  \
              %apart = call i32 @margay.lines(ptr %ctx, i32 %site, i32 {mask}, <32 x i64> %starts, i64 %low, i64 %limit, i64 {bytes})\n  \
-             %slow = icmp ne i32 %apart, 0\n  br i1 %slow, label %step.alone, label %native, !prof !0\n\
+             %slow = icmp ne i32 %apart, 0\n  br i1 %slow, label %reference, label %native, !prof !0\n\
              native:\n  call void @{name}(<32 x i64> %starts, ptr %out)\n  ret i32 0\n\
-             step.alone:\n",
+             reference:\n",
             inputs.rows(),
             self.made.len(),
         );
@@ -251,7 +251,7 @@ impl Layout {
     }
 }
 
-/// What the reference engine reads where it executes a load: words and double words that all lanes share.
+/// What the reference engine reads where it executes a load: uniform words and double words.
 struct Inputs(Vec<Val>);
 
 impl Inputs {
@@ -274,7 +274,7 @@ impl Emitter<'_> {
     /// must not be accessed are left to the reference engine.
     pub(super) fn move_fragment(&mut self, inst: &Inst, variant: &Variant, layout: &Layout) -> Result<()> {
         let Some(address) = self.line_address(inst) else { return self.effect(inst) };
-        if self.load_shared_lines(inst, variant, &address, layout)? {
+        if self.load_uniform(inst, variant, &address, layout)? {
             return Ok(());
         }
         let [apart, native, done] = ["lines.apart", "lines", "moved"].map(|l| self.w.label(l));
@@ -305,14 +305,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Loads by one call if all lanes are active and share address and stride, and nothing else is to be done; whether it did.
-    fn load_shared_lines(
-        &mut self,
-        inst: &Inst,
-        variant: &Variant,
-        address: &LineAddress,
-        layout: &Layout,
-    ) -> Result<bool> {
+    /// Loads by one call if all lanes are active, address and stride are uniform, and nothing else is to be done; whether it did.
+    fn load_uniform(&mut self, inst: &Inst, variant: &Variant, address: &LineAddress, layout: &Layout) -> Result<bool> {
         let global = address.space != MemSpace::Shared;
         let more = self.options.count || global && self.accesses.combined.is_some();
         let whole = self.all_active().unsigned() == Some(1);
