@@ -82,8 +82,8 @@ impl Emitter<'_> {
         let Some(product) = Product::of(variant).filter(native) else {
             return self.thunk(inst, srcs, dsts);
         };
-        // With these rows, products need not wait for the sums of the one before, and AVX2 has registers for half as many.
-        let text = product.text(if self.options.mask_registers { 8 } else { 4 });
+        // All rows of sums fit into the vector registers of AVX-512.
+        let text = product.text(if self.options.mask_registers { 16 } else { 4 });
         self.w.declared.insert(text);
         let guard = self.guard(inst);
         let [added, sums] = product.sum_registers();
