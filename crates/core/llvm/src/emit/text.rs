@@ -116,14 +116,10 @@ impl Writer {
 
     /// Reads a part of a variable, `offset` bytes from its start. Only [`Writer::set`] may change it.
     pub fn get(&mut self, ty: Ty, variable: &Val, offset: u64, align: u32) -> Val {
-        let Name::Temp(number) = variable.name else { return self.load(ty, variable, align) };
-        if let Some(known) = self.known.variable(number, offset).filter(|v| v.ty == ty) {
-            return known.clone();
+        match self.known_part(variable, offset).filter(|v| v.ty == ty) {
+            Some(known) => known.clone(),
+            None => self.get_changed(ty, variable, offset, align),
         }
-        let p = self.offset_const(variable, offset);
-        let v = self.load(ty, &p, align);
-        self.known.holds(number, offset, &v);
-        v
     }
 
     /// Reads a part of a variable that something else has changed.
