@@ -168,12 +168,7 @@ impl Emitter<'_> {
                 let y = self.circular(x, i128::from(op == Opcode::Cos));
                 self.w.cast("fptrunc", &y, Elem::F32)
             }
-            Opcode::Rsqrt => {
-                let wide = self.w.cast("fpext", x, Elem::F64);
-                let root = self.w.intrinsic("llvm.sqrt", wide.ty, &[&wide]);
-                let y = self.w.op("fdiv", &double(&wide, 1.0), &root);
-                self.w.cast("fptrunc", &y, Elem::F32)
-            }
+            Opcode::Rsqrt => self.rsqrt(x),
             Opcode::Tanh => {
                 let size = self.w.intrinsic("llvm.fabs", x.ty, &[x]);
                 let t = self.w.cast("fpext", &size, Elem::F64);

@@ -15,6 +15,7 @@ pub(in crate::emit) mod helper;
 pub(in crate::emit) mod integer;
 pub(in crate::emit) mod nan;
 mod reciprocal;
+mod rsqrt;
 
 use crate::emit::{
     function::affine::affine_form,

@@ -27,29 +27,38 @@ impl Emitter<'_> {
     pub(super) fn reciprocal(&mut self, a: &Val) -> Val {
         let one = if a.ty.elem == Elem::F64 { i128::from(1f64.to_bits()) } else { i128::from(1f32.to_bits()) };
         let one = constant(a.ty, one);
-        // Inactive lanes may hold what has to be divided.
-        let full = self.mode == Mode::Full && !self.options.lean;
-        if a.ty != Ty::lanes(Elem::F32) || !self.options.mask_registers || !full {
+        if !self.refines(a) {
             return self.w.op("fdiv", &one, a);
         }
-        let result = self.w.alloca(&a.ty.to_string(), 64);
-        let y = self.approximate_reciprocal(a);
+        let y = self.estimate("rcp14", a);
         let minus = self.w.value(a.ty, format_args!("fneg {} {a}", a.ty));
         let e = self.w.intrinsic("llvm.fma", a.ty, &[&minus, &y, &one]);
         let near = self.w.intrinsic("llvm.fma", a.ty, &[&y, &e, &y]);
         let e = self.w.intrinsic("llvm.fma", a.ty, &[&minus, &near, &one]);
         let refined = self.w.intrinsic("llvm.fma", a.ty, &[&near, &e, &near]);
-        self.w.store(&refined, &result, 64);
         let bad = self.is_any_bad(&e, &near);
-        let (divide, done) = (self.w.label("divide"), self.w.label("divided"));
-        self.w.branch_unlikely(&bad, &divide, &done);
+        self.repair(&refined, &bad, |e| e.w.op("fdiv", &one, a))
+    }
+
+    /// Whether an operand of a division or root is refined from an estimate. Inactive lanes may hold what cannot be.
+    pub(super) fn refines(&self, a: &Val) -> bool {
+        let full = self.mode == Mode::Full && !self.options.lean;
+        a.ty == Ty::lanes(Elem::F32) && self.options.mask_registers && full
+    }
+
+    /// `refined`, or in a warp with a `bad` lane, which is unlikely, what `exact` computes.
+    pub(super) fn repair(&mut self, refined: &Val, bad: &Val, exact: impl FnOnce(&mut Self) -> Val) -> Val {
+        let result = self.w.alloca(&refined.ty.to_string(), 64);
+        self.w.store(refined, &result, 64);
+        let (slow, done) = (self.w.label("exact"), self.w.label("rounded"));
+        self.w.branch_unlikely(bad, &slow, &done);
         let mark = self.w.mark();
-        self.w.follow(&divide);
-        let quotient = self.w.op("fdiv", &one, a);
-        self.w.store(&quotient, &result, 64);
+        self.w.follow(&slow);
+        let exact = exact(self);
+        self.w.store(&exact, &result, 64);
         self.w.jump(&done);
         self.w.join(&done, mark);
-        self.w.load(a.ty, &result, 64)
+        self.w.load(refined.ty, &result, 64)
     }
 
     /// Whether the second step, from `near` with `e`, may round wrongly in some lane. Tests halves, for which the host has instructions.
@@ -75,10 +84,10 @@ impl Emitter<'_> {
         self.w.cmp("icmp ne", &bits, &int(Elem::I16, 0))
     }
 
-    /// `1 / a`, accurate to 14 bits.
-    fn approximate_reciprocal(&mut self, a: &Val) -> Val {
+    /// What the host's instruction `name` approximates to 14 bits: `1 / a` or `1 / sqrt(a)`.
+    pub(super) fn estimate(&mut self, name: &str, a: &Val) -> Val {
         let part = a.ty.part(WIDTH);
-        let name = "llvm.x86.avx512.rcp14.ps.512";
+        let name = format!("llvm.x86.avx512.{name}.ps.512");
         self.w.declared.insert(format!("declare {part} @{name}({part}, {part}, i16)"));
         let pieces = (0..32 / WIDTH)
             .map(|index| {
