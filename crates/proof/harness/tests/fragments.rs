@@ -10,14 +10,15 @@ const CTAS: u32 = 48;
 /// Lanes of a warp.
 const LANES: u32 = 32;
 
-/// An instruction, and the registers of A, B, C and D.
+/// An instruction, and the words of a lane that are A, B, C and D.
 type Product = (String, [u32; 4]);
 
-/// Registers of a fragment of `elements` elements.
-fn registers(elements: u32, ty: &str) -> u32 {
+/// Words of a lane's fragment of `elements` elements.
+fn words_of(elements: u32, ty: &str) -> u32 {
     let bits = match ty {
         "f16" | "bf16" => 16,
         "tf32" | "f32" | "s32" => 32,
+        "f64" => 64,
         _ => 8,
     };
     elements * bits / 32 / LANES
@@ -25,7 +26,7 @@ fn registers(elements: u32, ty: &str) -> u32 {
 
 /// `mma` of 16 by 8 elements.
 fn mma(k: u32, [d, a, b, c]: [&str; 4]) -> Product {
-    let counts = [registers(16 * k, a), registers(8 * k, b), registers(128, c), registers(128, d)];
+    let counts = [words_of(16 * k, a), words_of(8 * k, b), words_of(128, c), words_of(128, d)];
     (format!("mma.sync.aligned.m16n8k{k}.row.col.{d}.{a}.{b}.{c}"), counts)
 }
 
@@ -40,41 +41,49 @@ fn products() -> Vec<Product> {
         all.extend(["f16", "f32"].map(|sum| mma(32, [sum, a, b, sum])));
     }
     all.extend(pairs(["s8", "u8"]).map(|(a, b)| mma(32, ["s32", a, b, "s32"])));
+    all.extend([4, 8, 16].map(|k| mma(k, ["f64"; 4])));
+    all.push(("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64".into(), [2, 2, 4, 4]));
+    all.push(("wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64".into(), [2, 2, 4, 4]));
     for shape in ["m16n16k16", "m32n8k16", "m8n32k16"] {
         for (d, c) in pairs(["f16", "f32"]) {
-            let counts = [8, 8, registers(256, c), registers(256, d)];
+            let counts = [8, 8, words_of(256, c), words_of(256, d)];
             all.push((format!("wmma.mma.sync.aligned.row.col.{shape}.{d}.{c}"), counts));
         }
     }
     all
 }
 
-/// Registers with a common name, as an operand.
-fn list(name: &str, count: u32) -> String {
-    let names: Vec<String> = (0..count).map(|i| format!("%{name}{i}")).collect();
+/// Registers of `words` words each with a common name, as an operand.
+fn list(name: &str, count: u32, words: u32) -> String {
+    let names: Vec<String> = (0..count / words).map(|i| format!("%{name}{i}")).collect();
     format!("{{{}}}", names.join(", "))
 }
 
 /// A kernel that loads the registers of all operands, word by word, and stores those of the result.
 fn module((instruction, [a, b, c, d]): &Product) -> String {
+    let size = if instruction.contains("f64") { 2 } else { 1 };
+    let bits = 32 * size;
     let mut text = format!(
-        ".version 8.7\n.target sm_89\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out) {{\n\
-         .reg .b32 %a<{a}>, %b<{b}>, %c<{c}>, %d<{d}>, %lane, %cta, %i; .reg .b64 %in, %out, %offset;\n\
+        ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out) {{\n\
+         .reg .b{bits} %a<{a}>, %b<{b}>, %c<{c}>, %d<{d}>; .reg .b32 %lane, %cta, %i; .reg .b64 %in, %out, %offset;\n\
          ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %lane, %tid.x; mov.u32 %cta, %ctaid.x;\n"
     );
     for (base, count) in [("in", a + b + c), ("out", *d)] {
         let _ = writeln!(
             text,
-            "mad.lo.u32 %i, %cta, {}, %lane; mul.wide.u32 %offset, %i, 4; add.u64 %{base}, %{base}, %offset;",
-            count * LANES
+            "mad.lo.u32 %i, %cta, {}, %lane; mul.wide.u32 %offset, %i, {}; add.u64 %{base}, %{base}, %offset;",
+            count / size * LANES,
+            4 * size
         );
     }
-    let names = [("a", *a), ("b", *b), ("c", *c)].into_iter().flat_map(|(name, n)| (0..n).map(move |i| (name, i)));
+    let names =
+        [("a", *a), ("b", *b), ("c", *c)].into_iter().flat_map(|(name, n)| (0..n / size).map(move |i| (name, i)));
     for (at, (name, i)) in names.enumerate() {
-        let _ = writeln!(text, "ld.global.u32 %{name}{i}, [%in+{}];", at as u32 * 4 * LANES);
+        let _ = writeln!(text, "ld.global.b{bits} %{name}{i}, [%in+{}];", at as u32 * 4 * size * LANES);
     }
-    let _ = writeln!(text, "{instruction} {}, {}, {}, {};", list("d", *d), list("a", *a), list("b", *b), list("c", *c));
-    (0..*d).for_each(|i| _ = writeln!(text, "st.global.u32 [%out+{}], %d{i};", i * 4 * LANES));
+    let [a, b, c, result] = [("a", a), ("b", b), ("c", c), ("d", d)].map(|(name, count)| list(name, *count, size));
+    let _ = writeln!(text, "{instruction} {result}, {a}, {b}, {c};");
+    (0..d / size).for_each(|i| _ = writeln!(text, "st.global.b{bits} [%out+{}], %d{i};", i * 4 * size * LANES));
     text + "ret;\n}\n"
 }
 

@@ -13,7 +13,7 @@ use crate::{
         function::{Emitter, Result},
         memory::{address::Address, bounds::Lines},
         site::SiteKind,
-        text::{Elem, Ty, Val, int, per_lane},
+        text::{Elem, Ty, Val, Writer, int, per_lane},
     },
 };
 use margay_exec::{
@@ -122,12 +122,6 @@ impl Layout {
     fn blocks(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (lines, bytes) = (self.tile.lines(), self.tile.line_bytes());
         (0..bytes).step_by(PIECE).flat_map(move |byte| (0..lines).step_by(LINES).map(move |line| (line, byte)))
-    }
-
-    /// The lanes that move a line, if these are not all.
-    fn lanes(&self) -> Option<Val> {
-        let lanes = self.tile.lanes();
-        (lanes != u32::MAX).then(|| per_lane(Elem::I1, |l| i128::from(lanes >> l & 1)))
     }
 
     /// The mixtures of vectors that are called `%{from}0` and so on, as `%mixed0` and so on.
@@ -251,6 +245,19 @@ impl Layout {
     }
 }
 
+/// The elements of a vector that each lane picks.
+pub(super) fn pick_lanes(w: &mut Writer, v: &Val, pick: impl Fn(usize) -> usize) -> Val {
+    let picks: Vec<String> = (0..32).map(|lane| format!("i32 {}", pick(lane))).collect();
+    let ty = v.ty;
+    w.value(ty, format_args!("shufflevector {ty} {v}, {ty} poison, <32 x i32> <{}>", picks.join(", ")))
+}
+
+/// The lanes that move a line, if these are not all.
+fn line_lanes(tile: &Tile) -> Option<Val> {
+    let lanes = tile.lanes();
+    (lanes != u32::MAX).then(|| per_lane(Elem::I1, |l| i128::from(lanes >> l & 1)))
+}
+
 /// What the reference engine reads where it executes a load: uniform words and double words.
 struct Inputs(Vec<Val>);
 
@@ -261,7 +268,7 @@ impl Inputs {
 }
 
 /// The operand of a matrix in memory: a register and an offset.
-struct LineAddress {
+pub(super) struct LineAddress {
     /// Its place among the sources.
     at: usize,
     base: VReg,
@@ -270,14 +277,31 @@ struct LineAddress {
 }
 
 impl Emitter<'_> {
-    /// Emits a `wmma.load` or `wmma.store`. What a part of a warp does, lines that are not aligned to 16 bytes, as they should be, and what
-    /// must not be accessed are left to the reference engine.
+    /// Emits a `wmma.load` or `wmma.store`.
     pub(super) fn move_fragment(&mut self, inst: &Inst, variant: &Variant, layout: &Layout) -> Result<()> {
         let Some(address) = self.line_address(inst) else { return self.effect(inst) };
         if self.load_uniform(inst, variant, &address, layout)? {
             return Ok(());
         }
-        let [apart, native, done] = ["lines.apart", "lines", "moved"].map(|l| self.w.label(l));
+        self.move_lines(inst, variant, (&layout.tile, &address), |e, starts| match variant.has(Mod::Store) {
+            true => e.store_fragment(inst, starts, layout),
+            false => {
+                e.load_fragment(inst, starts, layout);
+                Ok(())
+            }
+        })
+    }
+
+    /// Checks the lines of a matrix, and moves them by `native`, which takes their addresses. What a part of a warp does, lines that are not
+    /// aligned to 16 bytes, as they should be, and what must not be accessed are left to the reference engine.
+    pub(super) fn move_lines(
+        &mut self,
+        inst: &Inst,
+        variant: &Variant,
+        (tile, address): (&Tile, &LineAddress),
+        native: impl FnOnce(&mut Self, &Val) -> Result<()>,
+    ) -> Result<()> {
+        let [apart, whole, done] = ["lines.apart", "lines", "moved"].map(|l| self.w.label(l));
         let mark = self.w.mark();
         let all = self.all_active();
         if all.unsigned() != Some(1) {
@@ -285,18 +309,16 @@ impl Emitter<'_> {
             self.w.branch(&all, &whole, &apart);
             self.w.follow(&whole);
         }
-        let (space, starts) = (address.space, self.line_starts(inst, &address, layout)?);
-        let (bytes, write) = (layout.tile.line_bytes() as u32, variant.has(Mod::Store));
+        let (space, starts) = (address.space, self.line_starts(inst, address, tile)?);
+        let (bytes, write) = (tile.line_bytes() as u32, variant.has(Mod::Store));
         let lines = self.lines(space, bytes, write);
-        let bad = self.lines_apart(&lines, &starts, bytes, layout.tile.lanes());
-        self.w.branch_unlikely(&bad, &apart, &native);
-        self.w.follow(&native);
-        self.count_lines(space, &starts, layout);
-        self.settle(space, bytes, &Address::Lanes(starts.clone()), layout.lanes().as_ref());
-        match write {
-            true => self.store_fragment(inst, &starts, layout)?,
-            false => self.load_fragment(inst, &starts, layout),
-        }
+        let bad = self.lines_apart(&lines, &starts, bytes, tile.lanes());
+        self.w.branch_unlikely(&bad, &apart, &whole);
+        self.w.follow(&whole);
+        let used = line_lanes(tile);
+        self.count_lines((space, bytes), &starts, used.as_ref());
+        self.settle(space, bytes, &Address::Lanes(starts.clone()), used.as_ref());
+        native(self, &starts)?;
         self.w.jump(&done);
         self.w.join(&apart, mark);
         self.seldom_effect(inst)?;
@@ -324,7 +346,7 @@ impl Emitter<'_> {
             }
             inputs.push(self.w.resize(&v, Elem::int(bits), false));
         }
-        let (base, distance) = self.line_base(inst, address, layout)?;
+        let (base, distance) = self.line_base(inst, address, &layout.tile)?;
         if base.ty.vector || distance.ty.vector || writes.len() != layout.made.len() {
             return Ok(false);
         }
@@ -333,7 +355,7 @@ impl Emitter<'_> {
         let step = self.site(SiteKind::Effect { reads: inputs.rows(), writes: writes.len(), seldom: true });
         let loads = [load_text(), layout.load_function(), layout.checked_load_function(&inputs)];
         self.w.declared.extend(loads);
-        let rows = self.new_rows(layout.mixtures.len(), Purpose::Factor);
+        let rows = self.new_rows((layout.mixtures.len(), Elem::I32), Purpose::Factor);
         let to = self.rows_pointer(&rows);
         let arguments: String = inputs.0.iter().map(|v| format!(", {} {v}", v.ty)).collect();
         let Lines { site, low, limit } = lines;
@@ -355,16 +377,15 @@ impl Emitter<'_> {
         dsts.iter().zip(&layout.made).for_each(|(d, i)| self.write_matrix(d, &mixtures[*i]));
     }
 
-    fn count_lines(&mut self, space: MemSpace, starts: &Val, layout: &Layout) {
-        let used = layout.lanes();
-        for piece in (0..layout.tile.line_bytes()).step_by(PIECE) {
-            let here = self.w.op_const("add", starts, piece as i128);
-            self.count_access(space, PIECE as u32, &Address::Lanes(here), used.as_ref());
+    fn count_lines(&mut self, (space, bytes): (MemSpace, u32), starts: &Val, lanes: Option<&Val>) {
+        for piece in (0..bytes).step_by(PIECE) {
+            let here = self.w.op_const("add", starts, piece.into());
+            self.count_access(space, PIECE as u32, &Address::Lanes(here), lanes);
         }
     }
 
     /// The address of a matrix; `None` if it has no register.
-    fn line_address(&self, inst: &Inst) -> Option<LineAddress> {
+    pub(super) fn line_address(&self, inst: &Inst) -> Option<LineAddress> {
         let srcs = self.func.operands(inst.srcs);
         let at = srcs.iter().position(|o| matches!(o, Operand::Mem(..)))?;
         let Operand::Mem(MemBase::Reg(base), offset) = srcs[at] else { return None };
@@ -378,15 +399,15 @@ impl Emitter<'_> {
     }
 
     /// The host address of each lane's line.
-    fn line_starts(&mut self, inst: &Inst, address: &LineAddress, layout: &Layout) -> Result<Val> {
-        let (base, distance) = self.line_base(inst, address, layout)?;
+    fn line_starts(&mut self, inst: &Inst, address: &LineAddress, tile: &Tile) -> Result<Val> {
+        let (base, distance) = self.line_base(inst, address, tile)?;
         let lines = per_lane(Elem::I64, i128::from);
         let from = self.w.op("mul", &distance, &lines);
         Ok(self.w.op("add", &base, &from))
     }
 
     /// The host address of the first line, and the distance between lines in bytes.
-    fn line_base(&mut self, inst: &Inst, address: &LineAddress, layout: &Layout) -> Result<(Val, Val)> {
+    fn line_base(&mut self, inst: &Inst, address: &LineAddress, tile: &Tile) -> Result<(Val, Val)> {
         let LineAddress { at, base, offset, space } = *address;
         let narrow = if space == MemSpace::Shared { Elem::I32 } else { Elem::I64 };
         let v = self.read(base);
@@ -396,26 +417,26 @@ impl Emitter<'_> {
         // The stride is the last source, behind the address or the registers to be stored.
         let stored = if inst.dsts.is_empty() { self.stored_registers(inst) } else { 0 };
         let distance = match self.func.operands(inst.srcs).get(at + 1 + stored).copied() {
-            None => int(Elem::I64, layout.tile.distance(None).into()),
-            Some(Operand::Imm(stride)) => int(Elem::I64, layout.tile.distance(Some(stride as u32)).into()),
+            None => int(Elem::I64, tile.distance(None).into()),
+            Some(Operand::Imm(stride)) => int(Elem::I64, tile.distance(Some(stride as u32)).into()),
             Some(stride) => {
                 let stride = self.value(&stride, Elem::I32)?;
                 let stride = self.w.resize(&stride, Elem::I64, false);
-                let bits = self.w.op_const("mul", &stride, layout.tile.bits() as i128);
+                let bits = self.w.op_const("mul", &stride, tile.bits() as i128);
                 self.w.op_const("lshr", &bits, 3)
             }
         };
         Ok((base, distance))
     }
 
-    fn stored_registers(&self, inst: &Inst) -> usize {
+    pub(super) fn stored_registers(&self, inst: &Inst) -> usize {
         let variant = self.func.variant(inst);
         variant.operands().nth(1).and_then(|o| variant.count(o)).unwrap_or(1) as usize
     }
 
     fn load_fragment(&mut self, inst: &Inst, starts: &Val, layout: &Layout) {
         self.w.declared.extend([load_text(), layout.load_function()]);
-        let rows = self.new_rows(layout.mixtures.len(), Purpose::Factor);
+        let rows = self.new_rows((layout.mixtures.len(), Elem::I32), Purpose::Factor);
         let to = self.rows_pointer(&rows);
         self.w.line(format_args!("call void @{}({} {starts}, ptr {to})", layout.name, starts.ty));
         let mixtures = self.left_in(&rows);

@@ -5,6 +5,7 @@
 //! 32 lanes must be active; else the reference engine executes the instruction.
 
 use super::{
+    double::Doubles,
     fragment::{Layout, moves},
     product::{Product, Side},
     rows::Purpose,
@@ -38,7 +39,7 @@ impl Emitter<'_> {
         if moves(&variant) {
             return match Layout::of(&variant) {
                 Some(layout) => self.move_fragment(inst, &variant, &layout),
-                None => self.effect(inst),
+                None => self.move_doubles(inst, &variant),
             };
         }
         if !known(&variant) {
@@ -73,7 +74,10 @@ impl Emitter<'_> {
                 self.write_matrix(&dsts[0], &v);
                 Ok(())
             }
-            _ => self.matrix_product(inst, variant, &srcs, &dsts),
+            _ => match Doubles::of(variant) {
+                Some(product) => self.double_product(inst, product, &srcs, &dsts),
+                None => self.matrix_product(inst, variant, &srcs, &dsts),
+            },
         }
     }
 
@@ -93,7 +97,7 @@ impl Emitter<'_> {
             let right = self.factor(product, Side::Right, &srcs[product.fragment(Side::Right, tile)])?;
             let addend = self.registers(&srcs[product.addend(i)])?;
             let from = self.rows_of(&addend, Purpose::Sum);
-            let to = if added == sums { from.clone() } else { self.new_rows(sums, Purpose::Sum) };
+            let to = if added == sums { from.clone() } else { self.new_rows((sums, Elem::I32), Purpose::Sum) };
             let [c, d] = [&from, &to].map(|rows| self.rows_pointer(rows));
             self.w.line(format_args!("call void @{}(ptr {left}, ptr {right}, ptr {c}, ptr {d})", product.name()));
             results.extend(self.left_in(&to));

@@ -5,6 +5,7 @@
 //! others even so (`function/members.rs`), lanes are parked until these arrive (`rendezvous`). If a mask leaves out an executing
 //! lane, all executing lanes participate (`exec/src/reference/step/warp.rs` explains why), and the launch notes it.
 
+pub(in crate::emit) mod double;
 pub(in crate::emit) mod fragment;
 pub(in crate::emit) mod held;
 pub(in crate::emit) mod matrix;

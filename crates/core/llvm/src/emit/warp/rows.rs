@@ -9,9 +9,6 @@ use crate::emit::{
     text::{Elem, Ty, Val},
 };
 
-/// Bytes of a row: a register of a warp.
-const ROW: u64 = 128;
-
 /// What buffers are for. The sums of a tile are used again and again, factors hardly ever: these must not displace those.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(in crate::emit) enum Purpose {
@@ -39,6 +36,8 @@ pub(in crate::emit) struct Buffers(Vec<Buffer>);
 struct Buffer {
     at: Val,
     rows: usize,
+    /// A row's elements, one to a lane.
+    elem: Elem,
     purpose: Purpose,
 }
 
@@ -46,19 +45,36 @@ struct Buffer {
 #[derive(Clone)]
 pub(super) struct Rows {
     buffer: Val,
+    elem: Elem,
     first: usize,
     count: usize,
+}
+
+impl Rows {
+    /// Whether both are in one buffer.
+    pub(super) fn is_beside(&self, other: &Rows) -> bool {
+        self.buffer == other.buffer
+    }
+}
+
+/// Bytes of a row: a register of a warp.
+fn bytes(elem: Elem) -> u64 {
+    u64::from(elem.bits()) / 8 * 32
 }
 
 impl Emitter<'_> {
     /// Rows that hold values, one after the other: some that do already, or new ones.
     pub(super) fn rows_of(&mut self, values: &[Val], purpose: Purpose) -> Rows {
         let count = values.len();
+        let elem = values.first().map_or(Elem::I32, |v| v.ty.elem);
         let holds = |at: &Val, first: usize| {
             let mut rows = (first..).zip(values);
-            rows.all(|(row, v)| self.w.known_part(at, row as u64 * ROW) == Some(v))
+            rows.all(|(row, v)| self.w.known_part(at, row as u64 * bytes(elem)) == Some(v))
         };
-        let found = self.entry.rows.0.iter().enumerate().find_map(|(i, Buffer { at, rows, .. })| {
+        let found = self.entry.rows.0.iter().enumerate().find_map(|(i, Buffer { at, rows, elem: held, .. })| {
+            if *held != elem {
+                return None;
+            }
             let first = (0..(rows + 1).saturating_sub(count)).find(|first| holds(at, *first))?;
             Some((i, first))
         });
@@ -66,40 +82,43 @@ impl Emitter<'_> {
             let buffer = self.entry.rows.0.remove(i);
             let at = buffer.at.clone();
             self.entry.rows.0.push(buffer);
-            return Rows { buffer: at, first, count };
+            return Rows { buffer: at, elem, first, count };
         }
-        let rows = self.new_rows(count, purpose);
+        let rows = self.new_rows((count, elem), purpose);
         for (i, v) in values.iter().enumerate() {
-            self.w.set(v, &rows.buffer, i as u64 * ROW, 64);
+            self.w.set(v, &rows.buffer, i as u64 * bytes(elem), 64);
         }
         rows
     }
 
     /// Rows to be overwritten: in a buffer of which nothing is known, in a new one, or in that used least recently.
-    pub(super) fn new_rows(&mut self, count: usize, purpose: Purpose) -> Rows {
+    pub(super) fn new_rows(&mut self, (count, elem): (usize, Elem), purpose: Purpose) -> Rows {
         let all = &mut self.entry.rows.0;
-        let fits = |b: &Buffer| b.rows == count && b.purpose == purpose;
+        let fits = |b: &Buffer| b.rows == count && b.elem == elem && b.purpose == purpose;
         let free = all.iter().position(|b| fits(b) && self.w.known_part(&b.at, 0).is_none());
         let oldest = || all.iter().position(fits).filter(|_| all.iter().filter(|b| fits(b)).count() >= purpose.most());
         let buffer = match free.or_else(oldest) {
             Some(i) => all.remove(i),
-            None => Buffer { at: self.w.alloca(&format!("[{count} x <32 x i32>]"), 64), rows: count, purpose },
+            None => {
+                let at = self.w.alloca(&format!("[{count} x {}]", Ty::lanes(elem)), 64);
+                Buffer { at, rows: count, elem, purpose }
+            }
         };
-        let rows = Rows { buffer: buffer.at.clone(), first: 0, count };
+        let rows = Rows { buffer: buffer.at.clone(), elem, first: 0, count };
         all.push(buffer);
         rows
     }
 
     /// Their address.
     pub(super) fn rows_pointer(&mut self, rows: &Rows) -> Val {
-        self.w.offset_const(&rows.buffer, rows.first as u64 * ROW)
+        self.w.offset_const(&rows.buffer, rows.first as u64 * bytes(rows.elem))
     }
 
     /// The values that a function has just left in rows.
     pub(super) fn left_in(&mut self, rows: &Rows) -> Vec<Val> {
-        let ty = Ty::lanes(Elem::I32);
+        let ty = Ty::lanes(rows.elem);
         (rows.first..rows.first + rows.count)
-            .map(|row| self.w.get_changed(ty, &rows.buffer, row as u64 * ROW, 64))
+            .map(|row| self.w.get_changed(ty, &rows.buffer, row as u64 * bytes(rows.elem), 64))
             .collect()
     }
 }

@@ -18,7 +18,7 @@ use std::fmt::Write;
 /// Rows of A, C and D.
 const ROWS: usize = 16;
 /// Columns of B, C and D, in the order in which rows of C and D hold them.
-const COLUMNS: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
+pub(super) const COLUMNS: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
 /// Steps along k in one block of a product's code.
 const UNROLLED: usize = 16;
 /// Bytes of a register of a warp.
@@ -34,7 +34,7 @@ pub enum Side {
 }
 
 /// Writes that `%name` is the address `bytes` bytes behind `%base`.
-fn place(text: &mut String, name: &str, base: &str, bytes: usize) {
+pub(super) fn place(text: &mut String, name: &str, base: &str, bytes: usize) {
     let _ = writeln!(text, "  %{name} = getelementptr i8, ptr %{base}, i64 {bytes}");
 }
 
