@@ -3,10 +3,11 @@
 use crate::emit::{
     function::{Emitter, Result},
     memory::address::Address,
-    text::{Elem, Val, int},
+    text::{Elem, Ty, Val, constant, int},
 };
 use margay_ir::{Inst, MemSpace, Operand};
 use margay_isa::{Mod, Opcode, Variant, name};
+use std::fmt::Write;
 
 /// Whether an instruction only orders, awaits or prefetches: no-ops, since copies are done at issue.
 pub(in crate::emit) fn is_idle(v: &Variant) -> bool {
@@ -32,6 +33,10 @@ impl Emitter<'_> {
             (Some(ignores), _) => {
                 let v = self.value(&ignores, Elem::I1)?;
                 Some(self.w.op_const("xor", &v, 1))
+            }
+            // Compilers say so where all bytes come from the source.
+            (None, Some(Operand::Imm(wanted))) if wanted == 0 || wanted >= size.into() => {
+                (wanted == 0).then(|| constant(Ty::lanes(Elem::I1), 0))
             }
             (None, Some(wanted)) => {
                 let v = self.value(&wanted, Elem::I32)?;
@@ -99,23 +104,51 @@ impl Emitter<'_> {
             Some(reads) => self.bits(reads),
             None => int(Elem::I32, -1),
         };
-        self.w.declared.insert(text(size));
+        self.w.declared.extend([text(size), whole_text(size)]);
         self.w.line(format_args!(
             "call void @margay.copy.{size}(<32 x i64> {to}, <32 x i64> {from}, i32 {lanes}, i32 {reads})"
         ));
     }
 }
 
-/// The helper that copies, or writes zeros, in the lanes of a mask.
-fn text(size: u32) -> String {
-    let ty = match size {
+/// What a lane copies at once.
+fn unit(size: u32) -> &'static str {
+    match size {
         4 => "i32",
         8 => "i64",
         _ => "<4 x i32>",
-    };
+    }
+}
+
+/// The helper that copies in all lanes. Lanes come in order, so that the last one wins where several write to one place.
+fn whole_text(size: u32) -> String {
+    let ty = unit(size);
+    let mut text =
+        format!("define internal void @margay.copy.all.{size}(<32 x i64> %to, <32 x i64> %from) #1 {{\nentry:\n");
+    for lane in 0..32 {
+        let _ = writeln!(
+            text,
+            "  %to{lane} = extractelement <32 x i64> %to, i32 {lane}\n  %target{lane} = inttoptr i64 %to{lane} to ptr\n  \
+             %from{lane} = extractelement <32 x i64> %from, i32 {lane}\n  %source{lane} = inttoptr i64 %from{lane} to ptr\n  \
+             %v{lane} = load {ty}, ptr %source{lane}, align {size}\n  store {ty} %v{lane}, ptr %target{lane}, align {size}"
+        );
+    }
+    text + "  ret void\n}"
+}
+
+/// The helper that copies, or writes zeros, in the lanes of a mask.
+fn text(size: u32) -> String {
+    let ty = unit(size);
     format!(
         "define internal void @margay.copy.{size}(<32 x i64> %to, <32 x i64> %from, i32 %mask, i32 %reads) #1 {{
 entry:
+  %both = and i32 %mask, %reads
+  %whole = icmp eq i32 %both, -1
+  br i1 %whole, label %all, label %parts
+all:
+  call void @margay.copy.all.{size}(<32 x i64> %to, <32 x i64> %from)
+  ret void
+parts:
   %nothing = alloca {ty}, align {size}
   store {ty} zeroinitializer, ptr %nothing, align {size}
   %tos = alloca <32 x i64>, align 64
@@ -125,7 +158,7 @@ entry:
   %some = icmp ne i32 %mask, 0
   br i1 %some, label %each, label %end
 each:
-  %left = phi i32 [ %mask, %entry ], [ %rest, %each ]
+  %left = phi i32 [ %mask, %parts ], [ %rest, %each ]
   %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
   %less = sub i32 %left, 1
   %rest = and i32 %left, %less
