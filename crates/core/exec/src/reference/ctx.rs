@@ -280,6 +280,15 @@ impl<'a> Ctx<'a> {
         write(&mut self.regs, &mut self.warp.select, d, values, mask);
     }
 
+    /// The same with words.
+    pub fn write_words(&mut self, d: Dst, values: &[u32; LANES], mask: u32) {
+        if d.row != NOWHERE && matches!(d.shape, Shape::Word) && d.bits >= 32 {
+            self.warp.select.merge_words(u32s_mut(&mut self.regs[d.row as usize..=d.row as usize]), values, mask);
+        } else {
+            self.write(d, &values.map(u64::from), mask);
+        }
+    }
+
     /// Writes a predicate.
     pub fn write_pred(&mut self, d: Dst, truth: u32, mask: u32) {
         if d.row != NOWHERE {

@@ -32,7 +32,7 @@ pub fn object(ctx: &mut Ctx<'_>, lane: usize, handle: u64, kind: Kind) -> Result
     Err(ctx.fault(lane, FaultKind::BadHandle(why), Vec::new()))
 }
 
-/// Operands by lane.
+/// Operands by lane: elements of a vector.
 struct Values(Vec<[u32; LANES]>);
 
 impl Values {
@@ -52,6 +52,10 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let t: &TextureOp = &ctx.func.textures[op.x as usize];
     let handles = ctx.doubles(t.handle);
     let samplers = t.sampler.map(|s| ctx.doubles(s));
+    if let Some(out) = read_together(ctx, t, (&handles, samplers.as_ref())) {
+        finish(ctx, t, &out);
+        return Flow::Next;
+    }
     let before = usize::from(t.geometry.samples) + usize::from(t.geometry.layered);
     let (lead, coordinates) = t.at.split_at(before.min(t.at.len()));
     let (lead, at, offset) = (Values::of(ctx, lead), Values::of(ctx, coordinates), Values::of(ctx, &t.offset));
@@ -61,11 +65,7 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         LodOp::Level(s) => (Some(ctx.words(*s)), Values(Vec::new()), Values(Vec::new())),
         LodOp::Gradient(dx, dy) => (None, Values::of(ctx, dx), Values::of(ctx, dy)),
     };
-    let mut out = [[0u64; LANES]; 4];
-    if read_together(ctx, t, (&handles, samplers.as_ref()), &at, &mut out) {
-        finish(ctx, t, &out);
-        return Flow::Next;
-    }
+    let mut out = [[0; LANES]; 4];
     let mut known: Option<(u64, Arc<Texture>)> = None;
     for i in lanes(ctx.active) {
         if known.as_ref().is_none_or(|(handle, _)| *handle != handles[i]) {
@@ -114,41 +114,41 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// Reads for all active lanes at once where they name one texture and one sampler; false if that is not possible.
+/// Reads for all active lanes at once where they name one texture and one sampler; `None` if that is not possible.
 fn read_together(
     ctx: &Ctx<'_>,
     t: &TextureOp,
     (handles, samplers): (&[u64; LANES], Option<&[u64; LANES]>),
-    at: &Values,
-    out: &mut [[u64; LANES]; 4],
-) -> bool {
+) -> Option<[[u32; LANES]; 4]> {
     let plain = t.gather.is_none() && t.depth.is_none() && t.offset.is_empty() && matches!(t.lod, LodOp::Base);
     let same = |all: &[u64; LANES]| {
         let first = all[ctx.active.trailing_zeros() as usize & 31];
         lanes(ctx.active).all(|lane| all[lane] == first).then_some(first)
     };
-    if !plain || matches!(t.ty, Type::F16 | Type::F16x2) {
-        return false;
+    if !plain || t.at.len() > 3 || matches!(t.ty, Type::F16 | Type::F16x2) {
+        return None;
     }
     let objects = ctx.grid.memory.objects();
-    let Some(Object::Texture(texture)) = same(handles).and_then(|handle| objects.get(handle)) else { return false };
+    let Some(Object::Texture(texture)) = same(handles).and_then(|handle| objects.get(handle)) else { return None };
     let sampler = match samplers {
         None => texture.sampler,
         Some(all) => match same(all).and_then(|handle| objects.get(handle)) {
             Some(Object::Sampler(sampler)) => sampler,
-            _ => return false,
+            _ => return None,
         },
     };
-    let Some(reads) = Reads::new(&texture, &sampler, t.geometry, t.integer) else { return false };
-    let coordinates = std::array::from_fn(|d| at.0.get(d).copied().unwrap_or([0; LANES]));
-    reads.channels(&coordinates, ctx.active, out);
-    true
+    let reads = Reads::new(&texture, &sampler, t.geometry, t.integer)?;
+    let mut coordinates = [[0; LANES]; 3];
+    coordinates.iter_mut().zip(&t.at).for_each(|(to, s)| *to = ctx.words(*s));
+    let mut out = [[0; LANES]; 4];
+    reads.channels(&coordinates, ctx.active, &mut out);
+    Some(out)
 }
 
 /// Writes what a read gives.
-fn finish(ctx: &mut Ctx<'_>, t: &TextureOp, out: &[[u64; LANES]; 4]) {
+fn finish(ctx: &mut Ctx<'_>, t: &TextureOp, out: &[[u32; LANES]; 4]) {
     for (d, values) in t.dst.iter().zip(out) {
-        ctx.write(*d, values, ctx.active);
+        ctx.write_words(*d, values, ctx.active);
     }
     if let Some(p) = t.resident {
         ctx.write(p, &[1; LANES], ctx.active);
@@ -156,7 +156,7 @@ fn finish(ctx: &mut Ctx<'_>, t: &TextureOp, out: &[[u64; LANES]; 4]) {
 }
 
 /// Converts a texel to the instruction's type. Floats and integers are reinterpreted if the types differ.
-fn deliver(texel: &Texel, ty: Type, lane: usize, out: &mut [[u64; LANES]; 4]) {
+fn deliver(texel: &Texel, ty: Type, lane: usize, out: &mut [[u32; LANES]; 4]) {
     let half = |v: u32| if texel.float { u32::from(fp::to_f16(f32::from_bits(v))) } else { v & 0xffff };
     let c = texel.channels;
     let words = match ty {
@@ -165,7 +165,7 @@ fn deliver(texel: &Texel, ty: Type, lane: usize, out: &mut [[u64; LANES]; 4]) {
         _ => c,
     };
     for (to, word) in out.iter_mut().zip(words) {
-        to[lane] = word.into();
+        to[lane] = word;
     }
 }
 
