@@ -48,6 +48,14 @@ fn counters_that_approach_a_bound_terminate() {
     let by_four = "mov.u32 %r1, 0; L: add.u32 %r1, %r1, 4; setp.ne.u32 %p1, %r1, %r4; @%p1 bra L;";
     assert_eq!(ends(&format!("{rounded} {by_four}")), Ends::Always);
     assert_eq!(ends(&format!("and.b32 %r4, %n, -4; {by_four}")), Ends::Always);
+    // The same, as a number that the counter leaves of a negative one.
+    let negative = "and.b32 %r3, %n, 3; sub.u32 %r4, %r3, %n; mov.u32 %r1, 0;";
+    let summed = |step: u32| {
+        let next = format!("add.u32 %r1, %r1, {step}; add.u32 %r2, %r4, %r1; setp.ne.u32 %p1, %r2, 0;");
+        ends(&format!("{negative} L: {next} @%p1 bra L;"))
+    };
+    assert_eq!(summed(4), Ends::Always);
+    assert_ne!(summed(8), Ends::Always, "it may step over 0");
     // What is left is counted down in a second loop.
     let left = "mov.u32 %r1, %r4; L: add.u32 %r1, %r1, -4; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; sub.u32 %r3, %r3, 1; st.global.u32 [%d9], %r3;";
     assert_eq!(ends(&format!("{rounded} {left}")), Ends::Always);

@@ -70,9 +70,14 @@ impl Termination<'_> {
         }
     }
 
-    /// The alignment of `x - (x & 3)` in a block, by which compilers round down.
+    /// The alignment of `x - (x & 3)` in a block, by which compilers round down, or of `(x & 3) - x`.
     fn without_remainder(&self, b: BlockId, srcs: &[Operand]) -> u32 {
-        let [Operand::Reg(x), Operand::Reg(low)] = srcs else { return 0 };
+        let [Operand::Reg(x), Operand::Reg(y)] = srcs else { return 0 };
+        self.remainder(b, *x, *y).max(self.remainder(b, *y, *x))
+    }
+
+    /// `n` if `low` is the lowest `n` bits of `x` in a block, else 0.
+    fn remainder(&self, b: BlockId, x: VReg, low: VReg) -> u32 {
         // The first definition in the layout is the only one that reaches the block if no loop leads from the others back to it; those
         // count what is left down.
         let at = |b: BlockId| self.cfg.position[b.0 as usize];
@@ -87,7 +92,7 @@ impl Termination<'_> {
         let i = *i;
         let inst = &self.func.insts[i as usize];
         match (self.func.variant(inst).op, self.func.operands(inst.srcs)) {
-            (Opcode::And, [Operand::Reg(y), Operand::Imm(m)]) if x == y && inst.guard.is_none() => m.trailing_ones(),
+            (Opcode::And, [Operand::Reg(y), Operand::Imm(m)]) if x == *y && inst.guard.is_none() => m.trailing_ones(),
             _ => 0,
         }
     }
