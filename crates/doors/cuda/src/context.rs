@@ -260,12 +260,18 @@ impl Context {
 
     /// Waits for all work of all streams.
     pub fn settle(&self) {
-        if AT_WORK.get() {
-            return;
+        if !AT_WORK.get() {
+            self.finish();
+            crate::order::seen_context(self);
         }
-        self.others(true).iter().for_each(Mark::wait);
-        self.default_stream.queue.settle();
-        crate::order::seen_context(self);
+    }
+
+    /// Waits for all work, of which the program does not hear.
+    pub fn finish(&self) {
+        if !AT_WORK.get() {
+            self.others(true).iter().for_each(Mark::wait);
+            self.default_stream.queue.settle();
+        }
     }
 
     /// Waits for all work of all streams for a time at most, without doing any of it.

@@ -103,6 +103,15 @@ impl Copy {
         })
     }
 
+    /// Whether it copies pageable memory to a device.
+    pub fn is_staged(&self, context: &Context) -> bool {
+        let pageable = |side: &Side| match side.place {
+            Place::Linear { address, .. } => !is_device(context, address),
+            Place::Array(_) => false,
+        };
+        pageable(&self.from) && !pageable(&self.to)
+    }
+
     /// Whether it touches memory that the host may access.
     fn touches_host(&self, context: &Context) -> bool {
         [&self.from, &self.to].into_iter().any(|side| match side.place {

@@ -119,6 +119,11 @@ fn no_flags(flags: u32) -> Outcome {
 }
 
 api! {
+    /// Of margay's own: the runtime API has refused a call itself. Its name, the name and the meaning of the error, and why.
+    0 fn margayRuntimeFailed(function: Text, error: Text, meaning: Text, why: Text) {
+        crate::watch::runtime_failed(&function.text()?, (&error.text()?, &meaning.text()?), why.text()?);
+        Ok(())
+    }
     12090 fn cuLogsRegisterCallback(callback: LogCallback, data: UserData, handle: Out<usize>) {
         callback.check()?;
         let mut logs = logs();

@@ -21,7 +21,7 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::mem::Kind;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A device address.
 pub type DevicePtr = u64;
@@ -131,7 +131,7 @@ fn register(memory: Host, bytes: usize, flags: u32) -> Outcome {
 
 fn unregister(address: u64) -> Outcome {
     let context = current()?;
-    context.settle();
+    take_back(&context, "cuMemHostUnregister", address);
     {
         let mut memory = context.memory();
         match memory.get(&address) {
@@ -141,6 +141,16 @@ fn unregister(address: u64) -> Outcome {
     }
     // Waits for launches that may use it, since the program may reuse it afterwards.
     context.device_memory().free(address).map_err(|_| Code::HOST_MEMORY_NOT_REGISTERED)
+}
+
+/// Waits for all work before page-locked memory is freed or unregistered, which the program must not rely on.
+fn take_back(context: &Arc<Context>, by: &str, address: u64) {
+    context.finish();
+    let known = context.memory().get(&address).copied();
+    if let Some(Allocated { owner: Owner::Host(_) | Owner::Registered(_), len }) = known {
+        crate::order::taken_back(context, by, address, len as u64);
+    }
+    context.settle();
 }
 
 /// Frees what some context allocated, when the work is done that may use it.
@@ -201,7 +211,7 @@ pub fn free_now(context: &Context, address: DevicePtr) -> Outcome {
     crate::advice::forget(address, freed.block.len());
     crate::pool::gave_back(address);
     crate::stacks::freed(address);
-    crate::order::touches(address, freed.block.len() as u64, true);
+    crate::order::frees(address, freed.block.len() as u64);
     context.device_memory().free(address).map_err(|_| Code::INVALID_VALUE)
 }
 
@@ -360,6 +370,7 @@ api! {
             because(|| format!("{address:#x} is memory of the device, which `cudaFree` (`cuMemFree`) frees"));
             return Err(Code::INVALID_VALUE);
         }
+        take_back(&current()?, "cuMemFreeHost", address);
         free(address)
     }
     2020 fn cuMemHostAlloc(address: Out<u64>, bytes: usize, flags: u32) {

@@ -53,6 +53,8 @@ pub struct Piece {
     /// What it is, and in which stream, for people.
     name: String,
     place: String,
+    /// It ends the life of what it writes.
+    frees: bool,
     submitted: Backtrace,
     touched: Footprint,
 }
@@ -146,6 +148,7 @@ pub fn submitted(stream: &StreamRef, name: impl FnOnce() -> String) -> Option<Pi
             knows: clock,
             name: name(),
             place,
+            frees: false,
             submitted: Backtrace::force_capture(),
             touched: Footprint::default(),
         }
@@ -193,6 +196,44 @@ fn done(piece: Piece) {
 pub fn touches(address: u64, bytes: u64, writes: bool) {
     crate::usage::touched(address, bytes);
     current(|piece| piece.touched.add(address, bytes, writes));
+}
+
+/// Memory that the piece of work of this thread frees.
+pub fn frees(address: u64, bytes: u64) {
+    touches(address, bytes, true);
+    current(|piece| piece.frees = true);
+}
+
+/// The program takes page-locked memory back by a call of which no document says that it waits: what the program does not know to be done may
+/// still access that memory. All work is done by now.
+pub fn taken_back(context: &Arc<Context>, by: &str, address: u64, bytes: u64) {
+    let found = order(|order| {
+        if order.unknown.is_empty() {
+            return None;
+        }
+        let mut touched = Footprint::default();
+        touched.add(address, bytes, true);
+        let by = stacks::call().0.unwrap_or_else(|| by.to_owned());
+        let piece = Piece {
+            context: context.clone(),
+            stream: 0,
+            number: 0,
+            knows: order.host.clone(),
+            name: format!("`{by}`"),
+            place: "the program".into(),
+            frees: true,
+            submitted: Backtrace::force_capture(),
+            touched,
+        };
+        let mut unknown = order.unknown.iter().filter(|other| !order.host.knows(other.stream, other.number));
+        let (other, conflict) = unknown.find_map(|other| Some((other, piece.touched.conflict(&other.touched)?)))?;
+        let submitted = [piece.by(), other.by()];
+        let finding = race([&piece, other], &submitted, conflict);
+        order.found.insert(submitted).then_some(finding)
+    });
+    if let Some(Some(finding)) = found {
+        crate::watch::report(&finding);
+    }
 }
 
 /// What a launch of the piece of work of this thread has touched.
@@ -291,7 +332,11 @@ impl Piece {
 
 fn race([piece, other]: [&Piece; 2], submitted: &[String; 2], conflict: Conflict) -> Finding {
     let Conflict { address, bytes, writes } = conflict;
-    let verb = |writes: bool| if writes { "writes" } else { "reads" };
+    let verb = |party: &Piece, writes: bool| match writes {
+        true if party.frees => "frees",
+        true => "writes",
+        false => "reads",
+    };
     let amount = if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") };
     let mut notes = Vec::new();
     if let Some(found) = piece.context.device_memory().find(address) {
@@ -304,7 +349,7 @@ fn race([piece, other]: [&Piece; 2], submitted: &[String; 2], conflict: Conflict
     }
     for ((party, by), writes) in [piece, other].into_iter().zip(submitted).zip(writes) {
         let by = if *by == party.name { String::new() } else { format!(", submitted by {by}") };
-        notes.push(format!("{} in {} {}{by}", party.name, party.place, verb(writes)));
+        notes.push(format!("{} in {} {}{by}", party.name, party.place, verb(party, writes)));
     }
     Finding {
         kind: FindingKind::Race,
@@ -312,10 +357,10 @@ fn race([piece, other]: [&Piece; 2], submitted: &[String; 2], conflict: Conflict
             "race: {} in {} {} {amount} at {address:#x} that {} in {} {}, and nothing orders the two",
             piece.name,
             piece.place,
-            verb(writes[0]),
+            verb(piece, writes[0]),
             other.name,
             other.place,
-            verb(writes[1]),
+            verb(other, writes[1]),
         ),
         parties: Vec::new(),
         notes,

@@ -193,10 +193,11 @@ impl StreamHandle {
         drop(capture);
         stream.check_capture()?;
         work.check(stream.context())?;
-        let seen = waits || work.is_waited_for(stream.context());
+        let waited_for = work.is_waited_for(stream.context());
+        let seen = waits || waited_for && !work.is_only_staged(stream.context());
         // Programs fill memory on the default stream and use it on others without waiting: on a GPU, the fill has long begun.
         let at_once = || matches!(work, Work::Fill(_)) && stream.is_free();
-        let waits = seen || work.is_watched() || at_once();
+        let waits = seen || waited_for || work.is_watched() || at_once();
         let piece = order::submitted(&stream, || work.name());
         let run = move |context: &_| order::perform(piece, || work.run(context));
         if !waits {

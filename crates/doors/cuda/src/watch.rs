@@ -21,7 +21,7 @@ use std::{
     time::Instant,
 };
 
-/// The identity of a finding: the program, the kind, and the places in it, or the title if there are none.
+/// The identity of a finding: the program, the kind, and the places in it, or the title if there are none; of a failing call also where it is.
 type Key = (usize, FindingKind, Vec<u64>, String);
 
 /// The state of the checks in this process.
@@ -169,7 +169,10 @@ impl Watch {
         crate::reports::note("finding", &human(item, &mut self.files));
         let program = image.map_or(0, |i| Arc::as_ptr(i) as usize);
         let places = image.map_or(Vec::new(), |image| finding.lines(image));
-        let title = if places.is_empty() { finding.title.clone() } else { String::new() };
+        let mut title = if places.is_empty() { finding.title.clone() } else { String::new() };
+        if finding.kind == FindingKind::Api {
+            title.extend(finding.notes.iter().filter(|note| note.starts_with("called")).map(String::as_str));
+        }
         let times = self.seen.entry((program, finding.kind, places, title)).or_default();
         *times += finding.times.max(1);
         if *times > finding.times.max(1) {
@@ -264,13 +267,24 @@ pub fn failed(function: &'static str, code: Code, why: Option<String>) {
     if is_answer(code) || code.is_sticky() || is_question(function) || wanted().is_none_or(|what| !what.api) {
         return;
     }
-    let Some(mut watch) = watch() else { return };
     let meaning = Code::of(code.number()).map_or("", |(_, text)| text);
     let (runtime, stack) = stacks::call();
     let called = runtime.map_or(format!("`{function}`"), |runtime| format!("`{runtime}` (`{function}`)"));
+    tell_failed(&called, (code.name(), meaning), why, stack);
+}
+
+/// Reports that a function of the runtime API has refused a call without asking the driver.
+pub fn runtime_failed(function: &str, error: (&str, &str), why: String) {
+    if !is_question(function) && wanted().is_some_and(|what| what.api) {
+        tell_failed(&format!("`{function}`"), error, Some(why).filter(|why| !why.is_empty()), stacks::call().1);
+    }
+}
+
+fn tell_failed(called: &str, (error, meaning): (&str, &str), why: Option<String>, stack: Vec<String>) {
+    let Some(mut watch) = watch() else { return };
     let finding = Finding {
         kind: FindingKind::Api,
-        title: format!("api: {called} fails with {}: {meaning}", code.name()),
+        title: format!("api: {called} fails with {error}: {meaning}"),
         parties: Vec::new(),
         notes: why.into_iter().chain(stack).collect(),
         help: None,

@@ -88,6 +88,12 @@ impl Work {
         }
     }
 
+    /// Whether the call may return as soon as the source is in a staging area, of a copy that [the call waits for](Work::is_waited_for) here:
+    /// the transfer to the device may not have begun (CUDA Driver API, "API synchronization behavior").
+    pub fn is_only_staged(&self, context: &Context) -> bool {
+        matches!(self, Work::Copy(copy) if copy.is_staged(context))
+    }
+
     /// Whether the call that submits it waits for it for the sake of reports alone, which tells the program nothing.
     pub fn is_watched(&self) -> bool {
         matches!(self, Work::Kernel(_)) && watches_launches()

@@ -7,6 +7,7 @@ typedef unsigned long long Ptr;
 typedef void *H;
 int cuInit(unsigned), cuCtxCreate_v2(H *, unsigned, int), cuCtxSynchronize(void), cuMemAlloc_v2(Ptr *, size_t), cuMemFree_v2(Ptr);
 int cuMemHostAlloc(void **, size_t, unsigned), cuMemAllocAsync(Ptr *, size_t, H), cuMemFreeAsync(Ptr, H), cuMemcpyDtoHAsync_v2(void *, Ptr, size_t, H);
+int cuMemFreeHost(void *), cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *);
 int cuMemcpyDtoH_v2(void *, Ptr, size_t), cuMemsetD32Async(Ptr, unsigned, size_t, H);
 int cuMemcpyHtoDAsync_v2(Ptr, const void *, size_t, H), cuModuleGetGlobal_v2(Ptr *, size_t *, H, const char *);
 int cuModuleLoadData(H *, const void *), cuModuleGetFunction(H *, H, const char *);
@@ -102,6 +103,23 @@ int main(int count, char **arguments) {
         OK(cuMemFree_v2(p)), OK(cuMemAllocAsync(&p, 4 * N, a)), OK(cuStreamSynchronize(a)), launch("write", b, p);
     }
     if (IS("right free by a call that waits")) launch("write", a, p), OK(cuMemFree_v2(p)), OK(cuMemAlloc_v2(&p, 8 * N)), launch("write", b, p);
+    static int plain[2 * N];
+    if (IS("wrong copy from pageable memory, beside a kernel")) OK(cuMemcpyHtoDAsync_v2(p, plain, 4 * N, a)), launch("read", b, p);
+    if (IS("right copy from pageable memory, then a kernel")) OK(cuMemcpyHtoDAsync_v2(p, plain, 4 * N, a)), launch("read", a, p);
+    if (IS("right copy to pageable memory, which the call waits for")) {
+        OK(cuMemcpyDtoHAsync_v2(plain, p, 4 * N, a)), launch("write", b, p);
+    }
+    if (IS("wrong free of page-locked memory during a copy")) OK(cuMemcpyDtoHAsync_v2(host, p, 4 * N, a)), OK(cuMemFreeHost(host));
+    if (IS("right free of page-locked memory")) {
+        OK(cuMemcpyDtoHAsync_v2(host, p, 4 * N, a)), OK(cuStreamSynchronize(a)), OK(cuMemFreeHost(host));
+    }
+    if (IS("wrong unregistration during a copy")) {
+        OK(cuMemHostRegister_v2(plain, sizeof plain, 0)), OK(cuMemcpyDtoHAsync_v2(plain, p, 4 * N, a)), OK(cuMemHostUnregister(plain));
+    }
+    if (IS("right unregistration")) {
+        OK(cuMemHostRegister_v2(plain, sizeof plain, 0)), OK(cuMemcpyDtoHAsync_v2(plain, p, 4 * N, a)), OK(cuCtxSynchronize());
+        OK(cuMemHostUnregister(plain));
+    }
     if (strstr(name, "graph")) {
         OK(cuStreamBeginCapture_v2(a, 0));
         launch("write", a, p), launch("read", a, p);

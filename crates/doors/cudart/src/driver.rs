@@ -88,6 +88,7 @@ macro_rules! driver {
 driver! {
     cuInit(flags: u32);
     cuDriverGetVersion(version: Ptr);
+    margayRuntimeFailed(function: Ptr, error: Ptr, meaning: Ptr, why: Ptr);
     cuGetProcAddress_v2(name: Ptr, address: Ptr, version: i32, flags: u64, status: Ptr);
     cuDeviceGetCount(count: Ptr);
     cuDeviceGetName(name: Ptr, len: i32, device: i32);

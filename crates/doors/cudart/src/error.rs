@@ -60,7 +60,10 @@ impl Code {
     pub fn outcome(driver: u32) -> Outcome {
         match driver {
             0 => Ok(()),
-            other => Err(Code(other)),
+            other => {
+                crate::api::told(Code(other));
+                Err(Code(other))
+            }
         }
     }
 

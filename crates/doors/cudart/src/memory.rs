@@ -1,7 +1,7 @@
 //! Memory (CUDA Runtime API, "Memory Management", "Unified Addressing", "Stream Ordered Memory Allocator").
 
 use crate::{
-    api::{api, same},
+    api::{api, because, same},
     array::{Copy3d, Extent, PitchedPtr},
     device::peer,
     driver::{self, IpcHandle},
@@ -44,7 +44,13 @@ fn check_symbol_copy(direction: u32, kind: u32) -> Outcome {
     match direction {
         kind::DEVICE_TO_DEVICE | kind::DEFAULT => Ok(()),
         other if other == kind => Ok(()),
-        _ => Err(Code::INVALID_MEMCPY_DIRECTION),
+        _ => {
+            because(|| match kind {
+                kind::HOST_TO_DEVICE => "a copy to a variable goes from the host or the device to the device".into(),
+                _ => "a copy from a variable goes from the device to the host or the device".into(),
+            });
+            Err(Code::INVALID_MEMCPY_DIRECTION)
+        }
     }
 }
 
@@ -62,7 +68,10 @@ pub fn part(symbol: Ptr, offset: usize, bytes: usize) -> Result<Ptr, Code> {
     let (address, size) = variable(symbol)?;
     match offset.checked_add(bytes) {
         Some(end) if end <= size => Ok(Ptr::at(address + offset as u64)),
-        _ => Err(Code::INVALID_VALUE),
+        _ => {
+            because(|| format!("{bytes} bytes from byte {offset} of a variable of {size} bytes"));
+            Err(Code::INVALID_VALUE)
+        }
     }
 }
 
