@@ -25,10 +25,13 @@ use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
-        mpsc,
+        mpsc::{self, SendError},
     },
     time::Duration,
 };
+
+/// How long a call waits for a launch whose findings shall belong to it: a kernel may wait for what the program does next.
+const WATCHED: Duration = Duration::from_millis(500);
 
 /// A stream.
 pub struct Stream {
@@ -197,9 +200,12 @@ impl StreamHandle {
         let seen = waits || waited_for && !work.is_only_staged(stream.context());
         // Programs fill memory on the default stream and use it on others without waiting: on a GPU, the fill has long begun.
         let at_once = || matches!(work, Work::Fill(_)) && stream.is_free();
-        let waits = seen || waited_for || work.is_watched() || at_once();
+        let (waits, watched) = (seen || waited_for || at_once(), work.is_watched());
         let piece = order::submitted(&stream, || work.name());
         let run = move |context: &_| order::perform(piece, || work.run(context));
+        if !waits && watched {
+            return stream.work_for(WATCHED, run);
+        }
         if !waits {
             stream.work_later(run);
             return Ok(());
@@ -288,6 +294,23 @@ impl StreamRef {
         });
         self.context().write_printed();
         told.recv().unwrap_or(Err(Code::UNKNOWN))
+    }
+
+    /// Does work in its turn, and waits for it for a time at most; what it fails with afterwards, a later call tells.
+    pub fn work_for(&self, time: Duration, work: impl FnOnce(&Arc<Context>) -> Outcome + Send + 'static) -> Outcome {
+        not_at_work()?;
+        let (context, (tell, told)) = (self.context().clone(), mpsc::channel());
+        self.queue().push(self.turn(), move || {
+            at_work(|| {
+                let outcome = context.failure().map_or_else(|| work(&context), Err);
+                if let Err(SendError(Err(code))) = tell.send(outcome) {
+                    context.fail_late(code);
+                }
+            })
+        });
+        let outcome = told.recv_timeout(time).or_else(|_| told.try_recv());
+        self.context().write_printed();
+        outcome.unwrap_or(Ok(()))
     }
 
     /// A marker after all its work, and, if it is the default stream, after the work of the streams that it synchronizes with.

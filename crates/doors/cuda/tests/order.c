@@ -33,6 +33,9 @@ static const char ptx[] =
     ".reg .b32 %t; .reg .b64 %d; ld.param.u64 %d, [p]; mov.u32 %t, %tid.x; mad.wide.u32 %d, %t, 4, %d; st.global.u32 [%d], %t; ret; }\n"
     ".visible .entry read(.param .u64 p) {\n"
     ".reg .b32 %t; .reg .b64 %d; ld.param.u64 %d, [p]; mov.u32 %t, %tid.x; mad.wide.u32 %d, %t, 4, %d; ld.global.u32 %t, [%d]; ret; }\n"
+    ".visible .entry wait(.param .u64 p) {\n"
+    ".reg .b32 %t; .reg .b64 %d; .reg .pred %p; ld.param.u64 %d, [p];\n"
+    "again: ld.volatile.global.u32 %t, [%d]; setp.eq.u32 %p, %t, 0; @%p bra again; ret; }\n"
     ".visible .entry count(.param .u64 p) {\n"
     ".reg .b64 %d; ld.param.u64 %d, [p]; red.global.add.u32 [%d], 1; ret; }\n";
 
@@ -67,6 +70,9 @@ int main(int count, char **arguments) {
     launch("write", NULL, p);
     OK(cuCtxSynchronize());
 
+    if (IS("right launch that waits for the program")) {
+        *(volatile int *)host = 0, launch("wait", a, (Ptr)host), *(volatile int *)host = 1, launch("write", a, p);
+    }
     if (IS("wrong copy")) launch("write", a, p), OK(cuMemcpyDtoHAsync_v2(host, p, 4, b));
     Ptr table;
     OK(cuModuleGetGlobal_v2(&table, NULL, module, "table"));
