@@ -331,3 +331,27 @@ K list_push_relaxed_right(Node* nodes, unsigned long long* head, int* out) {
   for (Node* n = mine; n; n = n->next) sum += n->value;
   out[blockIdx.x] = sum;
 }
+// The cache of `__ldg()` does not notice what the kernel writes, whatever orders the two.
+K cached_wrong(int* a, int* out) {
+  int t = threadIdx.x;
+  a[t] = t;                                                                                           //~ race
+  __syncthreads();
+  out[t] = __ldg(&a[127 - t]);                                                                        //~ race
+}
+K cached_right(int* a, const int* b, int* out) {
+  int t = threadIdx.x;
+  a[t] = t;
+  __syncthreads();
+  out[t] = a[127 - t] + __ldg(&b[t]);
+}
+K cached_in_place_right(int* a) {
+  int t = threadIdx.x;
+  for (int k = 0; k < 4; k++) a[t + 128 * k] = __ldg(&a[t + 128 * k]) + 1;
+}
+//@ grid=2 coop
+K cached_after_grid_sync_wrong(int* a, int* out) {
+  int i = blockIdx.x * 128 + threadIdx.x;
+  a[i] = i;                                                                                           //~ race
+  cg::this_grid().sync();
+  out[i] = __ldg(&a[255 - i]);                                                                        //~ race
+}

@@ -23,6 +23,8 @@ enum Cause {
     Product,
     /// A proxy fence.
     Proxy,
+    /// A load that looks at memory.
+    Coherence,
     /// A scope that includes the other thread.
     Scope,
     /// Equal sizes: both accesses are strong.
@@ -206,8 +208,10 @@ impl Sanitizer {
         if threads().is_some_and(|cta| ticket::permits(state, cta, e, pair.hit, (a, b))) {
             return None;
         }
-        if matches!(pair.hit.lack, Lack::Proxy) {
-            return Some(Cause::Proxy);
+        match pair.hit.lack {
+            Lack::Proxy => return Some(Cause::Proxy),
+            Lack::Coherence => return Some(Cause::Coherence),
+            Lack::Order | Lack::Wait(_) => {}
         }
         // Whole warps wait for what they do together; who does not even know that it was started lacks a barrier rather than a wait.
         let started = |threads: &CtaThreads| {
@@ -304,6 +308,7 @@ impl Sanitizer {
                  before the {}",
                 if second.order.tensor != Tensor::No { "product" } else { "copy" }
             ),
+            Cause::Coherence => "a `const` pointer must not be `__restrict__`, nor read by `__ldg()`, if the kernel writes what it points to".into(),
             Cause::Scope => match distance {
                 Distance::Cluster => "both sides need scope `.cluster` or wider".into(),
                 _ => "both sides need scope `.gpu` or wider (`atomicAdd` instead of `atomicAdd_block`, \
@@ -377,6 +382,9 @@ fn title(
         Cause::Proxy => format!(
             "race: an asynchronous copy of {what}, which a thread has written, without a proxy fence in between"
         ),
+        Cause::Coherence => {
+            format!("race: a read of {what}, which the same kernel has written, through the non-coherent cache")
+        }
         Cause::Scope => format!("race: {both}, with a scope that does not include the other thread"),
         Cause::Size => format!("race: {both} of different sizes"),
         Cause::Plain => format!("race: {both}, one of them plain, are not ordered"),

@@ -47,6 +47,8 @@ pub enum Lack {
     Wait(Place),
     /// A proxy fence.
     Proxy,
+    /// A cache that notices what is written.
+    Coherence,
 }
 
 impl Row {

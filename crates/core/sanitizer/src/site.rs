@@ -49,6 +49,8 @@ pub struct Kind {
     pub volatile: bool,
     /// Whether it is performed in the async proxy.
     pub proxy: bool,
+    /// Whether it is a load through the non-coherent cache.
+    pub cached: bool,
     /// What it is to the tensor cores.
     pub tensor: Tensor,
     /// The scope.
@@ -104,8 +106,8 @@ impl Sites {
         *self.index.entry(h.finish()).or_insert_with(|| {
             if list.len() < most as usize {
                 let strong = order.semantics != Semantics::Weak;
-                let Ordering { volatile, scope, proxy, tensor, .. } = order;
-                kinds.push(Kind { writes: access.writes(), strong, volatile, proxy, tensor, scope, element });
+                let Ordering { volatile, scope, proxy, tensor, cached, .. } = order;
+                kinds.push(Kind { writes: access.writes(), strong, volatile, proxy, cached, tensor, scope, element });
                 list.push(Site { at: actor.at, callers: actor.callers.to_vec(), access, order, element });
             }
             list.len() as u32 - 1

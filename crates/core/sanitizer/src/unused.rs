@@ -163,7 +163,7 @@ impl Sanitizer {
         let side = Side::Program;
         if e.access == AccessKind::Load {
             let unused = self.unused(state, site, e.actor.warp);
-            if matches!(hit.lack, Lack::Wait(_)) {
+            if matches!(hit.lack, Lack::Wait(_) | Lack::Coherence) {
                 return unused >> hit.lane & 1 == 1;
             }
             let Some(cta) = state.ctas.get(index) else { return false };

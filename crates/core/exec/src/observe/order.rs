@@ -155,6 +155,8 @@ pub struct Ordering {
     pub tensor: Tensor,
     /// A reduction (`red`): its read forms no acquire pattern (manual, section 8.11.1).
     pub reduction: bool,
+    /// A load that may find an old value in the non-coherent cache, whatever it is ordered with: `ld.global.nc` (section 9.7.9.9).
+    pub cached: bool,
 }
 
 impl Ordering {
@@ -179,6 +181,7 @@ impl Ordering {
             None => (Semantics::Weak, Scope::Cta),
         };
         let reduction = access == AccessKind::Atomic && v.op != Opcode::Atom;
-        Ordering { semantics, scope, volatile, asynchronous, proxy, tensor, reduction }
+        let cached = v.has(Mod::Nc);
+        Ordering { semantics, scope, volatile, asynchronous, proxy, tensor, reduction, cached }
     }
 }

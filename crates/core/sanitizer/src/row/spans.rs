@@ -46,7 +46,8 @@ impl Row {
                 return None;
             }
         } else {
-            let unseen = common != 0 && kinds[one.site as usize].writes && !self.has_seen_span(one, new);
+            let unseen =
+                common != 0 && kinds[one.site as usize].writes && (self.kind.cached || !self.has_seen_span(one, new));
             return unseen.then_some(false);
         }
         *one = *new;
@@ -71,7 +72,7 @@ impl Row {
             }
             if s.site == new.site && s.words == new.words && s.pattern == new.pattern {
                 place = place.or(Some(i));
-            } else if kinds[s.site as usize].writes && !self.has_seen_span(s, new) {
+            } else if kinds[s.site as usize].writes && (self.kind.cached || !self.has_seen_span(s, new)) {
                 return false;
             }
         }
@@ -278,6 +279,7 @@ mod tests {
             strong: false,
             volatile: false,
             proxy: false,
+            cached: false,
             tensor: margay_exec::Tensor::No,
             scope: Scope::Cta,
             element,

@@ -31,7 +31,7 @@ impl Row {
             return passed;
         }
         for r in records.iter().filter(|r| r.is_some() && r.bytes() & mask != 0) {
-            if kinds[r.site() as usize].writes && !self.has_seen(*r, lanes) {
+            if kinds[r.site() as usize].writes && (self.kind.cached || !self.has_seen(*r, lanes)) {
                 return false;
             }
         }
@@ -243,6 +243,14 @@ pub(super) fn access_word(
                     unproxied(cta, &r, (row.warp, group, row.warps), row.kind.tensor != Tensor::No)
             {
                 hits.push(Hit { earlier: r, other, lane, word, mask, lack: Lack::Proxy });
+            }
+            if before.is_none()
+                && row.kind.cached
+                && let Some(crew) = r.crews(row.warps).next()
+            {
+                let (lane, other) =
+                    (group.trailing_zeros(), Crew { lanes: crew.lanes & crew.lanes.wrapping_neg(), ..crew });
+                hits.push(Hit { earlier: r, other, lane, word, mask, lack: Lack::Coherence });
             }
             let told = !strong && !earlier.strong && writes;
             !(covers && (before.is_none() || told))

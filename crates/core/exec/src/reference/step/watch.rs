@@ -173,6 +173,7 @@ fn access_by(
         proxy: false,
         tensor: Tensor::No,
         reduction: false,
+        cached: false,
     };
     let order = op.map_or(weak, |op| ordering_of(ctx.func, op, access));
     let stored = op.zip(variant).and_then(|(op, v)| stored(ctx, op, v)).filter(|_| access == AccessKind::Store);
@@ -353,6 +354,7 @@ pub fn object(ctx: &Ctx<'_>, lane: usize, at: u64, done: ObjectStep, completes: 
         proxy: false,
         tensor: Tensor::No,
         reduction: false,
+        cached: false,
     };
     notify(ctx, 1 << lane, SyncKind::Object { at, done, completes, order });
 }
