@@ -4,8 +4,10 @@
 //! immediately before it takes effect.
 
 mod order;
+mod uses;
 
 pub use order::{AccessKind, Ordering, Scope, Semantics, Tensor};
+pub use uses::{LINE_BYTES, LineUse, LineUses};
 
 use crate::{Frame, Image, LANES, Memory};
 use margay_ir::{FuncId, MemSpace, SourcePlace};
@@ -81,7 +83,7 @@ pub struct RowEvent<'a> {
     pub memo: &'a Cell<u32>,
 }
 
-/// A weak load by lanes whose addresses increase evenly, among [`RowLoads`].
+/// A weak access by lanes whose addresses increase evenly, among [`RowLoads`].
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(C)]
 pub struct RowLoad {
@@ -100,6 +102,8 @@ pub struct RowLoad {
 pub struct RowPlace {
     /// Function and place of the instruction.
     pub at: (FuncId, SourcePlace),
+    /// Load or store, semantics and scope, and bytes per element.
+    pub access: Option<(AccessKind, Ordering, u32)>,
     /// Bytes accessed per lane.
     pub size: u32,
     /// Bytes from one lane to the next.
@@ -355,6 +359,15 @@ pub trait LockedObserver {
     /// dealt with. If it is not all, the engine reports the next one to [`LockedObserver::memory`].
     fn loads(&mut self, event: &RowLoads<'_>) -> usize;
 
+    /// The uses of the CTA's shared memory, if weak accesses by rows of lanes may be noted instead of being reported: loads of lines that
+    /// were only loaded from since the last barrier of the whole CTA, and stores to lines that were not used since. May change with
+    /// every event.
+    fn uses(&self, cta: [u32; 3]) -> Option<&LineUses>;
+
+    /// The accesses that were noted since the last event, other than [loads](LockedObserver::loads), in the order of their execution. Those noted
+    /// before the completion of a barrier of the whole CTA need not be told.
+    fn noted(&mut self, event: &RowLoads<'_>);
+
     /// An access that may lie outside the object from which its address derives; it is reported besides the others. Returns the first
     /// and the last address of the memory in which accesses from this place need no further report of this kind.
     fn strays(&mut self, event: &MemoryEvent<'_>) -> (u64, u64);
@@ -374,6 +387,9 @@ pub trait LockedObserver {
 
     /// As [`Observer::cta`].
     fn cta(&mut self, event: &CtaEvent<'_>);
+
+    /// All threads of a CTA without a cluster exit: [`SyncKind::Exit`] of each of its warps.
+    fn exit(&mut self, cta: [u32; 3]);
 }
 
 /// Receives accesses and synchronization events from the engine.

@@ -60,7 +60,17 @@ pub struct WarpCtx {
     pub graph: u64,
     /// Where the next load is noted for the launch's observer ([`margay_exec::RowLoad`]), and the end of the buffer.
     pub loads: Cell<u64>,
+    pub loads_begin: u64,
     pub loads_end: u64,
+    /// Where the next access is noted that is not reported, and the end of the buffer; the uses of the lines of shared memory that decide
+    /// about that ([`margay_exec::LineUses`]): their address, the number of the first line, how many there are (0 if all must be reported),
+    /// and what stands for loads of the current interval.
+    pub notes: Cell<u64>,
+    pub notes_end: u64,
+    pub uses: Cell<u64>,
+    pub first_line: Cell<u64>,
+    pub line_count: Cell<u64>,
+    pub line_read: Cell<u64>,
     /// `%ntid`
     pub block: [u32; 3],
     /// `%nctaid`
@@ -125,7 +135,14 @@ pub mod at {
     pub const END: u64 = offset_of!(WarpCtx, end) as u64;
     pub const COUNTS: u64 = offset_of!(WarpCtx, counts) as u64;
     pub const LOADS: u64 = offset_of!(WarpCtx, loads) as u64;
+    pub const LOADS_BEGIN: u64 = offset_of!(WarpCtx, loads_begin) as u64;
     pub const LOADS_END: u64 = offset_of!(WarpCtx, loads_end) as u64;
+    pub const NOTES: u64 = offset_of!(WarpCtx, notes) as u64;
+    pub const NOTES_END: u64 = offset_of!(WarpCtx, notes_end) as u64;
+    pub const USES: u64 = offset_of!(WarpCtx, uses) as u64;
+    pub const FIRST_LINE: u64 = offset_of!(WarpCtx, first_line) as u64;
+    pub const LINE_COUNT: u64 = offset_of!(WarpCtx, line_count) as u64;
+    pub const LINE_READ: u64 = offset_of!(WarpCtx, line_read) as u64;
     pub const GRAPH: u64 = offset_of!(WarpCtx, graph) as u64;
     pub const BLOCK: u64 = offset_of!(WarpCtx, block) as u64;
     pub const GRID: u64 = offset_of!(WarpCtx, grid) as u64;
@@ -164,7 +181,9 @@ pub mod at {
                 | END
                 | COUNTS
                 | GRAPH
+                | LOADS_BEGIN
                 | LOADS_END
+                | NOTES_END
                 | DYNAMIC_SHARED
         ) || offset >= BLOCK && offset < CTA
     }
@@ -225,6 +244,8 @@ pub enum Helper {
     ObserveRow,
     /// `(ctx)`: the buffer of loads is full.
     Loads,
+    /// `(ctx)`: the buffer of what is not reported is full.
+    Notes,
     /// `(ctx, site, mask, 64-bit addresses by lane)`: an access outside the range of its site.
     Strays,
     /// `(ctx, site, mask)`: something else, for the launch's observer.
@@ -234,8 +255,8 @@ pub enum Helper {
 impl Helper {
     /// Whether it returns a status.
     pub fn has_status(self) -> bool {
-        use Helper::{Event, Finish, Loads, Observe, ObserveRow, Pure, Strays, Unwind};
-        !matches!(self, Pure | Unwind | Finish | Observe | ObserveRow | Loads | Strays | Event)
+        use Helper::{Event, Finish, Loads, Notes, Observe, ObserveRow, Pure, Strays, Unwind};
+        !matches!(self, Pure | Unwind | Finish | Observe | ObserveRow | Loads | Notes | Strays | Event)
     }
 }
 

@@ -46,6 +46,12 @@ impl Arrivals {
         Arrivals { open: Vec::new(), last: vec![Vec::new(); warps as usize] }
     }
 
+    /// That of another CTA, which begins when this one has ended.
+    pub fn restart(&mut self) {
+        self.open.clear();
+        self.last.iter_mut().for_each(Vec::clear);
+    }
+
     /// Records a memory access or an arrival.
     pub fn touch(&mut self, actor: &Actor<'_>) {
         self.pass((actor.warp, actor.lanes), actor.callers.last().map_or(actor.at, |f| (f.func, f.at)));

@@ -5,24 +5,22 @@
 //! An access of another kind lets the notes be looked at first, one after the other, as if nothing had been deferred.
 
 use crate::{
-    Sanitizer, State,
+    Sanitizer, State, What,
     clock::Time,
     form::{Form, RowForm},
     lanes,
-    shadow::LINE_BYTES,
     site::Kind,
 };
-use margay_exec::{AccessKind, LANES, MemoryEvent, Semantics};
+use margay_exec::{
+    AccessKind, Actor, LANES, LINE_BYTES, LineUse, LineUses, MemoryEvent, RowLoad, RowLoads, RowPlace, Semantics,
+};
+use std::{cell::Cell, ops::Range};
 
 /// The most notes of an interval.
 const MOST: usize = 1 << 14;
-/// How a line is used in an interval: in several ways, read only, by one store, or by atomics of elements of `size` bytes ([`ATOMICS`]` +
-/// size`).
-const MIXED: u32 = 0;
-const READ: u32 = 1;
-/// Stored to once.
-const WRITTEN: u32 = 2;
-const ATOMICS: u32 = 3;
+/// How else a line is used in an interval: in several ways, or by atomics of elements of `size` bytes ([`ATOMICS`]` + size`).
+const MIXED: u32 = LineUse::WRITTEN + 1;
+const ATOMICS: u32 = MIXED + 1;
 /// The interval of lines that asynchronous copies access, which no barrier ends: they are always mixed.
 const ALWAYS: u32 = u32::MAX;
 
@@ -77,45 +75,31 @@ pub struct By {
     pub now: Time,
 }
 
-/// How a line was used last: the number of the interval in the upper half, the way in the lower one, so that uses in earlier intervals are less.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Use(u64);
-
-impl Use {
-    #[inline(always)]
-    const fn new(interval: u32, way: u32) -> Use {
-        Use((interval as u64) << 32 | way as u64)
-    }
-
-    #[inline(always)]
-    fn interval(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-
-    #[inline(always)]
-    fn way(self) -> u32 {
-        self.0 as u32
-    }
-}
-
 /// What a CTA has done since its last barrier.
 pub struct Deferred {
-    /// Its number, of which lines tell when they were used.
-    number: u32,
-    /// The first line's number, and how each line was used last.
-    first: u64,
-    lines: Vec<Use>,
+    /// How lines are used since then.
+    uses: LineUses,
     rows: Vec<(Even, By)>,
     scattered: Vec<Scattered>,
 }
 
 impl Deferred {
     /// The first one of a CTA with that shared memory; nothing is deferred if it shares the memory with other CTAs.
-    pub fn new((base, size): (u64, u64), alone: bool) -> Deferred {
-        let first = base / LINE_BYTES;
-        let count = (base + size).div_ceil(LINE_BYTES) - first;
-        let lines = vec![Use::new(0, MIXED); if alone { count as usize } else { 0 }];
-        Deferred { number: 1, first, lines, rows: Vec::new(), scattered: Vec::new() }
+    pub fn new(shared: (u64, u64), alone: bool) -> Deferred {
+        let uses = LineUses::new(if alone { shared } else { (0, 0) });
+        Deferred { uses, rows: Vec::new(), scattered: Vec::new() }
+    }
+
+    /// That of another CTA in the same memory, which begins when this one has ended.
+    pub fn restart(&mut self) {
+        self.end();
+        let always = |i| self.uses.get(i).is_some_and(|line| line.interval() == ALWAYS);
+        (0..self.uses.lines.len()).filter(|i| always(*i)).for_each(|i| self.uses.set(i, LineUse::new(0, MIXED)));
+    }
+
+    /// How lines are used, if anything may be deferred.
+    pub fn uses(&self) -> Option<&LineUses> {
+        Some(&self.uses).filter(|uses| !uses.lines.is_empty())
     }
 
     fn has_notes(&self) -> bool {
@@ -126,37 +110,37 @@ impl Deferred {
     pub fn end(&mut self) {
         self.rows.clear();
         self.scattered.clear();
-        self.number += 1;
-        if self.number == ALWAYS {
-            self.lines.clear();
+        self.uses.interval += 1;
+        if self.uses.interval == ALWAYS {
+            self.uses = LineUses::new((0, 0));
         }
     }
 
     /// The index of the line of a byte.
     #[inline(always)]
     fn line_of(&self, address: u64) -> usize {
-        (address / LINE_BYTES).wrapping_sub(self.first) as usize
+        (address / LINE_BYTES).wrapping_sub(self.uses.first) as usize
     }
 
     /// The lines of the bytes from `first` to `last`; none if not all are in the CTA's shared memory.
     #[inline(always)]
-    fn lines_of(&mut self, (first, last): (u64, u64)) -> Option<&mut [Use]> {
+    fn lines_of(&self, (first, last): (u64, u64)) -> Option<Range<usize>> {
         let (from, to) = (self.line_of(first), self.line_of(last).wrapping_add(1));
-        self.lines.get_mut(from..to)
+        (from <= to && to <= self.uses.lines.len()).then_some(from..to)
     }
 
     /// Whether an access of these bytes, the first and the last, may be deferred, if it uses them in this way.
     #[inline(always)]
     fn fate(&mut self, bytes: (u64, u64), way: u32) -> Fate {
-        let number = self.number;
+        let number = self.uses.interval;
         let Some(lines) = self.lines_of(bytes) else { return Fate::Due };
         let mut fate = Fate::Noted;
-        for line in lines {
+        for (i, line) in lines.filter_map(|i| Some((i, self.uses.get(i)?))) {
             match (line.interval(), line.way()) {
                 (interval, known) if interval == number && known == way => {}
                 (interval, known) if interval == number && known != MIXED => return Fate::Last,
                 (interval, _) if interval >= number => fate = Fate::Due,
-                _ => *line = Use::new(number, way),
+                _ => self.uses.set(i, LineUse::new(number, way)),
             }
         }
         fate
@@ -170,17 +154,18 @@ impl Deferred {
         let at = self.line_of(first);
         if at == self.line_of(last)
             && self.rows.len() < MOST
-            && let Some(line) = self.lines.get_mut(at)
+            && let Some(line) = self.uses.get(at)
         {
-            let now = Use::new(self.number, if writes { WRITTEN } else { READ });
-            if *line < Use::new(self.number, 0) || *line == now && !writes {
-                *line = now;
+            let read = LineUse::new(self.uses.interval, LineUse::READ);
+            let written = LineUse::new(self.uses.interval, LineUse::WRITTEN);
+            if line < read || line == read && !writes {
+                self.uses.set(at, if writes { written } else { read });
                 self.rows.push((access, who));
                 return Fate::Noted;
             }
         }
         let fate = match writes {
-            false => self.fate((first, last), READ),
+            false => self.fate((first, last), LineUse::READ),
             true => self.written((first, last)),
         };
         match fate {
@@ -196,10 +181,10 @@ impl Deferred {
     /// As [`Deferred::fate`], for a store: it must be the first access of all lines.
     #[inline(always)]
     fn written(&mut self, bytes: (u64, u64)) -> Fate {
-        let number = self.number;
+        let number = self.uses.interval;
         let Some(lines) = self.lines_of(bytes) else { return Fate::Due };
-        if lines.iter().all(|line| line.interval() < number) {
-            lines.fill(Use::new(number, WRITTEN));
+        if lines.clone().all(|i| self.uses.get(i).is_some_and(|line| line.interval() < number)) {
+            lines.for_each(|i| self.uses.set(i, LineUse::new(number, LineUse::WRITTEN)));
             return Fate::Noted;
         }
         // From now on, its lines are looked at as they come.
@@ -209,19 +194,19 @@ impl Deferred {
     /// Notes an access whose addresses are those of the event, all of them in shared memory, if it can be deferred.
     fn scatter(&mut self, e: &MemoryEvent<'_>, kind: Kind, who: By) -> bool {
         let way = match e.access {
-            AccessKind::Load if !kind.strong => READ,
+            AccessKind::Load if !kind.strong => LineUse::READ,
             AccessKind::Atomic if !kind.volatile && kind.element == e.size => ATOMICS + e.size,
             _ => return false,
         };
         let full = self.scattered.len() >= MOST / 4;
         // Most lines were used in this way before. An aligned access that is no longer than a line lies in one.
-        let known = Use::new(self.number, way);
-        let within = |at: u64| at.is_multiple_of(e.size.into()) && self.lines.get(self.line_of(at)) == Some(&known);
+        let known = LineUse::new(self.uses.interval, way);
+        let within = |at: u64| at.is_multiple_of(e.size.into()) && self.uses.get(self.line_of(at)) == Some(known);
         let repeated = e.size.is_power_of_two()
             && (0..LANES).all(|lane| e.actor.lanes >> lane & 1 == 0 || within(e.addresses[lane]));
         let deferred = |lane: u32| {
             let at = e.addresses[lane as usize];
-            let whole = way == READ || at.is_multiple_of(u64::from(e.size));
+            let whole = way == LineUse::READ || at.is_multiple_of(u64::from(e.size));
             whole && self.fate((at, at + u64::from(e.size) - 1), way) == Fate::Noted
         };
         if full || !repeated && !lanes(e.actor.lanes).all(deferred) {
@@ -235,18 +220,18 @@ impl Deferred {
     #[inline(always)]
     fn mix(&mut self, (first, last): (u64, u64), (reads, asynchronous): (bool, bool)) -> bool {
         // Copies may go past its end, which is a fault.
-        let (from, to) = (self.line_of(first), self.line_of(last).saturating_add(1).min(self.lines.len()));
-        let mut concerned = false;
-        for line in self.lines.get_mut(from..to).into_iter().flatten() {
-            let way = if line.interval() == self.number { line.way() } else { MIXED };
-            concerned |= way != MIXED && !(reads && way == READ);
+        let (from, to) = (self.line_of(first), self.line_of(last).saturating_add(1).min(self.uses.lines.len()));
+        let (number, mut concerned) = (self.uses.interval, false);
+        for (i, line) in (from..to).filter_map(|i| Some((i, self.uses.get(i)?))) {
+            let way = if line.interval() == number { line.way() } else { MIXED };
+            concerned |= way != MIXED && !(reads && way == LineUse::READ);
             match line.interval() {
-                _ if asynchronous => *line = Use::new(ALWAYS, MIXED),
+                _ if asynchronous => self.uses.set(i, LineUse::new(ALWAYS, MIXED)),
                 ALWAYS => {}
-                interval if reads && interval != self.number => *line = Use::new(self.number, READ),
+                interval if reads && interval != number => self.uses.set(i, LineUse::new(number, LineUse::READ)),
                 // Reads disturb no reads.
-                _ if reads && way == READ => {}
-                _ => *line = Use::new(self.number, MIXED),
+                _ if reads && way == LineUse::READ => {}
+                _ => self.uses.set(i, LineUse::new(number, MIXED)),
             }
         }
         concerned
@@ -254,6 +239,38 @@ impl Deferred {
 }
 
 impl Sanitizer {
+    /// How a CTA uses its shared memory, if nothing happens to an access there that is deferred but that.
+    pub(crate) fn uses<'s>(&self, state: &'s State, cta: [u32; 3]) -> Option<&'s LineUses> {
+        let What { races, init, .. } = self.what;
+        let cta =
+            state.ctas.get(self.index(cta)).filter(|_| races && !init && !self.proxies && state.clashes.is_empty())?;
+        let deferred = cta.deferred.uses().filter(|_| !state.threads.any_released());
+        deferred.filter(|_| !cta.threads.any_loose())
+    }
+
+    /// Takes over what compiled code has deferred.
+    pub(crate) fn see_noted(&self, state: &mut State, e: &RowLoads<'_>) {
+        let index = self.index(e.cta);
+        for RowLoad { first, place, lanes, warp } in e.list.iter().map(Cell::get).filter(|noted| noted.lanes != 0) {
+            let RowPlace { at, access, size, stride, ref memo } = e.places[place as usize];
+            let Some((access, order, element)) = access else { continue };
+            if memo.get() == 0 {
+                let actor = Actor { cta: e.cta, warp, lanes, at, callers: &[] };
+                memo.set(1 + state.sites.number(&actor, access, order, element));
+            }
+            // Stores get a time of their own.
+            if access.writes() {
+                state.advance();
+            }
+            let Some(cta) = state.ctas.get_mut(index) else { return };
+            let who = By { warp, site: memo.get() - 1, now: state.threads.now };
+            cta.deferred.rows.push((Even { base: first, stride, size, lanes }, who));
+            if cta.deferred.rows.len() >= MOST {
+                self.settle(state, index);
+            }
+        }
+    }
+
     /// Notes an access to shared memory if it can be deferred; else looks at what was noted, if the access concerns it.
     pub(crate) fn defer(&self, state: &mut State, e: &MemoryEvent<'_>, form: Form, site: u32) -> bool {
         let now = state.threads.now;

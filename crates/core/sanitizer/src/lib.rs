@@ -47,7 +47,8 @@ pub use family::Family;
 pub use finding::{Finding, FindingKind, Party, What};
 pub use footprint::{Conflict, Footprint};
 
-use margay_exec::{Actor, Image, LANES, LaunchShape};
+use margay_exec::{AccessKind, Actor, Image, LANES, LaunchShape, Ordering};
+use margay_isa::Variant;
 use site::Place;
 use state::State;
 use std::{
@@ -75,6 +76,8 @@ pub struct Sanitizer {
     footprints: bool,
     /// Whether accesses to shared memory may be deferred.
     defers: bool,
+    /// Whether some instruction accesses memory in the async proxy: for that, a barrier does not settle what was stored before it.
+    proxies: bool,
     /// The parameter block; empty if unknown.
     params: Vec<u8>,
     state: Mutex<State>,
@@ -97,8 +100,15 @@ fn has_lines(key: u64) -> bool {
     key & 1 == 1
 }
 
+/// The lanes of a mask.
+#[inline(always)]
 fn lanes(mask: u32) -> impl Iterator<Item = u32> {
-    (0..LANES as u32).filter(move |l| mask >> l & 1 == 1)
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        let lane = left.trailing_zeros();
+        left &= left.wrapping_sub(1);
+        (lane < u32::BITS).then_some(lane)
+    })
 }
 
 fn who(actor: &Actor<'_>) -> Who {
@@ -111,6 +121,8 @@ impl Sanitizer {
         let state = Mutex::new(State { threads: Threads::new(), image: Some(image.clone()), ..State::default() });
         let LaunchShape { grid, block, .. } = shape;
         let warps = shape.threads().div_ceil(LANES as u32);
+        let in_proxy = |v: &Variant| Ordering::of(v, AccessKind::Load).proxy;
+        let proxies = image.ir.funcs.iter().any(|f| f.insts.iter().any(|i| in_proxy(f.variant(i))));
         Sanitizer {
             what,
             image,
@@ -122,6 +134,7 @@ impl Sanitizer {
             sample: 1,
             footprints: false,
             defers: true,
+            proxies,
             params: Vec::new(),
             state,
         }

@@ -14,8 +14,8 @@ use crate::{
     who,
 };
 use margay_exec::{
-    BarrierEvent, Concern, CtaEvent, Image, Interest, LockedObserver, MemoryEvent, Observer, RowEvent, RowLoads,
-    SyncEvent, SyncKind, TensorEvent, Undefined, UndefinedEvent,
+    BarrierEvent, Concern, CtaEvent, Image, Interest, LineUses, LockedObserver, MemoryEvent, Observer, RowEvent,
+    RowLoads, SyncEvent, SyncKind, TensorEvent, Undefined, UndefinedEvent,
 };
 use margay_ir::{FrameRole, FuncId, MemSpace};
 use margay_isa::Opcode;
@@ -34,6 +34,14 @@ impl LockedObserver for Locked<'_> {
 
     fn loads(&mut self, e: &RowLoads<'_>) -> usize {
         self.sanitizer.see_loads(&mut self.state, e)
+    }
+
+    fn uses(&self, cta: [u32; 3]) -> Option<&LineUses> {
+        self.sanitizer.uses(&self.state, cta)
+    }
+
+    fn noted(&mut self, e: &RowLoads<'_>) {
+        self.sanitizer.see_noted(&mut self.state, e);
     }
 
     fn memory(&mut self, e: &MemoryEvent<'_>) {
@@ -58,6 +66,10 @@ impl LockedObserver for Locked<'_> {
 
     fn cta(&mut self, e: &CtaEvent<'_>) {
         self.sanitizer.begin(&mut self.state, e);
+    }
+
+    fn exit(&mut self, cta: [u32; 3]) {
+        self.state.ctas.remove(self.sanitizer.index(cta));
     }
 }
 
@@ -197,12 +209,19 @@ impl Sanitizer {
         let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));
         // Records cannot tell more warps apart.
         state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
-        let threads = CtaThreads::new(index, cluster, if self.what.races { self.warps } else { 0 });
-        let (arrivals, live) = (Arrivals::new(self.warps), self.block.iter().product());
-        let deferred = Deferred::new(e.shared, self.defers && self.what.races && self.cluster == [1; 3]);
-        state
-            .ctas
-            .insert(index, Cta { threads, arrivals, shared: e.shared, live, end: ended::End::default(), deferred });
+        let live = self.block.iter().product();
+        let cta = match state.ctas.spare(e.shared) {
+            Some(spare) => spare.restart(index, cluster, live),
+            None => Cta {
+                threads: CtaThreads::new(index, cluster, if self.what.races { self.warps } else { 0 }),
+                arrivals: Arrivals::new(self.warps),
+                shared: e.shared,
+                live,
+                end: ended::End::default(),
+                deferred: Deferred::new(e.shared, self.defers && self.what.races && self.cluster == [1; 3]),
+            },
+        };
+        state.ctas.insert(index, cta);
         if self.cluster != [1; 3] {
             state.windows.insert(e.shared.0, index);
             state.remotes.remove(&index);

@@ -200,7 +200,7 @@ impl Sanitizer {
                 let Some(bytes) = line.bytes else { return false };
                 footprint.add(line.first, bytes, kind.writes);
             }
-        } else if !kind.writes {
+        } else if !kind.writes || self.proxies {
             return false;
         }
         if !index.is_multiple_of(self.sample) {

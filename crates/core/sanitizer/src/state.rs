@@ -32,12 +32,25 @@ pub struct Cta {
     pub deferred: Deferred,
 }
 
+impl Cta {
+    /// Another CTA in place of one that has ended, with so many threads.
+    pub fn restart(self, index: u32, cluster: u32, live: u32) -> Cta {
+        let Cta { mut threads, mut arrivals, shared, mut deferred, live: _, end: _ } = self;
+        threads.restart(index, cluster);
+        arrivals.restart();
+        deferred.restart();
+        Cta { threads, arrivals, shared, live, end: ended::End::default(), deferred }
+    }
+}
+
 /// The CTAs in flight, by linear index.
 #[derive(Default)]
 pub struct Ctas {
     list: Vec<(u32, Cta)>,
     /// Where in the list the one stands that was looked up last.
     recent: usize,
+    /// The one that ended last.
+    spare: Option<Cta>,
 }
 
 impl Ctas {
@@ -66,8 +79,13 @@ impl Ctas {
 
     pub fn remove(&mut self, index: u32) {
         if let Some(place) = self.place(index) {
-            self.list.swap_remove(place);
+            self.spare = Some(self.list.swap_remove(place).1);
         }
+    }
+
+    /// The CTA that ended last, if it had the same shared memory: the next one may take its place.
+    pub fn spare(&mut self, shared: (u64, u64)) -> Option<Cta> {
+        self.spare.take().filter(|cta| cta.shared == shared)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Cta> {

@@ -26,6 +26,7 @@ use chance::Chance;
 use crate::{
     clock::{Clock, Copies, Side, Time},
     hash::Map,
+    lanes,
     site::Place,
 };
 use margay_exec::{LANES, Scope};
@@ -148,8 +149,9 @@ pub struct CtaThreads {
     spare: Vec<(Who, Time)>,
     /// By warp: the time of the last release by its threads.
     published: Vec<Time>,
-    /// By warp: the lanes that may know of others by chance.
+    /// By warp: the lanes that may know of others by chance; whether there have been any.
     loose: Vec<u32>,
+    any_loose: bool,
     /// By warp: the lanes of the last query (0: any) and what they have all seen, until it changes.
     seen: Vec<Option<(u32, Seen)>>,
 }
@@ -195,10 +197,6 @@ pub struct Who {
     pub lanes: u32,
 }
 
-fn lanes(mask: u32) -> impl Iterator<Item = u32> {
-    (0..LANES as u32).filter(move |l| mask >> l & 1 == 1)
-}
-
 impl Release {
     /// Whether the release and an operation of that scope in that CTA are morally strong.
     fn is_morally_strong_with(&self, (cta, cluster): (u32, u32), scope: Scope) -> bool {
@@ -234,22 +232,23 @@ const CLASSES: [Scope; 3] = [Scope::Cta, Scope::Cluster, Scope::Sys];
 impl CtaThreads {
     /// Threads that have seen nothing but the launch.
     pub fn new(index: u32, cluster: u32, warps: u32) -> CtaThreads {
-        let clock = Arc::new(Clock::default());
-        let common = Some(Warp::Alike(Thread { clock, ..Thread::default() }));
-        let (published, seen) = (vec![0; warps as usize], vec![None; warps as usize]);
-        let loose = published.clone();
-        CtaThreads {
-            index,
-            cluster,
-            common,
-            warps: Vec::new(),
-            barriers: Vec::new(),
-            ended: Vec::new(),
-            spare: Vec::new(),
-            published,
-            loose,
-            seen,
-        }
+        let all = warps as usize;
+        let common = Some(Warp::Alike(Thread::default()));
+        let (barriers, ended, spare, warps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (published, loose, seen) = (vec![0; all], vec![0; all], vec![None; all]);
+        CtaThreads { index, cluster, common, warps, barriers, ended, spare, published, loose, any_loose: false, seen }
+    }
+
+    /// The threads of another CTA, which begins when this one has ended.
+    pub fn restart(&mut self, index: u32, cluster: u32) {
+        (self.index, self.cluster, self.any_loose) = (index, cluster, false);
+        self.common = Some(Warp::Alike(Thread::default()));
+        self.warps.clear();
+        self.barriers.clear();
+        self.ended.clear();
+        self.published.fill(0);
+        self.loose.fill(0);
+        self.seen.fill(None);
     }
 
     /// The time of the last release by threads of a warp: later accesses cannot be distinguished by other threads.

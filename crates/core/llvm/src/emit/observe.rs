@@ -8,6 +8,8 @@
 //! stay on the reference engine. What is not reported here is executed by the reference engine, which reports it: copies,
 //! matrices in memory, fences, operations of a part of a warp.
 
+mod noted;
+
 use crate::ctx::{Helper, at};
 use crate::emit::{
     function::affine::rows,
@@ -16,10 +18,9 @@ use crate::emit::{
     site::{Moment, SiteKind},
     text::{Elem, Ty, Val, int, named},
 };
-use margay_exec::{AccessKind, Interest, Ordering, RowLoad, Semantics, exchanges_values};
+use margay_exec::{AccessKind, Interest, Ordering, Semantics, exchanges_values};
 use margay_ir::{Builtin, Inst, MemBase, MemSpace, Operand};
 use margay_isa::{Effect, Mod, Opcode};
-use std::mem::offset_of;
 
 impl Emitter<'_> {
     /// Refuses kernels whose events compiled code cannot report.
@@ -152,8 +153,12 @@ impl Emitter<'_> {
         } else {
             None
         };
+        let noted = match weak {
+            true => self.note_or_report((inst, access), site, address, bytes, mask),
+            false => None,
+        };
         self.report_access((site, weak && access == AccessKind::Load), address, stride, values, mask);
-        if let Some((on, mark)) = joined {
+        for (on, mark) in [noted, joined].into_iter().flatten() {
             self.w.jump(&on);
             self.w.join(&on, mark);
         }
@@ -229,33 +234,7 @@ impl Emitter<'_> {
 
     /// Appends to the loads that the host will look at before the next other event.
     fn note_load(&mut self, site: usize, lanes: &Val, first: &Val) {
-        const SIZE: usize = size_of::<RowLoad>();
-        let wide = Ty::scalar(Elem::I64);
-        let next = self.ctx_pointer(at::LOADS);
-        let here = self.w.value(wide, format_args!("load i64, ptr {next}, align 8, !noalias !3"));
-        let entry = self.w.value(Ty::scalar(Elem::Ptr), format_args!("inttoptr i64 {here} to ptr"));
-        let warp = self.warp_index();
-        let fields = [
-            (offset_of!(RowLoad, first), first.clone()),
-            (offset_of!(RowLoad, place), int(Elem::I32, site as i128)),
-            (offset_of!(RowLoad, lanes), lanes.clone()),
-            (offset_of!(RowLoad, warp), warp),
-        ];
-        for (offset, v) in fields {
-            let p = self.w.offset_const(&entry, offset as u64);
-            self.w.line(format_args!("store {} {v}, ptr {p}, align 4, !noalias !3", v.ty));
-        }
-        let after = self.w.value(wide, format_args!("add i64 {here}, {SIZE}"));
-        self.w.line(format_args!("store i64 {after}, ptr {next}, align 8, !noalias !3"));
-        let end = self.ctx_value(Elem::I64, at::LOADS_END);
-        let full = self.w.cmp("icmp eq", &after, &end);
-        let (flush, on) = (self.w.label("loads"), self.w.label("noted"));
-        self.w.branch_unlikely(&full, &flush, &on);
-        let mark = self.w.mark();
-        self.w.follow(&flush);
-        self.helper(Helper::Loads, &[]);
-        self.w.jump(&on);
-        self.w.join(&on, mark);
+        self.append((at::LOADS, at::LOADS_END, Helper::Loads), site, lanes, first);
     }
 
     /// Whether an access may leave the range cached for a site; `reach` is the distance from a row's first lane to its last.

@@ -135,7 +135,7 @@ impl<'a> Host<'a> {
         let mut ctx = windows.context(&this.code.compiled, this.grid, this.cta, warp);
         ctx.host = Rc::as_ptr(this).expose_provenance() as u64;
         ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
-        (ctx.loads, ctx.loads_end) = this.observation.buffer();
+        this.observation.give_buffers(&mut ctx);
         ctx.counts = this.counts.as_ptr().expose_provenance() as u64;
         ctx
     }

@@ -1,13 +1,15 @@
 //! Events of compiled code for the observer of a launch (`emit/observe.rs`).
 
+mod noted;
+
 use crate::{
     ctx::WarpCtx,
     emit::{Moment, Site, SiteKind},
     run::{host::Host, windows::alive},
 };
 use margay_exec::{
-    AccessKind, Actor, BarrierEvent, CtaEvent, Grid, LANES, LockedObserver, MemoryEvent, Observer, Ordering, RowEvent,
-    RowLoad, RowLoads, RowPlace, SyncEvent, SyncKind, Undefined, barrier::Operands, mem,
+    AccessKind, Actor, BarrierEvent, CtaEvent, Grid, LANES, LineUses, LockedObserver, MemoryEvent, Observer, Ordering,
+    RowEvent, RowLoad, RowLoads, RowPlace, SyncEvent, SyncKind, Undefined, barrier::Operands, mem,
 };
 use margay_ir::{FuncId, MemSpace, Operand, SourcePlace};
 use std::cell::{Cell, RefCell, RefMut};
@@ -79,6 +81,10 @@ pub struct Observation<'a> {
     barriers: Vec<Barrier>,
     /// Loads that generated code has noted.
     loads: Vec<Cell<RowLoad>>,
+    /// Accesses that it has noted instead of reporting them.
+    notes: Vec<Cell<RowLoad>>,
+    /// The uses that generated code has the address of.
+    uses: RefCell<Option<LineUses>>,
     /// By warp: the lanes that have arrived at the barrier at which the CTA's region ends.
     arrived: RefCell<Vec<u32>>,
     /// By warp: the lanes that exist.
@@ -93,12 +99,16 @@ impl Observation<'_> {
         let warps = if observed { threads.div_ceil(LANES as u32) } else { 0 };
         let born: Vec<u32> = (0..warps).map(|warp| alive(warp, threads)).collect();
         let place = |site: &Site| {
-            let at = grid.image.ir.funcs[site.func as usize].places.get(site.at as usize).copied().unwrap_or_default();
-            let (size, stride) = match site.kind {
-                SiteKind::Observed { bytes, stride, .. } => (bytes, stride),
-                _ => (0, 0),
+            let func = &grid.image.ir.funcs[site.func as usize];
+            let at = func.places.get(site.at as usize).copied().unwrap_or_default();
+            let (size, stride, access) = match site.kind {
+                SiteKind::Observed { bytes, access, stride } => {
+                    let variant = func.variant(&func.insts[site.inst as usize]);
+                    (bytes, stride, Some((access, Ordering::of(variant, access), variant.t().bytes())))
+                }
+                _ => (0, 0, None),
             };
-            RowPlace { at: (FuncId(site.func), at), size, stride, memo: Cell::new(0) }
+            RowPlace { at: (FuncId(site.func), at), access, size, stride, memo: Cell::new(0) }
         };
         Observation {
             locked: RefCell::default(),
@@ -106,15 +116,11 @@ impl Observation<'_> {
             places: sites.iter().filter(|_| observed).map(place).collect(),
             barriers: sites.iter().filter(|_| observed).map(|site| Barrier::of(grid, site)).collect(),
             loads: vec![Cell::default(); if observed { LOADS } else { 0 }],
+            notes: vec![Cell::default(); if observed { noted::MOST } else { 0 }],
+            uses: RefCell::default(),
             arrived: RefCell::new(vec![0; born.len()]),
             born,
         }
-    }
-
-    /// Where generated code notes loads: the first address, and the end.
-    pub fn buffer(&self) -> (Cell<u64>, u64) {
-        let first = self.loads.as_ptr().expose_provenance() as u64;
-        (Cell::new(first), first + size_of_val(&self.loads[..]) as u64)
     }
 }
 
@@ -157,6 +163,8 @@ impl<'a> Host<'a> {
     /// Lets others report to the observer.
     pub fn release_observer(&self, ctx: &WarpCtx) {
         self.flush(ctx);
+        self.tell_noted(ctx);
+        ctx.line_count.set(0);
         *self.observation.locked.borrow_mut() = None;
     }
 
@@ -179,10 +187,10 @@ impl<'a> Host<'a> {
     pub fn flush(&self, ctx: &WarpCtx) {
         let Observation { loads, places, locked, .. } = &self.observation;
         let Some(observer) = self.grid.observer else { return };
-        let (first, end) = self.observation.buffer();
-        let noted = (ctx.loads.get().min(end) - first.get()) as usize / size_of::<RowLoad>();
-        ctx.loads.set(first.get());
-        let mut left = &loads[..noted];
+        let mut left = Observation::take(loads, &ctx.loads, ctx.loads_end);
+        if !left.is_empty() {
+            self.tell_noted(ctx);
+        }
         while !left.is_empty() {
             let event = RowLoads { cta: ctx.cta.get(), list: left, places, local: self.local_of(ctx, 0) };
             let mut guard = locked.borrow_mut();
@@ -204,6 +212,7 @@ impl<'a> Host<'a> {
     pub fn observe(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: Addresses<'_>, values: Option<&[u8]>) {
         let Some(observer) = self.grid.observer.filter(|_| mask != 0) else { return };
         self.flush(ctx);
+        self.tell_noted(ctx);
         let place = &self.observation.places[site];
         let warp = ctx.warp.get();
         let mut locked = self.observation.locked.borrow_mut();
@@ -226,6 +235,7 @@ impl<'a> Host<'a> {
         let Some(observer) = self.grid.observer else { return };
         let memo = &self.observation.places[site].memo;
         let is_new = memo.get() == 0;
+        self.tell_noted(ctx);
         self.with_event(ctx, site, who, addresses, values, |event| {
             let Some(locked) = &mut *self.observation.locked.borrow_mut() else { return observer.memory(event) };
             locked.memory(event);
@@ -237,6 +247,7 @@ impl<'a> Host<'a> {
                 self.ranges.set(site, first, last.wrapping_sub(first).wrapping_add(2).saturating_sub(span));
             }
         });
+        self.allow_notes(ctx, false);
     }
 
     /// Reports an access that leaves the range of its site, and lets the observer name the next range.
@@ -308,6 +319,11 @@ impl<'a> Host<'a> {
         let place = &self.code.compiled.sites[site];
         let SiteKind::Moment(moment) = place.kind else { return };
         self.flush(ctx);
+        match moment {
+            // What a CTA has done since its last barrier concerns nobody any more.
+            Moment::Complete | Moment::End => self.drop_noted(ctx),
+            _ => self.tell_noted(ctx),
+        }
         let (cta, warp) = (ctx.cta.get(), ctx.warp.get());
         let func = &self.grid.image.ir.funcs[place.func as usize];
         let at = (FuncId(place.func), func.places.get(place.at as usize).copied().unwrap_or_default());
@@ -341,12 +357,13 @@ impl<'a> Host<'a> {
                 arrived.fill(0);
             }
             Moment::End => {
-                drop(self.lock(observer));
-                for (warp, lanes) in self.observation.born.iter().enumerate() {
+                let told = self.lock(observer).as_mut().map(|locked| locked.exit(cta)).is_some();
+                for (warp, lanes) in self.observation.born.iter().enumerate().filter(|_| !told) {
                     sync(warp as u32, *lanes, SyncKind::Exit);
                 }
             }
         }
+        self.allow_notes(ctx, matches!(moment, Moment::Begin));
     }
 
     fn begin(&self, ctx: &WarpCtx, observer: &'a dyn Observer) {

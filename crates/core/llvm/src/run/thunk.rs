@@ -40,6 +40,7 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Observe as usize] = observe as *const () as usize;
         table[Helper::ObserveRow as usize] = observe_row as *const () as usize;
         table[Helper::Loads as usize] = loads as *const () as usize;
+        table[Helper::Notes as usize] = notes as *const () as usize;
         table[Helper::Strays as usize] = strays as *const () as usize;
         table[Helper::Event as usize] = event as *const () as usize;
         table
@@ -238,6 +239,15 @@ extern "C" fn observe_row(ctx: *mut WarpCtx, site: u32, mask: u32, first: u64, s
 extern "C" fn loads(ctx: *mut WarpCtx) {
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
         host.flush(ctx);
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) };
+}
+
+extern "C" fn notes(ctx: *mut WarpCtx) {
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        host.tell_noted(ctx);
         Ok(())
     };
     // SAFETY: generated code passes its own context.

@@ -45,6 +45,7 @@ impl CtaThreads {
         self.thread(warp, lane).join(clock, read);
         if read.is_some() {
             self.loose[warp as usize] |= 1 << lane;
+            self.any_loose = true;
         }
     }
 
@@ -52,6 +53,11 @@ impl CtaThreads {
     #[inline]
     pub fn loose(&self, warp: u32) -> u32 {
         self.loose[warp as usize]
+    }
+
+    /// Whether lanes of any warp did at some time.
+    pub fn any_loose(&self) -> bool {
+        self.any_loose
     }
 
     /// What a lane knows, what of that for sure, and what it has read by chance.

@@ -153,6 +153,7 @@ impl Threads {
                 }
                 t.pending = kept;
                 cta.loose[who.warp as usize] |= u32::from(loose) << lane;
+                cta.any_loose |= loose;
             }
             if semantics.releases() {
                 let t = cta.thread(who.warp, lane);

@@ -100,9 +100,11 @@ impl Emitter<'_> {
         self.w.jump("r0.head");
         let regions = Regions::new(&self.prepared.cfg, &self.prepared.barriers);
         self.grid_loop.together = self.stay_together(&regions);
+        self.grid_loop.synchronous = self.is_synchronous();
         for (k, region) in regions.list.iter().enumerate() {
             let (blocks, tag) = (region.blocks.clone(), format!("r{k}."));
-            self.region = Region { blocks, tag, lone_barrier: region.barriers.len() <= 1 };
+            let only_loads = self.only_loads_shared(&blocks);
+            self.region = Region { blocks, tag, lone_barrier: region.barriers.len() <= 1, only_loads };
             self.region_loop(k, region.entry, &indices, [&warp, &next], &region.barriers)?;
         }
         self.grid_loop.current = None;
@@ -127,15 +129,18 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether all threads reach every barrier, in full warps: no thread exits in a region that another one follows.
+    /// Whether all threads reach every barrier, in full warps: in a region that another one may follow, no thread exits without the others.
     fn stay_together(&self, regions: &Regions) -> bool {
         let func = self.func;
         let whole = self.options.warp.block.is_some_and(|b| b.iter().product::<u32>() % 32 == 0);
-        let ends = |b: &BlockId| {
-            let term = &func.blocks[b.0 as usize].term;
+        let apart = |b: usize, cta: &Uniformity| {
+            let term = &func.blocks[b].term;
             let exits = |to: BlockId| trivial_exit(func, to);
-            matches!(term, Terminator::Ret | Terminator::Exit) || successors(term).into_iter().any(exits)
+            let ends = matches!(term, Terminator::Ret | Terminator::Exit);
+            let may_end = ends || successors(term).into_iter().any(exits);
+            may_end && (cta.divergent[b] || !ends && cta.branches[b])
         };
+        let ends = |b: &BlockId| self.spills.cta.as_ref().is_none_or(|cta| apart(b.0 as usize, cta));
         let waits = regions.list.iter().filter(|r| !r.barriers.is_empty());
         whole && func.calls.is_empty() && !waits.flat_map(|r| &r.blocks).any(ends)
     }

@@ -36,8 +36,8 @@ pub struct SpillPlan {
     /// By register: the instruction that defines it, if only one does, without a guard.
     pub definition: Vec<Option<u32>>,
     cost: HashMap<u32, Cost>,
-    /// Uniformity over the threads of the CTA.
-    cta: Option<Uniformity>,
+    /// Uniformity over the threads of the CTA, of kernels split into regions.
+    pub cta: Option<Uniformity>,
     /// Per register that is uniform over the CTA: the variable that holds it between regions.
     once: HashMap<u32, Val>,
     frame_live: Vec<BitSet>,

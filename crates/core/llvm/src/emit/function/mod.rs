@@ -13,7 +13,8 @@ mod state;
 mod sweep;
 pub(in crate::emit) mod value;
 
-use state::{Accesses, Floats, GridLoop, LaneSets, Local};
+pub(in crate::emit) use state::GridLoop;
+use state::{Accesses, Floats, LaneSets, Local};
 pub(in crate::emit) use state::{Calls, Emitter, Entry, Mode, Region, Role, Slot};
 
 use crate::ctx::{at, status};

@@ -124,6 +124,8 @@ pub(in crate::emit) struct GridLoop {
     pub current: Option<Current>,
     /// All threads of a CTA reach every barrier, in full warps.
     pub together: bool,
+    /// Every instruction is over when the next one begins.
+    pub synchronous: bool,
     /// Per barrier with a reduction: variables that count true predicates and all predicates.
     pub sums: HashMap<u32, [Val; 2]>,
 }
@@ -172,6 +174,8 @@ pub(in crate::emit) struct Region {
     pub tag: String,
     /// It ends at one barrier at most.
     pub lone_barrier: bool,
+    /// Its loads from shared memory race with nothing, see [`Emitter::only_loads_shared`](super::Emitter::only_loads_shared).
+    pub only_loads: bool,
 }
 
 /// What the entry block loads or allocates once for all that need it.

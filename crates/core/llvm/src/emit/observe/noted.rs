@@ -1,0 +1,228 @@
+//! Accesses to shared memory by rows of lanes that are not reported, since a barrier will make them harmless: they are noted, for the
+//! case that something else happens to their lines before ([`margay_exec::LineUses`]).
+//!
+//! What a region loads is not even noted if all threads of the CTA run it between two barriers and nothing in it writes shared memory.
+
+use crate::ctx::{Helper, at};
+use crate::emit::{
+    function::affine::rows,
+    function::{Emitter, GridLoop},
+    known::Mark,
+    memory::address::Address,
+    text::{Elem, Ty, Val, constant, int},
+};
+use margay_exec::{AccessKind, Interest, LINE_BYTES, LineUse, RowLoad};
+use margay_ir::{BlockId, Func, Inst, MemSpace};
+use margay_isa::{Effect, Mod, Opcode};
+use std::mem::offset_of;
+
+/// An access by a row of lanes whose addresses increase evenly.
+struct Run {
+    /// The address of lane 0 of the warp, if the row went on there.
+    origin: Val,
+    /// The first and the last byte that its lanes access.
+    ends: [Val; 2],
+    /// How far these are apart at most.
+    reach: u64,
+    /// Its lanes that access memory.
+    lanes: Val,
+}
+
+impl Emitter<'_> {
+    /// Whether a store or load need not be reported if the lines allow it.
+    fn may_be_noted(&self, (inst, access): (&Inst, AccessKind), address: &Address, bytes: u32) -> bool {
+        let Some(Interest { progress, .. }) = self.options.observe else { return false };
+        // If threads may skip barriers, it matters where they were last.
+        let apart = progress && !self.prepared.barriers.is_empty() && !self.grid_loop.together;
+        let evenly = match (access, address) {
+            (AccessKind::Load, Address::Affine { stride, .. }) => (0..=16).contains(stride),
+            // What asynchronous copies read must have been seen by their proxy too.
+            (AccessKind::Store, Address::Affine { width: 32, stride, .. }) => {
+                *stride == i64::from(bytes) && matches!(bytes, 4 | 8 | 16) && self.grid_loop.synchronous
+            }
+            _ => false,
+        };
+        !apart && evenly && bytes <= 16 && inst.space == Some(MemSpace::Shared)
+    }
+
+    /// Notes a weak access if that is enough. Returns where the code goes on in that case; what is emitted next reports it.
+    pub(super) fn note_or_report(
+        &mut self,
+        (inst, access): (&Inst, AccessKind),
+        site: usize,
+        address: &Address,
+        bytes: u32,
+        mask: Option<&Val>,
+    ) -> Option<(String, Mark)> {
+        let Address::Affine { bases, width, stride } = address else { return None };
+        if !self.may_be_noted((inst, access), address, bytes) {
+            return None;
+        }
+        let (report, on) = (self.w.label("report"), self.w.label("noted"));
+        let count = self.ctx_value(Elem::I64, at::LINE_COUNT);
+        let only_loads = access == AccessKind::Load && self.region.only_loads;
+        if only_loads {
+            let all = self.w.cmp("icmp eq", &count, &int(Elem::I64, 0));
+            self.w.branch_unlikely(&all, &report, &on);
+            let mark = self.w.mark();
+            self.w.follow(&report);
+            return Some((on, mark));
+        }
+        let mark = self.w.mark();
+        if access == AccessKind::Store {
+            // Loads that were not looked at yet come first.
+            let [next, first] = [at::LOADS, at::LOADS_BEGIN].map(|offset| self.ctx_value(Elem::I64, offset));
+            let waiting = self.w.cmp("icmp ne", &next, &first);
+            self.report_unless_not(&waiting, &report);
+        }
+        let all = self.lane_bits(mask);
+        let runs: Vec<Run> = rows(*width)
+            .zip(bases)
+            .map(|(row, base)| {
+                let here = ((1u64 << row.width) - 1) << (row.width * row.index);
+                let before = i64::from(row.width * row.index) * stride;
+                let lanes = self.w.op_const("and", &all, i128::from(here as u32 as i32));
+                let origin = self.w.op_const("add", base, -i128::from(before));
+                let reach = (u64::from(row.width) - 1) * *stride as u64 + u64::from(bytes) - 1;
+                let ends = self.ends_of(&origin, &lanes, (*stride as u64, bytes));
+                Run { origin, ends, reach, lanes }
+            })
+            .collect();
+        let uses: Vec<Val> = runs.iter().flat_map(|run| self.uses_of(run, &count, &report)).collect();
+        let read = self.ctx_value(Elem::I64, at::LINE_READ);
+        let way = match access {
+            AccessKind::Store => self.w.op_const("add", &read, i128::from(LineUse::WRITTEN - LineUse::READ)),
+            _ => read.clone(),
+        };
+        let mut mixed: Option<Val> = None;
+        for place in &uses {
+            let known = self.w.load(Ty::scalar(Elem::I64), place, 8);
+            let other = self.w.cmp(if access == AccessKind::Store { "icmp uge" } else { "icmp ugt" }, &known, &read);
+            mixed = Some(match mixed {
+                Some(mixed) => self.w.op("or", &mixed, &other),
+                None => other,
+            });
+        }
+        if let Some(mixed) = mixed {
+            self.report_unless_not(&mixed, &report);
+        }
+        uses.iter().for_each(|place| self.w.store(&way, place, 8));
+        for run in &runs {
+            self.append((at::NOTES, at::NOTES_END, Helper::Notes), site, &run.lanes, &run.origin);
+        }
+        self.w.jump(&on);
+        self.w.join(&report, mark);
+        Some((on, mark))
+    }
+
+    /// The first and the last byte that lanes access; the last one lies far off if there are no lanes.
+    fn ends_of(&mut self, origin: &Val, lanes: &Val, (stride, bytes): (u64, u32)) -> [Val; 2] {
+        let defined_for_zero = constant(Ty::scalar(Elem::I1), 0);
+        let offset = |e: &mut Self, lane: &Val| {
+            let wide = e.w.cast("zext", lane, Elem::I64);
+            e.w.op_const("mul", &wide, i128::from(stride))
+        };
+        let first = self.w.intrinsic_named("llvm.cttz.i32", lanes.ty, &[lanes, &defined_for_zero]);
+        let spare = self.w.intrinsic_named("llvm.ctlz.i32", lanes.ty, &[lanes, &defined_for_zero]);
+        let last = self.w.op("sub", &int(Elem::I32, 31), &spare);
+        let [first, last] = [first, last].map(|lane| offset(self, &lane));
+        let low = self.w.op("add", origin, &first);
+        let high = self.w.op("add", origin, &last);
+        [low, self.w.op_const("add", &high, i128::from(bytes) - 1)]
+    }
+
+    /// Goes on here unless the access must be reported.
+    fn report_unless_not(&mut self, must: &Val, report: &str) {
+        let look = self.w.label("look");
+        self.w.branch_unlikely(must, report, &look);
+        self.w.follow(&look);
+    }
+
+    /// Where the uses of the lines of a row stand; goes to `report` if they are none of the CTA's.
+    fn uses_of(&mut self, run: &Run, count: &Val, report: &str) -> Vec<Val> {
+        let before = self.ctx_value(Elem::I64, at::FIRST_LINE);
+        let [low, high] = [0, 1].map(|end| {
+            let line = self.w.op_const("lshr", &run.ends[end], i128::from(LINE_BYTES.trailing_zeros()));
+            self.w.op("sub", &line, &before)
+        });
+        let [starts, ends] = [&low, &high].map(|line| self.w.cmp("icmp uge", line, count));
+        let beyond = self.w.op("or", &starts, &ends);
+        self.report_unless_not(&beyond, report);
+        let table = self.ctx_value(Elem::I64, at::USES);
+        let table = self.w.value(Ty::scalar(Elem::Ptr), format_args!("inttoptr i64 {table} to ptr"));
+        // A row lies in so many lines at most; aligned accesses to one address in one.
+        let lines = if run.reach < 16 { 1 } else { 2 + run.reach.saturating_sub(1) / LINE_BYTES };
+        (0..lines)
+            .map(|i| {
+                let line = self.w.op_const("add", &low, i128::from(i));
+                let line = if i == 0 { low.clone() } else { self.w.intrinsic("llvm.umin", line.ty, &[&line, &high]) };
+                let offset = self.w.op_const("shl", &line, 3);
+                self.w.offset(&table, &offset)
+            })
+            .collect()
+    }
+
+    /// Appends an access by lanes of a row to a buffer; the helper empties it.
+    pub(super) fn append(&mut self, (next, end, empty): (u64, u64, Helper), site: usize, lanes: &Val, first: &Val) {
+        const SIZE: usize = size_of::<RowLoad>();
+        let wide = Ty::scalar(Elem::I64);
+        let next = self.ctx_pointer(next);
+        let here = self.w.value(wide, format_args!("load i64, ptr {next}, align 8, !noalias !3"));
+        let entry = self.w.value(Ty::scalar(Elem::Ptr), format_args!("inttoptr i64 {here} to ptr"));
+        let warp = self.warp_index();
+        let fields = [
+            (offset_of!(RowLoad, first), first.clone()),
+            (offset_of!(RowLoad, place), int(Elem::I32, site as i128)),
+            (offset_of!(RowLoad, lanes), lanes.clone()),
+            (offset_of!(RowLoad, warp), warp),
+        ];
+        for (offset, v) in fields {
+            let p = self.w.offset_const(&entry, offset as u64);
+            self.w.line(format_args!("store {} {v}, ptr {p}, align 4, !noalias !3", v.ty));
+        }
+        let after = self.w.value(wide, format_args!("add i64 {here}, {SIZE}"));
+        self.w.line(format_args!("store i64 {after}, ptr {next}, align 8, !noalias !3"));
+        let end = self.ctx_value(Elem::I64, end);
+        let full = self.w.cmp("icmp eq", &after, &end);
+        let (flush, on) = (self.w.label("full"), self.w.label("appended"));
+        self.w.branch_unlikely(&full, &flush, &on);
+        let mark = self.w.mark();
+        self.w.follow(&flush);
+        self.helper(empty, &[]);
+        self.w.jump(&on);
+        self.w.join(&on, mark);
+    }
+
+    /// Whether all instructions of the kernel are over when the next one begins: no asynchronous copy goes on in other regions.
+    pub fn is_synchronous(&self) -> bool {
+        self.func.insts.iter().all(|inst| is_synchronous(self.func, inst))
+    }
+
+    /// Whether nothing that threads of a CTA do in a region can race with loads from shared memory: all of them run it between two barriers,
+    /// and it does not write there.
+    pub fn only_loads_shared(&self, blocks: &[BlockId]) -> bool {
+        let func = self.func;
+        let GridLoop { together, synchronous, .. } = self.grid_loop;
+        let of = |block: &BlockId| func.insts(&func.blocks[block.0 as usize]);
+        together && synchronous && !blocks.iter().flat_map(of).any(|inst| may_write_shared(func, inst))
+    }
+}
+
+/// Whether an instruction is over when the next one begins, and accesses memory by itself if at all.
+fn is_synchronous(func: &Func, inst: &Inst) -> bool {
+    let variant = func.variant(inst);
+    match (variant.op.row().effect, variant.op) {
+        (Effect::Pure | Effect::Machine | Effect::Control, _) => true,
+        (Effect::Memory, Opcode::Ld | Opcode::Ldu | Opcode::Membar | Opcode::Fence) => true,
+        (Effect::Memory, Opcode::St | Opcode::Atom | Opcode::Red) => !variant.has(Mod::Async),
+        (Effect::Warp, Opcode::Bar | Opcode::Barrier | Opcode::Shfl | Opcode::Vote | Opcode::Match) => true,
+        (Effect::Warp, Opcode::Redux | Opcode::Activemask | Opcode::Elect | Opcode::Mma) => true,
+        _ => false,
+    }
+}
+
+fn may_write_shared(func: &Func, inst: &Inst) -> bool {
+    let elsewhere =
+        matches!(inst.space, Some(MemSpace::Global | MemSpace::Local | MemSpace::Const | MemSpace::KernelParam));
+    matches!(func.variant(inst).op, Opcode::St | Opcode::Atom | Opcode::Red) && !elsewhere
+}
