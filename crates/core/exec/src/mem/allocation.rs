@@ -47,6 +47,9 @@ pub enum Reach {
     Low,
 }
 
+/// Allocates a block, with its size and alignment.
+type Make = fn(usize, usize) -> Option<Block>;
+
 impl Reach {
     /// The reach of addresses of 32 or 64 bits.
     pub fn of(address_size: u32) -> Reach {
@@ -70,7 +73,9 @@ pub struct Allocation {
 impl Allocation {
     /// An allocation outside any [`super::Memory`], such as a window.
     pub fn new(reach: Reach, size: u64, align: u32, kind: Kind, name: &str) -> Result<Arc<Allocation>, Exhausted> {
-        Ok(Arc::new(Allocation::of(new_block(reach, size, align)?, kind, name)))
+        // Of the stack of each thread, which local windows hold, most is never touched.
+        let make = if kind == Kind::Local { Block::sparse } else { Block::new };
+        Ok(Arc::new(Allocation::of(block_of(reach, size, align, make)?, kind, name)))
     }
 
     pub(super) fn of(block: Block, kind: Kind, name: &str) -> Allocation {
@@ -84,8 +89,13 @@ impl Allocation {
 }
 
 pub(super) fn new_block(reach: Reach, size: u64, align: u32) -> Result<Block, Exhausted> {
-    let (make, where_): (fn(usize, usize) -> Option<Block>, _) = match reach {
-        Reach::Full => (Block::new, ""),
+    block_of(reach, size, align, Block::new)
+}
+
+/// A block from `make`, unless it must be below 4 GiB.
+fn block_of(reach: Reach, size: u64, align: u32, make: Make) -> Result<Block, Exhausted> {
+    let (make, where_): (Make, _) = match reach {
+        Reach::Full => (make, ""),
         Reach::Low => (Block::low, " below 4 GiB, the limit of 32-bit addresses"),
     };
     let block = usize::try_from(size).ok().and_then(|size| make(size, align as usize));

@@ -182,6 +182,15 @@ const OWN_ALIGN: usize = 16;
 impl Block {
     /// Allocates `len` zeroed bytes aligned to `align`, a power of two; `None` if the host is out of memory.
     pub fn new(len: usize, align: usize) -> Option<Block> {
+        let block = Block::sparse(len, align)?;
+        if let Owner::Allocator(layout) = &block.owner {
+            prefer_large_pages(block.start, layout.size());
+        }
+        Some(block)
+    }
+
+    /// The same for a block of which little is touched, in many places, so that large pages would fill the host's memory.
+    pub fn sparse(len: usize, align: usize) -> Option<Block> {
         // More than the allocator's own alignment would make it write the zeros itself, and touch every page; the system's fresh pages
         // are zero, and cost nothing until they are used.
         let front = RED_ZONE.checked_add(align.max(OWN_ALIGN))?;
@@ -191,7 +200,6 @@ impl Block {
         let layout = Layout::from_size_align(size, OWN_ALIGN).ok()?;
         // SAFETY: the layout's size is at least the red zones', so not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        prefer_large_pages(start, size);
         let base = (start.as_ptr().expose_provenance() + RED_ZONE).next_multiple_of(align.max(OWN_ALIGN)) as u64;
         Some(Block::at(start, base, len, Owner::Allocator(layout)))
     }

@@ -179,3 +179,29 @@ fn loans_are_exchanged_atomically() {
     assert!(made.is_ok() && m.find(base).is_none());
     m.settle(gone);
 }
+
+/// Each thread uses a little of its stack; with large pages, all of it would count.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn local_windows_occupy_what_threads_touch() {
+    let (len, stride) = (64 << 20, 64 << 10);
+    let window = Allocation::new(Reach::Full, len, 256, Kind::Local, "").unwrap();
+    let touch = |i| fill(&window.block, window.block.base() + i * stride, &[1], 16).unwrap();
+    (0..len / stride).for_each(touch);
+    // proc_pid_smaps(5): a mapping's range starts its first line, and `Rss` counts its pages in memory.
+    let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let (mut inside, mut resident) = (false, None);
+    for line in smaps.lines() {
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        let ends = words[0]
+            .split_once('-')
+            .and_then(|(from, to)| Some((u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?)));
+        match (ends, words[0]) {
+            (Some((from, to)), _) => inside = (from..to).contains(&(window.block.base() + len / 2)),
+            (None, "Rss:") if inside => resident = words[1].parse::<u64>().ok(),
+            _ => {}
+        }
+    }
+    let resident = resident.expect("the window is mapped") << 10;
+    assert!(resident < len / 4, "{resident} bytes of {len} are in memory");
+}
