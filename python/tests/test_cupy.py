@@ -290,6 +290,32 @@ def test_sparse_matrices(tmp_path, dtype):
     run(tmp_path, NEAR + f"    dtype = {dtype!r}\n" + SPARSE)
 
 
+SYSTEMS = """
+    from cupyx.scipy import sparse
+    from cupyx.scipy.interpolate import CubicSpline
+    from cupyx.scipy.sparse import linalg
+
+    random = numpy.random.default_rng(7)
+    for n in (1, 5, 40, 1200):
+        dense = numpy.zeros((n, n))
+        for offset in (-2, 0, 1):
+            dense += numpy.diag(random.random(max(n - abs(offset), 0)), offset) if abs(offset) < n else 0
+        dense = dense.astype(dtype) + 4 * numpy.eye(n, dtype=dtype)
+        right = random.random(n).astype(dtype)
+        found = linalg.spsolve(sparse.csr_matrix(cupy.asarray(dense)), cupy.asarray(right))
+        near(found, numpy.linalg.solve(dense, right), 1e-3 if dtype == "f" else 1e-9)
+    places = numpy.linspace(0, 3, 9)
+    spline = CubicSpline(cupy.asarray(places), cupy.asarray(places**3))  # which reproduces cubic polynomials
+    near(spline(cupy.asarray(places + 0.1)[:-1]), (places + 0.1)[:-1] ** 3, 1e-9)
+"""
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "D"])
+def test_sparse_systems(tmp_path, dtype):
+    pytest.importorskip("scipy")
+    run(tmp_path, NEAR + f"    dtype = {dtype!r}\n" + SYSTEMS)
+
+
 REFUSED = """
     from cupy_backends.cuda.libs import cusolver
     handle = cusolver.create()

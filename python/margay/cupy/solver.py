@@ -1,4 +1,5 @@
-"""cuSOLVER: the dense functions that `cupy.linalg` calls (cuSOLVER documentation, "cuSolverDN"). Matrices are column-major."""
+"""cuSOLVER: the functions that `cupy.linalg` calls (cuSOLVER documentation, "cuSolverDN"). Matrices are column-major. The sparse ones are
+in `sparse_solver.py`."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import itertools
 
 import numpy
 
-from margay.cupy import factor
+from margay.cupy import factor, sparse_solver
 from margay.cupy.library import Refused, array, put, wait, written
 
 _NOT_INITIALIZED, _NOT_SUPPORTED = 1, 9
@@ -297,4 +298,7 @@ def functions() -> dict:
     found = dict(_STATE)
     for letter, t in _TYPES.items():
         found |= _of_type(letter, t)
-    return {f"cusolverDn{name}": function for name, function in found.items()}
+    dense = {f"cusolverDn{name}": function for name, function in found.items()}
+    shared = {name: _STATE[name] for name in ("Create", "Destroy", "SetStream", "GetStream")}
+    sparse = {f"cusolverSp{name}": function for name, function in (shared | sparse_solver.functions(_begin)).items()}
+    return dense | sparse
