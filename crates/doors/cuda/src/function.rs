@@ -11,7 +11,10 @@ use crate::{
     old_launch::Setting,
     raw::{In, Out, SizeCallback, forever},
 };
-use margay_ir::pass::{Cfg, Liveness, reachable};
+use margay_ir::{
+    Func,
+    pass::{Cfg, Liveness, reachable},
+};
 use margay_isa::Space;
 use margay_runtime::{Kernel, StopReport};
 use std::sync::{
@@ -47,6 +50,14 @@ fn registers(kernel: &Kernel, limit: Option<u32>) -> u32 {
     let threads = entry.reqntid.or(entry.maxntid).map_or(1, |n| n.iter().product::<u32>());
     let limits = [entry.maxnreg, limit, Some(MOST), Some(OF_MULTIPROCESSOR / threads.max(1))];
     limits.into_iter().flatten().fold(needed, u32::min)
+}
+
+/// The most threads of a CTA: "depends on both the function and the device" (`CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK`). A kernel may
+/// require more than any device has.
+fn most_threads(func: &Func) -> i32 {
+    const OF_DEVICE: u64 = 1024;
+    let own = func.reqntid.or(func.maxntid);
+    own.map_or(OF_DEVICE, |n| n.iter().fold(1, |all: u64, n| all.saturating_mul(u64::from(*n)))).min(OF_DEVICE) as i32
 }
 
 /// A function.
@@ -133,13 +144,12 @@ impl Function {
     pub fn attribute(&self, number: u32) -> Result<i32, Code> {
         let kernel = self.kernel()?;
         let func = kernel.image().ir.func(kernel.func());
-        let threads = func.reqntid.or(func.maxntid).map(|n| n.iter().product::<u32>() as i32);
         let cluster = func.reqnctapercluster.unwrap_or([0; 3]);
         let frame = kernel.image().ir.stage.funcs.get(kernel.func().0 as usize).map_or(0, |p| p.frame_size);
         let constants = kernel.image().ir.globals.iter().filter(|g| g.space == Space::Const).map(|g| g.size);
         let device = capability().0 * 10 + capability().1;
         Ok(match number {
-            0 => threads.unwrap_or(1024),
+            0 => most_threads(func),
             1 => self.static_shared()?,
             2 => constants.sum::<u64>() as i32,
             3 => frame as i32,

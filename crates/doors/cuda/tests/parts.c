@@ -41,6 +41,7 @@ static const char ptx[] =
     "mul.lo.u32 %r1, %r1, %r2; mul.lo.u32 %r1, %r1, %r3; mul.lo.u32 %r1, %r1, %r4; mul.lo.u32 %r1, %r1, %r5; mul.lo.u32 %r1, %r1, %r6;\n"
     "st.param.b32 [r], %r1; ret; }\n"
     ".visible .entry light() { ret; }\n"
+    ".visible .entry large() .reqntid 4096 { ret; }\n"
     ".visible .entry calls(.param .u64 to) {\n.reg .b32 %r; .reg .b64 %d; .param .b32 a; .param .b32 r;\n"
     "mov.u32 %r, %tid.x; st.param.b32 [a], %r; call (r), heavy, (a); ld.param.b32 %r, [r]; ld.param.u64 %d, [to]; st.global.u32 [%d], %r; ret; }\n"
     ".visible .entry count(.param .u64 to) {\n.reg .b64 %d; ld.param.u64 %d, [to]; red.global.add.u32 [%d], 1; ret; }\n";
@@ -187,7 +188,7 @@ static void two_devices(H first, H second, H module, Ptr data) {
 
 static void limits(H module) {
     size_t stack = 0;
-    int light, calls;
+    int light, calls, threads;
     H kernel;
     IS(0, cuCtxGetLimit(&stack, 0));
     CHECK(stack == 1024);
@@ -200,6 +201,10 @@ static void limits(H module) {
     OK(cuModuleGetFunction(&kernel, module, "calls"));
     OK(cuFuncGetAttribute(&calls, 4, kernel));
     CHECK(light < calls);
+    /* A kernel may require more threads than the device has; no launch of it succeeds. */
+    OK(cuModuleGetFunction(&kernel, module, "large"));
+    OK(cuFuncGetAttribute(&threads, 0, kernel));
+    CHECK(threads == 1024);
 }
 
 int main(void) {
