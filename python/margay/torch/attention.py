@@ -14,7 +14,8 @@ from margay.torch.wide import NARROW
 
 _aten = torch.ops.aten
 #: the overload that is called most often, which looks nothing up
-_flash_cpu = _aten._scaled_dot_product_flash_attention_for_cpu.default
+_flash_cpu = _aten._scaled_dot_product_flash_attention_for_cpu.default._op
+_empty = torch._C._dynamo.guards._empty_strided_cpu
 #: the seed and the offset without dropout, which every result copies
 _ZERO = torch.zeros((), dtype=torch.int64, device="cpu")
 _ZEROS = torch.zeros(2, dtype=torch.uint64, device="cpu")
@@ -27,15 +28,16 @@ def _wide(*tensors):
 
 def _simple(query, key, value, bias, dropout_p):
     """Whether the CPU's flash attention supports these arguments."""
-    heads, columns = query.size(1), query.size(3)
+    if dropout_p != 0:
+        return False
+    sizes, others, values = query.size(), key.size(), value.size()
     return (
-        dropout_p == 0
-        and query.stride(3) == key.stride(3) == value.stride(3) == 1
-        and heads == key.size(1) == value.size(1)
-        and columns == value.size(3)
-        and query.numel() > 0
-        and key.numel() > 0
-        and value.numel() > 0
+        query.stride(3) == key.stride(3) == value.stride(3) == 1
+        and sizes[1] == others[1] == values[1]
+        and sizes[3] == values[3]
+        and 0 not in sizes
+        and 0 not in others
+        and 0 not in values
         and (bias is None or bias.dtype in (query.dtype, torch.float32))
     )
 
@@ -100,7 +102,7 @@ def _forward(query, key, value, bias, dropout_p, is_causal, scale):
             out = out.to(dtype)
     else:
         out, lse = _composed(query, key, value, bias, dropout_p, is_causal, scale, seed)
-    return out, lse.contiguous(), seed
+    return out, lse, seed
 
 
 def _backward(grad_out, query, key, value, bias, out, lse, dropout_p, is_causal, scale, seed, mask):
@@ -118,7 +120,7 @@ def padded(rows):
 
 
 def _padded_lse(lse, rows):
-    """The logarithms of the sums as CUDA's operator lays them out."""
+    """The logarithms of the sums as CUDA's memory-efficient operator lays them out."""
     result = lse.new_full((*lse.shape[:-1], padded(rows)), float("inf"))
     result[..., :rows] = lse
     return result
@@ -136,13 +138,16 @@ def _like(tensor, model):
 
 def _rows_first(tensor):
     """The tensor of batch, heads, rows and columns, in memory by batch, row, head and column."""
-    return tensor if tensor.transpose(1, 2).is_contiguous() else tensor.transpose(1, 2).contiguous().transpose(1, 2)
+    _, heads, rows, columns = tensor.size()
+    if tensor.stride() == (heads * rows * columns, columns, heads * columns, 1):
+        return tensor
+    return tensor.transpose(1, 2).contiguous().transpose(1, 2)
 
 
 def _flash(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
     out, lse, seed = _forward(query, key, value, None, dropout_p, is_causal, scale)
     state = torch.stack([seed, _ZERO]).to(torch.uint64) if dropout_p > 0 else _ZEROS
-    return _like(out, query), lse, None, None, query.size(2), key.size(2), state, state[1].clone(), query.new_empty(0)
+    return _like(out, query), lse.contiguous(), None, None, query.size(2), key.size(2), state, state[1].clone(), query.new_empty(0)
 
 
 def _flash_backward(
@@ -170,7 +175,8 @@ def _flash_backward(
 
 def _efficient(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, *, scale=None):
     out, lse, seed = _forward(query, key, value, attn_bias, dropout_p, is_causal, scale)
-    lse = _padded_lse(lse, query.size(2)) if compute_log_sumexp else lse.new_empty((*lse.shape[:-1], 0))
+    batch, heads, rows, _ = query.size()
+    lse = _padded_lse(lse, rows) if compute_log_sumexp else _empty((batch, heads, 0), (max(heads, 1), 1, 1), lse.dtype)
     return _rows_first(out), lse, seed, _ZERO
 
 
@@ -197,7 +203,7 @@ def _efficient_backward(
 
 def _cudnn(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
     out, lse, seed = _forward(query, key, value, attn_bias, dropout_p, is_causal, scale)
-    return _like(out, query), lse.unsqueeze(-1), None, None, query.size(2), key.size(2), seed, _ZERO, query.new_empty(0)
+    return _like(out, query), lse.contiguous().unsqueeze(-1), None, None, query.size(2), key.size(2), seed, _ZERO, query.new_empty(0)
 
 
 def _cudnn_backward(

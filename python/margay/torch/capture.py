@@ -1,8 +1,9 @@
 """CUDA graphs of operators.
 
 While a stream captures, an operator becomes a host node of the graph that computes it on the same memory, in its place among the
-kernels that Triton or an extension launches. It also runs once at capture, to determine the sizes of its results; its writes are then
-undone, because capture computes nothing.
+kernels that Triton or an extension launches. It also runs once at capture, to determine the sizes of its results and to give the operators
+behind it operands that they accept, such as indices. What it writes is undone when the capture ends, because capture computes nothing: its
+results may lie where memory was freed whose contents a replay still needs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ class _State:
         # `replays`: this thread executes a graph node; everything before it has run, and its stream waits for it. `now`: it records one.
         self.inside = threading.local()
         self.resting = frozenset()  # threads that stop at their next operator
+        self.error = None  # of a node of a graph that failed, until an operator raises it
+        self.undo = None  # while an operator is recorded: what to undo when the capture ends
+        # Threads that execute a graph node, and operators that are recorded: results then do not simply get memory of their own.
+        self.special = 0
 
     def rest(self, threads):
         """Stops threads at their next operator."""
@@ -31,8 +36,46 @@ class _State:
 
 
 STATE = _State()
+
+
+class _Undo:
+    """The memory that a capture has written, with its contents before."""
+
+    def __init__(self):
+        self.saved = []
+        self.seen = set()
+
+    def save(self, tensor) -> None:
+        """Notes the contents of a CUDA tensor that is about to be written."""
+        from margay.torch import memory
+
+        if tensor.layout is torch.strided:
+            key = tensor.data_ptr(), tensor.size(), tensor.stride(), tensor.dtype
+            if key in self.seen:
+                return
+            self.seen.add(key)
+        place = memory.alias(tensor)
+        self.saved.append((place, place.clone()))
+
+    def restore(self) -> None:
+        # What overlaps was saved before it was written by the later ones.
+        for place, content in reversed(self.saved):
+            place.copy_(content)
+        self.__init__()
 _nodes: dict[int, object] = {}
 _numbers = itertools.count(1)
+
+
+def raise_error() -> None:
+    """Raises the error of a node of a graph that has failed, as CUDA reports errors of kernels: where the host waits for them."""
+    error, STATE.error = STATE.error, None
+    raise CaptureError(f"CUDA error: a node of a CUDA graph failed: {error}") from error
+
+
+def will_write(tensor) -> None:
+    """Notes the contents of a CUDA tensor that an operator is about to write, if this thread records one."""
+    if STATE.undo is not None and getattr(STATE.inside, "now", False):
+        STATE.undo.save(tensor)
 
 
 class CaptureError(RuntimeError):
@@ -41,14 +84,16 @@ class CaptureError(RuntimeError):
 
 def _run(number):
     STATE.inside.replays = True
+    STATE.special += 1
     try:
         with torch._C.DisableTorchFunction(), torch.no_grad():
             _nodes[number]()
     except BaseException as error:
-        sys.stderr.write(f"margay: a node of a CUDA graph failed: {error}\n")
+        sys.stderr.write(f"margay: a node of a CUDA graph failed: {error}\n")  # the program may end before it waits for the graph
         STATE.error = error
     finally:
         STATE.inside.replays = False
+        STATE.special -= 1
 
 
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -58,16 +103,16 @@ _callback = _CALLBACK(_run)
 _FORBIDDEN = {"aten::_local_scalar_dense", "aten::equal", "aten::nonzero", "aten::masked_select", "aten::is_set_to"}
 
 
-def record(name, kernel, schema, args, kwargs):
+def record(name, kernel, args, kwargs):
     """Runs an operator, and makes it a graph node if the current stream is capturing."""
-    from margay.torch import driver, kernel as kernels, memory
+    from margay.torch import driver, kernel as kernels
 
     if threading.get_ident() in STATE.resting:
         driver.library().margayRest()
     if not torch._C._cuda_isCurrentStreamCapturing() or getattr(STATE.inside, "now", False):
         return kernel(*args, **kwargs)
     op = kernels.overload_of(name)
-    if name in _FORBIDDEN or torch.Tag.data_dependent_output in op.tags or torch.Tag.dynamic_output_shape in op.tags:
+    if _needs_values(name, op, args, kwargs):
         raise CaptureError(
             f"CUDA error: operation not permitted when stream is capturing: {name} needs the values of its operands at capture"
         )
@@ -75,15 +120,18 @@ def record(name, kernel, schema, args, kwargs):
         raise CaptureError(
             "CUDA error: operation not permitted when stream is capturing: a copy between the host and the device waits for the stream"
         )
-    written = _written(schema, args, kwargs)
-    saved = [(memory.alias(t), memory.alias(t).clone()) for t in written if t.is_cuda]
-    STATE.inside.now = True
+    written = _written(op._schema, args, kwargs)
+    undo = STATE.graphs[-1]._margay_undo
+    for tensor in written:
+        if tensor.is_cuda:
+            undo.save(tensor)
+    STATE.inside.now, STATE.undo = True, undo
+    STATE.special += 1
     try:
         result = kernel(*args, **kwargs)
     finally:
-        STATE.inside.now = False
-    for place, content in saved:
-        place.copy_(content)
+        STATE.inside.now, STATE.undo = False, None
+        STATE.special -= 1
     results = [t for t in _tensors(result) if not any(t is w for w in written)]
     node = _node(name, kernel, args, kwargs, results)
     number = next(_numbers)
@@ -94,6 +142,15 @@ def record(name, kernel, schema, args, kwargs):
     if status != 0:
         raise CaptureError(f"{name} cannot be captured: cuLaunchHostFunc returned {status}")
     return result
+
+
+def _needs_values(name, op, args, kwargs) -> bool:
+    """Whether the sizes or the value of an operator's result depend on the values of its operands."""
+    if name == "aten::index.Tensor":  # only masks have as many indices as elements that are true
+        return any(t is not None and t.dtype in (torch.bool, torch.uint8) for t in args[1])
+    if name == "aten::repeat_interleave.Tensor" and kwargs.get("output_size") is not None:
+        return False
+    return name in _FORBIDDEN or torch.Tag.data_dependent_output in op.tags or torch.Tag.dynamic_output_shape in op.tags
 
 
 def _waits(name, args, kwargs) -> bool:
@@ -115,7 +172,7 @@ def _node(name, kernel, args, kwargs, results):
         fresh = kernel(*_map(inputs[0], _revive), **{k: _map(v, _revive) for k, v in inputs[1].items()})
         given = [t for t in _tensors(fresh) if not any(t is w for w in revived)]
         for place, tensor in zip(outputs, given, strict=True):
-            source = memory.alias(tensor)
+            source = memory.alias(tensor) if tensor.is_cuda else tensor
             if source.data_ptr() != place.data_ptr():
                 place.copy_(source)
         revived.clear()
@@ -193,13 +250,14 @@ def install() -> None:
 
     def capture_begin(self, *args, **kwargs):
         result = begin(self, *args, **kwargs)
-        self._margay_nodes = []
+        self._margay_nodes, self._margay_undo = [], _Undo()
         STATE.graphs.append(self)
         return result
 
     def capture_end(self, *args, **kwargs):
         if self in STATE.graphs:
             STATE.graphs.remove(self)
+            self._margay_undo.restore()
         return end(self, *args, **kwargs)
 
     def reset_graph(self, *args, **kwargs):

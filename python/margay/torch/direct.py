@@ -10,7 +10,7 @@ from time import perf_counter_ns
 
 import torch
 
-from margay.torch import account, memory
+from margay.torch import account, capture, memory
 
 #: From so many elements on it pays.
 LARGE = 1 << 14
@@ -41,7 +41,7 @@ def writer(name: str, call, out_call):
 
     def into(operands, aliases, options, d):
         first = operands[0]
-        if not first.is_contiguous():
+        if not first.is_contiguous() or getattr(capture.STATE.inside, "replays", False):
             return None
         size = first.size()
         key = [torch.get_default_dtype()]
@@ -66,6 +66,8 @@ def writer(name: str, call, out_call):
                 result = memory.adopt(result, d, [o for o in operands if isinstance(o, torch.Tensor)])
             else:
                 result = torch.empty_strided(size, first.stride(), dtype=dtype, device=torch.device("cuda", d))
+                if capture.STATE.special:
+                    capture.will_write(result)
                 out_call(*aliases, **options, out=memory.dense(result))
         except Exception:
             return None  # the usual way says what is wrong, or does better

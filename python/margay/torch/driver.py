@@ -39,7 +39,7 @@ def _waiter():
 
 # Every operator looks at these.
 _stream = torch._C._cuda_getCurrentRawStream
-_graphs, _thread = capture.STATE.graphs, capture.STATE.inside
+_state, _graphs, _thread = capture.STATE, capture.STATE.graphs, capture.STATE.inside
 
 
 def synchronize(device: int) -> None:
@@ -51,6 +51,8 @@ def synchronize(device: int) -> None:
         return
     if _waiter()(_stream(device)) != 0:
         torch.cuda.current_stream(device).synchronize()  # torch raises its usual error
+    if _state.error is not None:
+        capture.raise_error()
 
 
 _CYCLES_OF_A_MICROSECOND = 1500  # about the clock of a GPU

@@ -256,6 +256,7 @@ def finish_out(out, result):
     if result.data_ptr() != out.data_ptr() or out.numel() == 0:
         out.resize_(result.size())
         driver.synchronize(out.get_device())  # torch enqueues a copy of the elements that it had
+        capture.will_write(out)
         if out.stride() != result.stride() and _extent(result) == result.numel():
             out.as_strided_(result.size(), result.stride())
         if out.numel():
@@ -315,31 +316,26 @@ def build(name: str, call=None, dense=True):
         "finish_out_list": finish_out_list,
     }
     exec(compile(text, f"<margay kernel of {name}>", "exec"), values)
-    return guarded(name, values["kernel"], schema)
+    return values["kernel"]
 
 
-def guarded(name, kernel, schema):
-    """Wraps a kernel so that `__torch_function__` does not intercept it and graphs capture it."""
+def lazy(name: str, call=None, dense=True):
+    """Returns a kernel that is built on its first call, which `__torch_function__` does not intercept and graphs capture."""
     disable = torch._C.DisableTorchFunction
     state = capture.STATE
+
+    def begin(*args, **kwargs):
+        nonlocal kernel
+        if kernel is begin:
+            kernel = build(name, call, dense)
+        return kernel(*args, **kwargs)
+
+    kernel = begin
 
     def run(*args, **kwargs):
         with disable():
             if state.graphs:
-                return capture.record(name, kernel, schema, args, kwargs)
+                return capture.record(name, kernel, args, kwargs)
             return kernel(*args, **kwargs)
 
     return run
-
-
-def lazy(name: str, call=None, dense=True):
-    """Returns a kernel that is built on its first call."""
-    kernel = None
-
-    def first(*args, **kwargs):
-        nonlocal kernel
-        if kernel is None:
-            kernel = build(name, call, dense)
-        return kernel(*args, **kwargs)
-
-    return first

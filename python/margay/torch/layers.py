@@ -8,7 +8,7 @@ _aten = torch.ops.aten
 
 
 def _convolution(self, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32):
-    return _aten.convolution(self, weight, None, stride, padding, dilation, False, [0] * len(padding), groups)
+    return _aten.convolution.default(self, weight, None, stride, padding, dilation, False, [0] * len(padding), groups)
 
 
 def _convolution_out(self, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32, *, out):
@@ -16,20 +16,20 @@ def _convolution_out(self, weight, padding, stride, dilation, groups, benchmark,
 
 
 def _convolution_transpose(self, weight, padding, output_padding, stride, dilation, groups, benchmark, deterministic, allow_tf32):
-    return _aten.convolution(self, weight, None, stride, padding, dilation, True, output_padding, groups)
+    return _aten.convolution.default(self, weight, None, stride, padding, dilation, True, output_padding, groups)
 
 
 def _convolution_relu(self, weight, bias, stride, padding, dilation, groups):
-    return _aten.convolution(self, weight, bias, stride, padding, dilation, False, [0] * len(padding), groups).relu_()
+    return _aten.convolution.default(self, weight, bias, stride, padding, dilation, False, [0] * len(padding), groups).relu_()
 
 
 def _convolution_add_relu(self, weight, z, alpha, bias, stride, padding, dilation, groups):
-    result = _aten.convolution(self, weight, bias, stride, padding, dilation, False, [0] * len(padding), groups)
+    result = _aten.convolution.default(self, weight, bias, stride, padding, dilation, False, [0] * len(padding), groups)
     return result.add_(z, alpha=1 if alpha is None else alpha).relu_()
 
 
 def _depthwise(self, weight, kernel_size, bias, stride, padding, dilation):
-    return _aten.convolution(self, weight, bias, stride, padding, dilation, False, [0] * len(padding), self.size(1))
+    return _aten.convolution.default(self, weight, bias, stride, padding, dilation, False, [0] * len(padding), self.size(1))
 
 
 def _depthwise_out(self, weight, kernel_size, bias, stride, padding, dilation, *, out):
@@ -38,13 +38,13 @@ def _depthwise_out(self, weight, kernel_size, bias, stride, padding, dilation, *
 
 
 def _batch_norm(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon):
-    result = _aten.native_batch_norm(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon)
+    result = _aten.native_batch_norm.default(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon)
     return (*result, input.new_empty(0, dtype=torch.uint8))
 
 
 def _batch_norm_backward(input, grad_output, weight, running_mean, running_var, save_mean, save_var, epsilon, reserve):
     mask = [True, True, True]
-    return _aten.native_batch_norm_backward(grad_output, input, weight, running_mean, running_var, save_mean, save_var, True, epsilon, mask)
+    return _aten.native_batch_norm_backward.default(grad_output, input, weight, running_mean, running_var, save_mean, save_var, True, epsilon, mask)
 
 
 def _channels(input):
@@ -189,6 +189,17 @@ def _softmax_backward_of(op):
     return compute
 
 
+def _svd_of(op):
+    """`torch.linalg.svd(x, driver=…)`, whose drivers are cuSOLVER's."""
+
+    def compute(A, full_matrices=False, compute_uv=True, *, driver=None, **out):
+        if driver not in (None, "gesvd", "gesvdj", "gesvda"):
+            raise RuntimeError(f"torch.linalg.svd: unknown svd driver {driver}, expected one of gesvd, gesvdj, gesvda")
+        return op(A, full_matrices, compute_uv, **out)
+
+    return compute
+
+
 #: operators on CPU tensors
 OURS = {
     "aten::cudnn_convolution": _convolution,
@@ -215,14 +226,16 @@ OURS = {
     "aten::cudnn_grid_sampler_backward": _grid_sampler_backward,
     "aten::cudnn_affine_grid_generator": _affine_grid,
     "aten::cudnn_affine_grid_generator_backward": _affine_grid_backward,
-    "aten::_softmax": _softmax_of(_aten._softmax),
-    "aten::_softmax.out": _softmax_of(_aten._softmax),
-    "aten::_log_softmax": _softmax_of(_aten._log_softmax),
-    "aten::_log_softmax.out": _softmax_of(_aten._log_softmax),
+    "aten::_softmax": _softmax_of(_aten._softmax.default),
+    "aten::_softmax.out": _softmax_of(_aten._softmax.out),
+    "aten::_log_softmax": _softmax_of(_aten._log_softmax.default),
+    "aten::_log_softmax.out": _softmax_of(_aten._log_softmax.out),
     "aten::_softmax_backward_data": _softmax_backward_of(_aten._softmax_backward_data),
     "aten::_softmax_backward_data.out": _softmax_backward_of(_aten._softmax_backward_data),
     "aten::_log_softmax_backward_data": _softmax_backward_of(_aten._log_softmax_backward_data),
     "aten::_log_softmax_backward_data.out": _softmax_backward_of(_aten._log_softmax_backward_data),
+    "aten::_linalg_svd": _svd_of(_aten._linalg_svd.default),
+    "aten::_linalg_svd.U": _svd_of(_aten._linalg_svd.U),
     "aten::mm.dtype": _typed(_aten.mm),
     "aten::mm.dtype_out": _typed(_aten.mm),
     "aten::bmm.dtype": _typed(_aten.bmm),

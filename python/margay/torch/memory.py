@@ -14,6 +14,8 @@ import warnings
 
 import torch
 
+from margay.torch import capture
+
 _START = 4096
 _SPAN = 2**47  # the user half of the address space
 _CPU = torch.device("cpu")
@@ -23,6 +25,7 @@ _SMALL = 1 << 15  # up to so many bytes, one `memmove` is cheaper than an operat
 _empty = torch._C._dynamo.guards._empty_strided_cuda
 _current_device = torch._C._cuda_getDevice
 _memmove = ctypes.memmove
+_capturing = capture.STATE
 
 
 class _Views(dict):
@@ -129,19 +132,26 @@ def adopt(result, device, arguments=()):
 
 
 def copy_out(result, device):
-    """A new CUDA tensor with the sizes, strides and elements of a dense CPU tensor."""
+    """A new CUDA tensor with the sizes, strides and elements of a dense CPU tensor.
+
+    In a node of a graph: the CPU tensor, which the node copies to its result's place. A host function may not allocate CUDA memory.
+    """
+    if _capturing.special and getattr(_capturing.inside, "replays", False):
+        return result
     size, stride, dtype = result.size(), result.stride(), result.dtype
     if device == _current_device():
         new = _empty(tuple(size), stride, dtype)
     else:
         new = torch.empty_strided(size, stride, dtype=dtype, device=device)
+    if _capturing.special:
+        capture.will_write(new)
     view, shift = _views[dtype]
-    if result.is_contiguous():
-        count = result.numel() << shift
-        if count <= _SMALL:
-            if count:
-                _memmove(new.data_ptr(), result.data_ptr(), count)
-            return new
+    count = result.numel() << shift
+    # Elements that fill their storage lie in the new one in the same order.
+    if count <= _SMALL and (result.is_contiguous() or _fills(result, new, count)):
+        if count:
+            _memmove(new.data_ptr(), result.data_ptr(), count)
+        return new
     start = (new.data_ptr() - _START) >> shift
     if 0 in stride:
         # Expanded: every element that exists is copied once.
@@ -150,6 +160,11 @@ def copy_out(result, device):
     if result.numel():
         view(size, stride, start).copy_(result)
     return new
+
+
+def _fills(result, new, count):
+    """Whether the elements of both tensors, which have the same strides, take all of their storages."""
+    return result.storage_offset() == 0 and result.untyped_storage().nbytes() == count == new.untyped_storage().nbytes()
 
 
 def note_written(address, count) -> None:

@@ -44,6 +44,28 @@ def test_training_compiled(make):
     assert found[1] == pytest.approx(found[0], rel=1e-4)
 
 
+@pytest.mark.parametrize("options", [{"backend": "cudagraphs"}, {"mode": "reduce-overhead"}])
+def test_graphs_of_compiled_code(options):
+    """The first call compiles, the second records graphs and replays them at once, the others replay them."""
+    net, x = mlp()
+    net, x = net.cuda(), x.cuda()
+    y = torch.randint(0, 10, (x.shape[0],), device="cuda")
+    compiled = torch.compile(net, **options)
+    for _ in range(4):
+        losses, grads = [], []
+        for module in (net, compiled):
+            net.zero_grad()
+            loss = F.cross_entropy(module(x), y)
+            loss.backward()
+            losses.append(loss.item())
+            grads.append([p.grad.clone() for p in net.parameters()])
+        assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+        torch.testing.assert_close(grads[1], grads[0], rtol=1e-3, atol=1e-5)
+        with torch.no_grad():
+            for p, grad in zip(net.parameters(), grads[0], strict=True):
+                p -= 0.1 * grad
+
+
 def test_flex_attention():
     """Attention by a template with the program's own mask and scores, whose blocks that see nothing are left out."""
     attention = pytest.importorskip("torch.nn.attention.flex_attention")

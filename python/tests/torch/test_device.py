@@ -149,6 +149,77 @@ def test_a_graph_computes_when_it_is_replayed():
     assert y.tolist() == [6] * 4 and total.tolist() == [12, 24, 36, 48]
 
 
+def test_a_capture_writes_nothing():
+    """Results at capture may lie where memory was freed whose contents a graph of the same pool reads when it is replayed."""
+    pool = torch.cuda.graph_pool_handle()
+    first, second = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(first, pool=pool):
+        x = torch.full((1000,), 3.0, device="cuda")
+    first.replay()
+    where = x.data_ptr()
+    with torch.cuda.graph(second, pool=pool):
+        y = x + 1
+        del x
+        z = y * 2
+    assert z.data_ptr() == where
+    second.replay()
+    assert y.unique().tolist() == [4] and z.unique().tolist() == [8]
+
+
+def test_a_captured_operator_has_the_operands_of_the_captured_ones_before():
+    rows, at = torch.arange(6.0, device="cuda").view(3, 2), torch.full((2,), 1 << 40, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        at.fill_(2)
+        found = rows[at]
+    assert at.tolist() == [1 << 40] * 2
+    graph.replay()
+    assert at.tolist() == [2, 2] and found.tolist() == [[4, 5]] * 2
+
+
+def test_a_node_of_a_graph_that_fails_is_an_error_of_the_next_operator():
+    rows, at = torch.arange(6.0, device="cuda").view(3, 2), torch.zeros(2, dtype=torch.long, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = rows[at]
+    at.fill_(7)
+    graph.replay()
+    with pytest.raises(RuntimeError, match="a node of a CUDA graph failed: index 7 is out of bounds"):
+        found.tolist()
+    at.fill_(2)
+    graph.replay()
+    assert found.tolist() == [[4, 5]] * 2
+
+
+def test_drivers_of_singular_values():
+    x = torch.randn(4, 3)
+    for driver in (None, "gesvd", "gesvdj", "gesvda"):
+        u, s, v = torch.linalg.svd(x.cuda(), full_matrices=False, driver=driver)
+        torch.testing.assert_close((u @ s.diag() @ v).cpu(), x)
+        torch.testing.assert_close(torch.linalg.svdvals(x.cuda(), driver=driver), s)
+    with pytest.raises(RuntimeError, match="unknown svd driver other"):
+        torch.linalg.svd(x.cuda(), driver="other")
+
+
+JITERATED = "template <typename T> T blend(T x, T y, T weight) { return x + weight * (y - x); }"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.complex64])
+def test_functions_that_torch_compiles(dtype):
+    """`torch.cuda.jiterator` compiles element-wise functions with NVRTC."""
+    from torch.cuda import jiterator
+
+    blend = jiterator._create_jit_fn(JITERATED, weight=2)
+    x, y = torch.arange(90).to(dtype), torch.arange(90, 0, -1).to(dtype)
+    assert torch.equal(blend(x.cuda(), y.cuda()).cpu(), x + 2 * (y - x))
+    assert torch.equal(blend(x.cuda().view(3, 30).t(), y.cuda()[:3], weight=1).cpu(), y[:3].expand(30, 3))
+    both = jiterator._create_multi_output_jit_fn(
+        "template <typename T> void both(T x, T y, T& sum, T& difference) { sum = x + y; difference = x - y; }", num_outputs=2
+    )
+    total, difference = both(x.cuda()[::2], y.cuda()[::2])
+    assert torch.equal(total.cpu(), (x + y)[::2]) and torch.equal(difference.cpu(), (x - y)[::2])
+
+
 def test_a_graph_refuses_what_needs_values():
     x = torch.ones(4, device="cuda")
     with pytest.raises(RuntimeError, match="not permitted when stream is capturing.*aten::nonzero"):
