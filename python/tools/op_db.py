@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import signal
@@ -18,12 +19,25 @@ import subprocess
 import sys
 import time
 
+# Operators that take their arguments behind the first on the CPU, whatever the device of the first is.
+ARGUMENTS_ON_CPU = ("tensor_split",)
+# Operators some of whose samples name no device and have no tensors.
+DEFAULT_DEVICE = ("arange", "linspace", "logspace")
 # Operators whose samples cannot be compared, or that take their operands where CUDA's own do not.
 UNDEFINED = {
     **dict.fromkeys(
         ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"), "what they yield is not defined"
     ),
-    "tensor_split": "torch wants its sections on the CPU",
+    **dict.fromkeys(
+        (
+            "jiterator_unary",
+            "jiterator_binary",
+            "jiterator_4inputs_with_extra_args",
+            "jiterator_binary_return_by_ref",
+            "jiterator_2inputs_2outputs",
+        ),
+        "for CUDA only: tests/torch/test_device.py",
+    ),
     "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu": "the CPU's by name",
     **dict.fromkeys(("histogram", "histogramdd", "sparse.mm"), "torch has no such operator for CUDA"),
 }
@@ -73,7 +87,7 @@ def run_operator(torch, op, dtype, options):
     def moved(value):
         def move(x):
             if isinstance(x, torch.Tensor):
-                y = x.detach().to("cuda") if x.device.type == "cpu" else x
+                y = copied(x.detach(), "cuda") if x.device.type == "cpu" else x
                 return y.requires_grad_(x.requires_grad) if x.requires_grad else y
             if isinstance(x, torch.device):
                 return torch.device("cuda") if x.type == "cpu" else x
@@ -81,8 +95,17 @@ def run_operator(torch, op, dtype, options):
 
         return tree_map(move, value)
 
+    def copied(x, device):
+        """A copy on a device, of all the storage that a view lies in: `as_strided` reaches beyond the view."""
+        if x.layout is torch.strided and not x.is_quantized and not x.is_nested and not x.is_conj() and not x.is_neg():
+            count = x.untyped_storage().nbytes() // x.itemsize
+            if count != x.numel() and not x.untyped_storage().nbytes() % x.itemsize:
+                whole = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage(), 0, (count,), (1,))
+                return whole.to(device, copy=True).as_strided(x.size(), x.stride(), x.storage_offset())
+        return x.to(device, copy=True)
+
     def fresh(value):
-        return tree_map(lambda x: x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x, value)
+        return tree_map(lambda x: copied(x.detach(), x.device).requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x, value)
 
     if op.name in UNDEFINED:
         return "skipped", 0, UNDEFINED[op.name]
@@ -98,7 +121,7 @@ def run_operator(torch, op, dtype, options):
     step = max(1, -(-len(samples) // options.samples)) if options.samples else 1
     for sample in samples[::step]:
         given = (sample.input, sample.args, sample.kwargs)
-        gpu = moved(given)
+        gpu = (moved(sample.input), sample.args, sample.kwargs) if op.name in ARGUMENTS_ON_CPU else moved(given)
 
         def call(values):
             torch.manual_seed(17)
@@ -120,7 +143,8 @@ def run_operator(torch, op, dtype, options):
             continue  # not even the CPU does it
         count += 1
         try:
-            actual = call(gpu)
+            with torch.device("cuda") if op.name in DEFAULT_DEVICE else contextlib.nullcontext():
+                actual = call(gpu)
         except Exception as error:
             return "error", count, f"{type(error).__name__}: {error}"[:600]
         how = compare(torch, expected, actual)

@@ -97,7 +97,9 @@ def _forward(query, key, value, bias, dropout_p, is_causal, scale):
         dtype = query.dtype
         if dtype in NARROW:
             query, key, value, bias = _wide(query, key, value, bias)
-        out, lse = _flash_cpu(query, key, value, 0.0, is_causal, attn_mask=bias, scale=scale)
+        # Keywords are costly.
+        options = {} if bias is None and scale is None else {"attn_mask": bias, "scale": scale}
+        out, lse = _flash_cpu(query, key, value, 0.0, is_causal, **options)
         if out.dtype is not dtype:
             out = out.to(dtype)
     else:

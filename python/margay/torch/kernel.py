@@ -103,12 +103,15 @@ def source(schema, tags=(), dense=True, direct=False):
         body.append(f"    d = {first}.get_device()")
         body.append("except AttributeError:  # a number, or nothing")
         body.append("    d = -1")
+        body.append("own = d >= 0")
         body.append(f"if d < 0: d = device_of(({names},), {wanted})")
     else:
         body.append(f"d = device_of(({names}{',' if names else ''}), {wanted})")
     body.append("synchronize(d)")
-    for a in tensors:
-        body.append(f"{_passed(a)} = {'exact' if a.out else 'take'}(name, {a.variable}, d)")
+    for i, a in enumerate(tensors):
+        how = f"{'exact' if a.out else 'take'}(name, {a.variable}, d)"
+        # Mostly, the device is that of the first tensor, so this one is on it.
+        body.append(f"{_passed(a)} = dense({a.variable}) if own else {how}" if i == 0 and dense and not a.out else f"{_passed(a)} = {how}")
     for a in lists:
         v, x = a.variable, a.variable.replace("a", "x")
         how = "exact_list" if a.out else "list_of"
@@ -299,6 +302,7 @@ def build(name: str, call=None, dense=True):
         "clock": perf_counter_ns,
         "count": count,
         "take": take if dense else take_any,
+        "dense": memory.dense,
         "exact": exact if dense else take_any,
         "write_back": memory.write_back,
         "flat": flat,

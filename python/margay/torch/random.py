@@ -12,7 +12,6 @@ So `manual_seed`, `get_rng_state`, `set_rng_state` and `fork_rng` work with the 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import zlib
 from collections import OrderedDict
@@ -26,6 +25,7 @@ _SEEDS = 4
 _states: OrderedDict[int, dict] = OrderedDict()
 _generator = torch.Generator()  # used under the interpreter's lock only
 _captured = torch.Generator()
+_own = torch.default_generator
 
 
 def _of(generator, d):
@@ -81,23 +81,24 @@ def _advance(generator, state) -> None:
     generator.set_offset(after)
 
 
-@contextlib.contextmanager
-def seeded(d: int):
+class seeded:
     """Makes operators that draw from the CPU's default generator draw the numbers of the device's generator."""
-    captures = bool(capture.STATE.graphs)
-    generator = None if captures else _of(None, d)
-    state = None if captures else _stored(generator)
-    own = torch.default_generator
-    before = own.get_state()
-    if state is None:
-        state = (_captured if captures else _fresh(generator)).get_state()
-    own.set_state(state)
-    try:
-        yield
-    finally:
-        after = own.get_state()
-        own.set_state(before)
-        if captures:
+
+    def __init__(self, d: int):
+        self.captures = bool(capture.STATE.graphs)
+        self.generator = None if self.captures else _of(None, d)
+
+    def __enter__(self):
+        state = None if self.captures else _stored(self.generator)
+        self.before = _own.get_state()
+        if state is None:
+            state = (_captured if self.captures else _fresh(self.generator)).get_state()
+        _own.set_state(state)
+
+    def __exit__(self, *error):
+        after = _own.get_state()
+        _own.set_state(self.before)
+        if self.captures:
             _captured.set_state(after)
         else:
-            _advance(generator, after)
+            _advance(self.generator, after)
