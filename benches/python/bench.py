@@ -53,10 +53,18 @@ def least(compute):
 def on(device):
     x, rows, weight = torch.ones(16, device=device), torch.ones(8, 8, device=device), torch.ones(8, device=device)
     image, filters = torch.ones(1, 3, 8, 8, device=device), torch.ones(4, 3, 3, 3, device=device)
-    return lambda: x.add(1), lambda: F.layer_norm(rows, (8,), weight, weight), lambda: F.conv2d(image, filters)
+    mean, classes = torch.ones(3, device=device), torch.zeros(8, dtype=torch.long, device=device)
+    heads = torch.ones(1, 2, 8, 8, device=device)
+    return {
+        'add': lambda: x.add(1), 'mm': lambda: rows @ rows, 'layer_norm': lambda: F.layer_norm(rows, (8,), weight, weight),
+        'conv2d': lambda: F.conv2d(image, filters), 'batch_norm': lambda: F.batch_norm(image, mean, mean, mean, mean, True),
+        'dropout': lambda: F.dropout(rows), 'cross_entropy': lambda: F.cross_entropy(rows, classes),
+        'attention': lambda: F.scaled_dot_product_attention(heads, heads, heads),
+    }
 torch.set_num_threads(1)
-print(*(least(a) - least(b) for a, b in zip(on('cuda'), on('cpu'))))
+print(*(least(a) - least(b) for a, b in zip(on('cuda').values(), on('cpu').values())))
 """
+OPERATORS = "add", "mm", "layer_norm", "conv2d", "batch_norm", "dropout", "cross_entropy", "attention"
 TRITON = (
     TORCH + "import triton, triton.language as tl\n@triton.jit\ndef scale(x, n, B: tl.constexpr):\n    i = tl.program_id(0) * B + tl.arange(0, B)\n"
     "    tl.store(x + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)\nx = torch.ones(1000, device='cuda')\n"
@@ -105,9 +113,10 @@ def main():
             print(f"first kernel, engine {engine}: {cold:.1f} ms with an empty cache, {median(program, cache):.1f} ms with a warm one")
         print(f"a launch: {median(LAUNCH, cache) * 1e3:.0f} us")
         if importlib.util.find_spec("torch"):
-            add, norm, convolution = (ms * 1e3 for ms in least(TORCH_OVERHEAD, cache))
+            costs = least(TORCH_OVERHEAD, cache)
             print(f"torch: first operator {least(TORCH_FIRST, cache):.0f} ms")
-            print(f"over the same operator of the CPU: add {add:.1f} us, layer_norm {norm:.1f} us, conv2d {convolution:.1f} us")
+            words = ", ".join(f"{name} {cost * 1e3:.1f} us" for name, cost in zip(OPERATORS, costs, strict=True))
+            print(f"over the same operator of the CPU: {words}")
         if importlib.util.find_spec("torch") and importlib.util.find_spec("triton"):
             cold = least(TRITON, cache, clear=True)
             print(f"first Triton kernel: {cold:.0f} ms with empty caches, {least(TRITON, cache):.0f} ms with warm ones")
