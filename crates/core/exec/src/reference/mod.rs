@@ -19,6 +19,7 @@ mod polling;
 pub mod rendezvous;
 mod schedule;
 pub mod single_step;
+mod spare;
 mod state;
 pub(crate) mod step;
 mod tensor_memory;
@@ -26,9 +27,10 @@ mod uninitialized;
 
 pub use step::{call::returned, special::MULTIPROCESSORS, warp::left_out};
 
-use crate::{Cta, Engine, Grid, Image, Kernel, Stop, mem::Allocation};
+use crate::{Cta, Engine, Grid, Image, Kernel, Stop};
 use margay_ir::FuncId;
-use std::sync::{Arc, Mutex, PoisonError};
+use spare::Spare;
+use std::sync::Arc;
 
 /// The reference engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,51 +43,14 @@ impl Engine for Reference {
 
     fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop> {
         let code = decode::decode(image, kernel)?;
-        Ok(Arc::new(ReferenceKernel { code, spare: Mutex::default() }))
+        Ok(Arc::new(ReferenceKernel { code, spare: Spare::default() }))
     }
-}
-
-/// Memory of CTAs that have ended, for reuse.
-#[derive(Default)]
-struct Memories {
-    warps: Vec<state::Warp>,
-    shared: Option<Arc<Allocation>>,
-    /// The local windows of all threads, `stride` bytes apart.
-    local: Option<Arc<Allocation>>,
-    stride: u64,
 }
 
 /// A decoded kernel.
 struct ReferenceKernel {
     code: code::Code,
-    spare: Mutex<Vec<Memories>>,
-}
-
-impl ReferenceKernel {
-    /// Takes memory of an ended CTA of the same shape, if there is some.
-    fn take(&self, shared: u64, stride: u64, warps: usize) -> Memories {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |m: &Memories| {
-            m.stride == stride
-                && m.warps.len() == warps
-                && m.shared.as_ref().is_some_and(|s| s.block.len() as u64 == shared)
-        };
-        match spare.iter().position(fits) {
-            Some(i) => spare.swap_remove(i),
-            None => {
-                spare.clear();
-                Memories::default()
-            }
-        }
-    }
-
-    fn give(&self, mut memories: Memories) {
-        memories.warps.iter_mut().for_each(|w| cluster::clean(w, memories.stride));
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < 64 {
-            spare.push(memories);
-        }
-    }
+    spare: Spare,
 }
 
 impl Kernel for ReferenceKernel {

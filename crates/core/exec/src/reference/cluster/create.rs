@@ -1,13 +1,14 @@
 //! Creates a cluster with its windows and warps, from the memory of earlier ones if there is some, and returns it.
 
 use super::super::{
-    Memories, ReferenceKernel,
+    ReferenceKernel,
     code::Code,
     ctx::Windows,
     in_flight::InFlight,
     pause::Pauses,
     polling::Polling,
     schedule::Random,
+    spare::CtaMemory,
     state::{CtaState, Group, LocalWindows, Select, Warp},
 };
 use super::{Cluster, Member};
@@ -76,7 +77,7 @@ impl<'a> Cluster<'a> {
         for m in self.members.drain(..) {
             let local = m.warps.first().and_then(|w| w.local.as_ref()).map(|l| l.memory.clone());
             let shared = Some(m.state.shared);
-            self.kernel.give(Memories { warps: m.warps, shared, local, stride: self.windows.stride });
+            self.kernel.spare.give(CtaMemory { warps: m.warps, shared, local, stride: self.windows.stride });
         }
     }
 }
@@ -90,7 +91,7 @@ fn member(kernel: &ReferenceKernel, grid: &Grid<'_>, (id, rank): ([u32; 3], u32)
     };
     let reach = Reach::of(code.image.ir.address_size);
     let count = shape.threads().div_ceil(LANES as u32);
-    let mut memories = kernel.take(grid.shared_size(), stride, count as usize);
+    let mut memories = kernel.spare.take(grid.shared_size(), stride, count as usize);
     let shared = match memories.shared.take() {
         Some(window) => {
             mem::fill(&window.block, window.block.base(), &[0], window.block.len());
