@@ -134,14 +134,37 @@ def record(name, kernel, args, kwargs):
         STATE.special -= 1
     results = [t for t in _tensors(result) if not any(t is w for w in written)]
     node = _node(name, kernel, args, kwargs, results)
+    graph = STATE.graphs[-1]
+    if torch.Tag.nondeterministic_seeded in op.tags or any(a.name == "generator" for a in op._schema.arguments):
+        graph._margay_draws = True
     number = next(_numbers)
+    graph._margay_nodes.append(number)
+    _enqueue(number, node, name)
+    return result
+
+
+def _enqueue(number, node, name) -> None:
+    """Has torch's current stream call a node."""
+    from margay.torch import driver
+
     _nodes[number] = node
-    STATE.graphs[-1]._margay_nodes.append(number)
     stream = torch._C._cuda_getCurrentRawStream(torch.cuda.current_device())
     status = driver.library().cuLaunchHostFunc(ctypes.c_void_p(stream), _callback, ctypes.c_void_p(number))
     if status != 0:
         raise CaptureError(f"{name} cannot be captured: cuLaunchHostFunc returned {status}")
-    return result
+
+
+def _seed_replay() -> None:
+    """Has the nodes of a graph that is about to be replayed draw the next numbers of the device's generator."""
+    from margay.torch import random
+
+    seed, number = random.draw_seed(torch.cuda.current_device()), next(_numbers)
+
+    def begin():
+        del _nodes[number]
+        random.seed_replay(seed)
+
+    _enqueue(number, begin, "a graph")
 
 
 def _needs_values(name, op, args, kwargs) -> bool:
@@ -246,7 +269,7 @@ def install() -> None:
     from torch.cuda import graphs
 
     class_ = graphs.CUDAGraph
-    begin, end, reset = class_.capture_begin, class_.capture_end, class_.reset
+    begin, end, reset, replay = class_.capture_begin, class_.capture_end, class_.reset, class_.replay
 
     def capture_begin(self, *args, **kwargs):
         result = begin(self, *args, **kwargs)
@@ -260,9 +283,14 @@ def install() -> None:
             self._margay_undo.restore()
         return end(self, *args, **kwargs)
 
+    def replay_graph(self):
+        if getattr(self, "_margay_draws", False):
+            _seed_replay()
+        return replay(self)
+
     def reset_graph(self, *args, **kwargs):
         for number in getattr(self, "_margay_nodes", ()):
             _nodes.pop(number, None)
         return reset(self, *args, **kwargs)
 
-    class_.capture_begin, class_.capture_end, class_.reset = capture_begin, capture_end, reset_graph
+    class_.capture_begin, class_.capture_end, class_.reset, class_.replay = capture_begin, capture_end, reset_graph, replay_graph

@@ -26,6 +26,23 @@ _states: OrderedDict[int, dict] = OrderedDict()
 _generator = torch.Generator()  # used under the interpreter's lock only
 _captured = torch.Generator()
 _own = torch.default_generator
+_replayed = torch.Generator()  # of the nodes of graphs, which may not ask CUDA's generators
+
+
+def _replays() -> bool:
+    return bool(capture.STATE.special) and getattr(capture.STATE.inside, "replays", False)
+
+
+def draw_seed(d: int) -> int:
+    """The seed for the numbers of one replay of a graph, drawn from the device's generator."""
+    generator = shadow(None, d)
+    seed = int(torch.randint(1 << 62, (), generator=generator))
+    advance(None, d, generator)
+    return seed
+
+
+def seed_replay(seed: int) -> None:
+    _replayed.manual_seed(seed)
 
 
 def _of(generator, d):
@@ -53,6 +70,8 @@ def _fresh(generator) -> torch.Generator:
 
 def shadow(generator, d: int):
     """Returns a CPU generator with the next numbers of the CUDA generator (`None`: the device's own)."""
+    if _replays():
+        return _replayed
     if capture.STATE.graphs:
         return _captured
     generator = _of(generator, d)
@@ -62,7 +81,7 @@ def shadow(generator, d: int):
 
 def advance(generator, d: int, copy) -> None:
     """Records that an operator has drawn from `copy`, which `shadow` returned for the same generator."""
-    if not capture.STATE.graphs:
+    if not capture.STATE.graphs and not _replays():
         _advance(_of(generator, d), copy.get_state())
 
 
@@ -85,20 +104,21 @@ class seeded:
     """Makes operators that draw from the CPU's default generator draw the numbers of the device's generator."""
 
     def __init__(self, d: int):
-        self.captures = bool(capture.STATE.graphs)
-        self.generator = None if self.captures else _of(None, d)
+        # The CPU generator that lasts, for what a graph captures or replays.
+        self.lasting = _replayed if _replays() else _captured if capture.STATE.graphs else None
+        self.generator = _of(None, d) if self.lasting is None else None
 
     def __enter__(self):
-        state = None if self.captures else _stored(self.generator)
+        state = _stored(self.generator) if self.lasting is None else None
         self.before = _own.get_state()
         if state is None:
-            state = (_captured if self.captures else _fresh(self.generator)).get_state()
+            state = (_fresh(self.generator) if self.lasting is None else self.lasting).get_state()
         _own.set_state(state)
 
     def __exit__(self, *error):
         after = _own.get_state()
         _own.set_state(self.before)
-        if self.captures:
-            _captured.set_state(after)
+        if self.lasting is not None:
+            self.lasting.set_state(after)
         else:
             _advance(self.generator, after)

@@ -177,6 +177,19 @@ def test_a_captured_operator_has_the_operands_of_the_captured_ones_before():
     assert at.tolist() == [2, 2] and found.tolist() == [[4, 5]] * 2
 
 
+def test_replays_draw_numbers_that_follow_the_seed():
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        x, y = torch.rand(50, device="cuda"), F.dropout(torch.ones(50, device="cuda"))
+    found = []
+    for seed in (5, None, 5):
+        if seed is not None:
+            torch.cuda.manual_seed(seed)
+        graph.replay()
+        found.append((x.tolist(), y.tolist()))
+    assert found[0] == found[2] != found[1] and found[0][1] != found[1][1]
+
+
 def test_a_node_of_a_graph_that_fails_is_an_error_of_the_next_operator():
     rows, at = torch.arange(6.0, device="cuda").view(3, 2), torch.zeros(2, dtype=torch.long, device="cuda")
     graph = torch.cuda.CUDAGraph()
