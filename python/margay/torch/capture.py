@@ -61,7 +61,10 @@ class _Undo:
         # What overlaps was saved before it was written by the later ones.
         for place, content in reversed(self.saved):
             place.copy_(content)
-        self.__init__()
+        self.saved.clear()
+        self.seen.clear()
+
+
 _nodes: dict[int, object] = {}
 _numbers = itertools.count(1)
 
