@@ -9,7 +9,7 @@ use crate::{
     code::narrow::narrow,
     code::serialized::{In, Out},
     code::target,
-    emit::{self, LARGEST, Options, Refused, Site, SiteKind},
+    emit::{self, Interleaved, LARGEST, Options, Refused, Site, SiteKind},
 };
 use inkwell::{context::Context, memory_buffer::MemoryBuffer, module::Module};
 use margay_check::FuncKind;
@@ -58,6 +58,8 @@ pub struct Facts {
     pub by_warp: bool,
     /// Some function accesses local windows.
     pub uses_local: bool,
+    /// The part of them whose lanes are interleaved.
+    pub interleaved: Option<Interleaved>,
     /// Device functions may recurse, which calls for a deep native stack.
     pub recursive: bool,
 }
@@ -70,11 +72,13 @@ impl Facts {
 
     /// Serializes the facts; `None` if a site has no serialized form.
     fn store(&self, frames: Frames) -> Option<Vec<u8>> {
-        let Facts { reached, sites, pure: _, spill_size, by_warp, uses_local, recursive } = self;
+        let Facts { reached, sites, pure: _, spill_size, by_warp, uses_local, interleaved, recursive } = self;
         let mut out = Out::default();
         [frames.sum, frames.largest].into_iter().for_each(|n| out.number(n as u64));
         out.numbers(reached.iter().map(|f| u64::from(f.0)));
         let flags = [by_warp, uses_local, recursive].map(|flag| u64::from(*flag));
+        let frame = interleaved.map_or([0; 3], |Interleaved { start, size, unit }| [start, size, unit]);
+        frame.into_iter().for_each(|n| out.number(n.into()));
         [*spill_size].into_iter().chain(flags).chain([sites.len() as u64]).for_each(|n| out.number(n));
         sites.iter().all(|site| out.site(site)).then_some(out.0)
     }
@@ -84,11 +88,14 @@ impl Facts {
         let mut size = || usize::try_from(bytes.number()?).ok();
         let frames = Frames { sum: size()?, largest: size()? };
         let reached = bytes.numbers()?.into_iter().map(FuncId).collect();
+        let mut word = || u32::try_from(bytes.number()?).ok();
+        let (start, size, unit) = (word()?, word()?, word()?);
+        let interleaved = (size > 0).then_some(Interleaved { start, size, unit });
         let spill_size = bytes.number()?;
         let (by_warp, uses_local, recursive) = (bytes.bit()?, bytes.bit()?, bytes.bit()?);
         let sites = bytes.sites()?;
         let pure = pure_functions(ir, &sites).ok()?;
-        Some((Facts { reached, sites, pure, spill_size, by_warp, uses_local, recursive }, frames))
+        Some((Facts { reached, sites, pure, spill_size, by_warp, uses_local, interleaved, recursive }, frames))
     }
 }
 
@@ -201,7 +208,7 @@ pub struct Draft {
 impl Draft {
     /// Emits a kernel and everything it may call.
     pub fn new(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Draft, Refused> {
-        let mut uses_local = false;
+        let (mut uses_local, mut interleaved) = (false, None);
         let mut sites = Vec::new();
         let mut declared = BTreeSet::new();
         let mut bodies = String::new();
@@ -217,6 +224,7 @@ impl Draft {
             spill_size = spill_size.max(emitted.spill_size);
             by_warp |= emitted.by_warp;
             uses_local |= emitted.uses_local;
+            interleaved = interleaved.or(emitted.interleaved);
         }
         let pure = pure_functions(ir, &sites)?;
         let indirect = |f: &FuncId| ir.func(*f).calls.iter().any(|c| matches!(c.callee, Callee::Indirect(..)));
@@ -225,7 +233,7 @@ impl Draft {
         if text.len() > LARGEST {
             return Err(Refused::too_large(text.len(), kernel));
         }
-        let facts = Facts { reached: functions, sites, pure, spill_size, by_warp, uses_local, recursive };
+        let facts = Facts { reached: functions, sites, pure, spill_size, by_warp, uses_local, interleaved, recursive };
         Ok(Draft { text, threads: options.threads().unwrap_or(u32::MAX), facts: Arc::new(facts) })
     }
 

@@ -30,4 +30,5 @@ mod warp;
 
 pub use function::reach::Reached;
 pub use function::{LARGEST, Options, PERIOD, Refused, emit, symbol};
+pub use memory::interleaved::Interleaved;
 pub use site::{GroupSite, Moment, Site, SiteKind};

@@ -1,9 +1,14 @@
 //! The memory that CTAs use one after another: shared and local windows, spill area, per-warp arrays, thread indices.
 
-use crate::{code::compile::Compiled, ctx::WarpCtx, emit::PERIOD, run::host::thread};
+use crate::{
+    code::compile::Compiled,
+    ctx::WarpCtx,
+    emit::{Interleaved, PERIOD},
+    run::host::thread,
+};
 use margay_exec::{
-    CtaWindows, Grid, Row, Stop,
-    mem::{Allocation, Arena, Kind, Lookaside, Ranges},
+    CtaWindows, Grid, LANES, Row, Stop,
+    mem::{self, Allocation, Arena, Kind, Lookaside, Ranges},
 };
 use std::{
     cell::Cell,
@@ -19,6 +24,8 @@ pub struct Windows {
     /// The local windows of all threads.
     pub local: Arc<Allocation>,
     stride: u64,
+    /// Bytes of the interleaved frames that follow the windows of each warp.
+    rows: u64,
     /// Per access site, the range found valid last.
     pub ranges: Arc<Ranges>,
     /// Spill area: values that stay live across barriers.
@@ -44,10 +51,10 @@ impl Pool {
 
     /// Takes windows of the right sizes for a launch, or allocates them.
     pub fn take(&self, compiled: &Compiled, grid: &Grid<'_>) -> Result<Windows, Stop> {
-        let (shared, stride) = sizes(compiled, grid);
+        let (shared, stride, rows) = sizes(compiled, grid);
         let found = {
             let mut pool = self.lock();
-            pool.retain(|w| w.shared.block.len() as u64 == shared && w.stride == stride);
+            pool.retain(|w| w.shared.block.len() as u64 == shared && (w.stride, w.rows) == (stride, rows));
             pool.pop()
         };
         match found {
@@ -82,10 +89,35 @@ fn local_size(compiled: &Compiled, grid: &Grid<'_>) -> u32 {
     grid.image.ir.stage.funcs[compiled.kernel.0 as usize].local_size(grid.launch.stack_limit)
 }
 
-/// Size of the shared window and distance between two local windows, in bytes.
-fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64) {
+/// Size of the shared window, distance between two local windows, and bytes of a warp's interleaved frames.
+fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64, u64) {
     let stride = if compiled.uses_local { u64::from(local_size(compiled, grid)).next_multiple_of(64) } else { 0 };
-    (grid.shared_size(), stride)
+    (grid.shared_size(), stride, compiled.interleaved.map_or(0, |frame| u64::from(frame.size) * LANES as u64))
+}
+
+/// The local windows of so many warps.
+fn allocate(grid: &Grid<'_>, warps: u32, (stride, rows): (u64, u64)) -> Result<Arc<Allocation>, Stop> {
+    let bytes = (stride * LANES as u64 + rows) * u64::from(warps);
+    Allocation::new(grid.reach(), bytes, 256, Kind::Local, "").map_err(Stop::Exhausted)
+}
+
+/// Copies windows in which each lane has its frame to others, in which the frames are interleaved.
+fn interleave(from: &Allocation, to: &Allocation, warps: u32, (stride, rows): (u64, u64), frame: Interleaved) {
+    let (old, new) = (stride * LANES as u64, stride * LANES as u64 + rows);
+    for warp in 0..u64::from(warps) {
+        let (source, target) = (from.block.base() + warp * old, to.block.base() + warp * new);
+        // The copies lie within both allocations.
+        let copy = |at: u64, place: u64, bytes: u64| {
+            mem::copy(&to.block, target + place, &from.block, source + at, bytes as usize)
+        };
+        copy(0, 0, old);
+        for lane in 0..LANES as u32 {
+            for offset in (frame.start..frame.start + frame.size).step_by(frame.unit as usize) {
+                let place = old + frame.place(lane, offset);
+                copy(u64::from(lane) * stride + u64::from(offset), place, frame.unit.into());
+            }
+        }
+    }
 }
 
 impl Windows {
@@ -98,14 +130,15 @@ impl Windows {
     ) -> Result<Windows, Stop> {
         let block = grid.launch.shape.block;
         let warps = block.iter().product::<u32>().div_ceil(32);
-        let (local, stride) = match local {
-            Some(local) => local,
-            None => {
-                let stride = sizes(compiled, grid).1;
-                let bytes = stride * 32 * u64::from(warps);
-                let local = Allocation::new(grid.reach(), bytes, 256, Kind::Local, "").map_err(Stop::Exhausted)?;
-                (local, stride)
+        let (_, stride, rows) = sizes(compiled, grid);
+        let (local, stride) = match (local, compiled.interleaved) {
+            (Some((local, stride)), Some(frame)) => {
+                let interleaved = allocate(grid, warps, (stride, rows))?;
+                interleave(&local, &interleaved, warps, (stride, rows), frame);
+                (interleaved, stride)
             }
+            (Some(local), None) => local,
+            (None, _) => (allocate(grid, warps, (stride, rows))?, stride),
         };
         let mut tids = vec![Row::ZERO; 3 * warps as usize];
         for warp in 0..warps {
@@ -119,6 +152,7 @@ impl Windows {
             brought,
             local,
             stride,
+            rows,
             ranges: Arc::new(Ranges::new(compiled.sites.len())),
             spills: vec![Cell::new(Row::ZERO); (compiled.spill_size as usize).div_ceil(128) + 1],
             alive: vec![Cell::new(0); warps as usize],
@@ -165,7 +199,7 @@ impl Windows {
             shared: self.shared.block.base(),
             shared_size: self.shared.block.len() as u64,
             zeroed: if self.brought { 0 } else { self.shared.block.len() as u64 },
-            local: Cell::new(locals + u64::from(warp) * 32 * self.stride),
+            local: Cell::new(locals + u64::from(warp) * (LANES as u64 * self.stride + self.rows)),
             local_stride: self.stride,
             locals,
             params: grid.params().block.base(),

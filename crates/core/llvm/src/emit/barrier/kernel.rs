@@ -227,6 +227,8 @@ impl Emitter<'_> {
         self.w.store(&warp, &to, 4);
         let stride = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
         let window = self.w.op_const("shl", &stride, 5);
+        let rows = self.local.interleaved.map_or(0, |frame| frame.size * 32);
+        let window = self.w.op_const("add", &window, rows.into());
         let wide = self.w.cast("zext", &warp, Elem::I64);
         let offset = self.w.op("mul", &wide, &window);
         let locals = self.ctx_value(Elem::I64, at::LOCALS);

@@ -19,6 +19,7 @@ pub(in crate::emit) use state::{Calls, Emitter, Entry, Mode, Region, Role, Slot}
 
 use crate::ctx::{at, status};
 use crate::emit::{
+    Interleaved,
     barrier::spill::SpillPlan,
     call::signature::{parameters, result},
     call::stack::moves_stack,
@@ -37,7 +38,7 @@ use margay_ir::{
     pass::{Liveness, Ranges, Shape, Uniformity, WarpShape},
 };
 use margay_isa::{Opcode, Type};
-use std::fmt::Write;
+use std::{collections::HashMap, fmt::Write};
 
 /// What code is specialized for; part of the cache key.
 #[derive(Clone, Hash, Debug)]
@@ -134,6 +135,8 @@ pub struct Emitted {
     pub spill_size: u64,
     /// Whether it accesses local windows.
     pub uses_local: bool,
+    /// The part of them whose lanes are interleaved.
+    pub interleaved: Option<Interleaved>,
     /// Whether the entry runs one warp, on a fiber.
     pub by_warp: bool,
 }
@@ -241,6 +244,8 @@ pub fn emit(
         },
         accesses: Accesses {
             ranges,
+            fused: HashMap::new(),
+            aligned: None,
             groups: crate::emit::memory::group::find(func),
             combined: None,
             prefetched: 0,
@@ -256,6 +261,8 @@ impl Emitter<'_> {
     fn function(&mut self) -> Result<Emitted> {
         self.require_observable()?;
         self.allocate();
+        self.fuse_accesses();
+        self.interleave_frame();
         self.w.block("start");
         self.begin_combining();
         match self.role {
@@ -373,6 +380,7 @@ impl Emitter<'_> {
             declared: std::mem::take(&mut self.w.declared),
             spill_size: self.spills.size,
             uses_local: self.local.used,
+            interleaved: self.local.interleaved,
             by_warp: matches!(self.role, Role::Warp(_)),
         }
     }

@@ -10,7 +10,7 @@ use super::{
 use crate::emit::{
     barrier::{kernel::Current, spill::SpillPlan},
     call::Blocks,
-    memory::{combine::Combined, group::Grouped},
+    memory::{combine::Combined, fused::Part, group::Grouped, interleaved::Interleaved},
     site::Site,
     text::{Elem, Ty, Val, Writer},
     warp::{held::Held, product::Side, rows::Buffers},
@@ -144,6 +144,10 @@ pub(in crate::emit) struct Accesses {
     pub ranges: Ranges,
     /// Accesses that share a check, by instruction.
     pub groups: HashMap<u32, Grouped>,
+    /// Accesses that are performed as one, by instruction.
+    pub fused: HashMap<u32, Part>,
+    /// The alignment of the access that is being emitted, if it is less than its size.
+    pub aligned: Option<u32>,
     /// The additions that are combined, if there are any.
     pub combined: Option<Combined>,
     /// The number of loads that prefetch for later iterations.
@@ -159,6 +163,8 @@ pub(in crate::emit) struct Local {
     pub frame: Vec<Option<Val>>,
     /// Promoted frame variables that may be read uninitialized, with their sizes in bytes.
     pub uninitialized: Vec<(Val, u64)>,
+    /// The frame's place, if its lanes are interleaved.
+    pub interleaved: Option<Interleaved>,
     /// Some code accesses the local windows.
     pub used: bool,
     /// Lines that keep the address of the warp's local windows in the context.

@@ -36,9 +36,12 @@ pub(super) struct What<'a> {
     pub name: &'static str,
     /// The operand's constant offset.
     pub offset: i64,
+    /// Per lane, from `offset` on.
     pub bytes: u32,
     pub write: bool,
     pub mask: Option<&'a Val>,
+    /// The accesses of which it consists: one, unless several are performed as one.
+    pub members: &'a [Member],
 }
 
 impl What<'_> {
@@ -52,10 +55,9 @@ impl What<'_> {
     }
 
     /// The check of this access alone.
-    fn check(&self, e: &Emitter<'_>) -> Check {
-        let &What { name: space, offset, bytes, write, .. } = self;
-        let members = vec![Member { inst: e.inst, offset, bytes }];
-        Check { members, others: Vec::new(), write, space, origin: offset, end: None }
+    pub fn check(&self) -> Check {
+        let &What { name: space, offset, write, members, .. } = self;
+        Check { members: members.to_vec(), others: Vec::new(), write, space, origin: offset, end: None }
     }
 }
 
@@ -107,29 +109,41 @@ impl Emitter<'_> {
         operand: &Operand,
         (bytes, write): (u32, bool),
         mask: Option<&Val>,
-        mut f: impl FnMut(&mut Self, &Address) -> Result<()>,
+        f: impl FnMut(&mut Self, &Address) -> Result<()>,
     ) -> Result<()> {
         let Operand::Mem(base, offset) = operand else { return self.refuse("an address") };
         let space = inst.space.unwrap_or(MemSpace::Generic);
         let Some(name) = name(space) else { return self.refuse(".shared::cluster") };
-        let what = What { space, name, offset: *offset, bytes, write, mask };
+        let members = &[Member { inst: self.inst, offset: *offset, bytes }];
+        self.access_as(operand, base, &What { space, name, offset: *offset, bytes, write, mask, members }, f)
+    }
+
+    /// The same for what an access does at an operand with this base.
+    pub(super) fn access_as(
+        &mut self,
+        operand: &Operand,
+        base: &MemBase,
+        what: &What<'_>,
+        mut f: impl FnMut(&mut Self, &Address) -> Result<()>,
+    ) -> Result<()> {
+        let &What { space, bytes, mask, .. } = what;
         let mut f = |e: &mut Self, address: &Address| {
             e.count_access(space, bytes, address, mask);
             e.settle(space, bytes, address, mask);
             f(e, address)
         };
         if let MemBase::Reg(r) = base {
-            return self.access_by_register(*r, &what, f);
+            return self.access_by_register(*r, what, f);
         }
         let known = access(self.ir, self.func, operand, bytes);
-        let address = self.address_without_register(base, &known, &what);
+        let address = self.address_without_register(base, &known, what);
         f(self, &address)
     }
 
     /// The checked address of an access that no register takes part in, the same in all lanes.
     fn address_without_register(&mut self, base: &MemBase, known: &Access, what: &What<'_>) -> Address {
         let (space, offset) = (what.space, what.offset);
-        let check = what.check(self);
+        let check = what.check();
         let unproven = (!matches!(known, Access::Proven(_))).then_some(&check);
         match base {
             MemBase::Global(g) => {
@@ -174,16 +188,16 @@ impl Emitter<'_> {
         what: &What<'_>,
         mut f: impl FnMut(&mut Self, &Address) -> Result<()>,
     ) -> Result<()> {
-        let own = what.check(self);
+        let own = what.check();
         let own = self.unless_in_shared(r, what.space, own);
         let grouped = match self.accesses.groups.get(&self.inst).cloned() {
             Some(Grouped::First(Group { members, others })) => {
-                let check = Check { members, others, ..what.check(self) };
+                let check = Check { members, others, ..what.check() };
                 self.unless_in_shared(r, what.space, check)
             }
             Some(Grouped::Later) => None,
             None => {
-                let check = what.check(self);
+                let check = what.check();
                 self.unless_in_shared(r, what.space, check)
             }
         };
@@ -330,7 +344,7 @@ impl Emitter<'_> {
         Address::Lanes(lanes)
     }
 
-    fn checked_local(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {
+    pub(super) fn checked_local(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {
         let address = self.local_lanes(offsets);
         if let Some(check) = check {
             let size = self.ctx_value(Elem::I64, at::LOCAL_SIZE);

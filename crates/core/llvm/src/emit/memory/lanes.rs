@@ -47,6 +47,11 @@ fn row_list(header: &str, together: &str, before: &str, step: &str, after: &str)
     format!("define internal {header} #1 {{\nentry:\n{variables}{together}{spills}{body}{after}}}")
 }
 
+/// The alignment in bytes that helpers assume: weak accesses may be several of smaller elements ([`super::fused`]).
+fn align_of(elem: Elem, kind: Kind) -> u32 {
+    if kind == Kind::Weak { 1 } else { elem.bits() / 8 }
+}
+
 /// Lanes whose addresses are compared with consecutive ones at run time: a row of a tile, or the part of it that a swizzle
 /// keeps together.
 const ROW: u32 = 8;
@@ -157,10 +162,10 @@ fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
 /// row, and rows of all lanes, or single elements that the lanes of such rows share. Lanes run apart where their loops end at different
 /// times, and those left still access rows, as the light tier's code does where it counts rows as varying.
 fn load_together(elem: Elem) -> (String, String) {
-    let (t, bytes) = (Ty::scalar(elem), elem.bits() / 8);
+    let (t, bytes, align) = (Ty::scalar(elem), elem.bits() / 8, align_of(elem, Kind::Weak));
     let all = Ty::lanes(elem);
     let name = format!("llvm.masked.load.{}.p0", mangle(all));
-    let MaskedAlign { declared, attribute, argument } = masked_align(bytes);
+    let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Kind::Weak));
     let steps = (0..32).map(|lane| format!("i64 {}", lane * bytes)).collect::<Vec<_>>().join(", ");
     let same = load_same(elem, "%fa");
     let one = format!(
@@ -187,7 +192,7 @@ fn load_together(elem: Elem) -> (String, String) {
     );
     for lane in (0..32).step_by(ROW as usize) {
         shared.push_str(&format!(
-            "  %e{lane} = load {t}, ptr %c{lane}, align {bytes}\n  \
+            "  %e{lane} = load {t}, ptr %c{lane}, align {align}\n  \
              %h{lane} = insertelement <{ROW} x {t}> poison, {t} %e{lane}, i32 0\n  \
              %k{lane} = shufflevector <{ROW} x {t}> %h{lane}, <{ROW} x {t}> poison, <{ROW} x i32> zeroinitializer\n"
         ));
@@ -203,9 +208,9 @@ fn load_together(elem: Elem) -> (String, String) {
 
 /// A load of one element for all lanes, `%same.all`.
 fn load_same(elem: Elem, address: &str) -> String {
-    let (t, bytes, all) = (Ty::scalar(elem), elem.bits() / 8, Ty::lanes(elem));
+    let (t, align, all) = (Ty::scalar(elem), align_of(elem, Kind::Weak), Ty::lanes(elem));
     format!(
-        "  %same.p = inttoptr i64 {address} to ptr\n  %same.v = load {t}, ptr %same.p, align {bytes}\n  \
+        "  %same.p = inttoptr i64 {address} to ptr\n  %same.v = load {t}, ptr %same.p, align {align}\n  \
          %same.1 = insertelement {all} poison, {t} %same.v, i32 0\n  \
          %same.all = shufflevector {all} %same.1, {all} poison, <32 x i32> zeroinitializer\n"
     )
@@ -229,9 +234,9 @@ pub(super) fn at_words(text: &str) -> Option<String> {
 
 /// A function that loads the lanes of a row at consecutive addresses that the bits of `%mask` name, and zeros for the others.
 pub(super) fn load_row(elem: Elem, width: u32) -> String {
-    let (piece, bytes) = (Ty::lanes(elem).part(width), elem.bits() / 8);
+    let piece = Ty::lanes(elem).part(width);
     let name = format!("llvm.masked.load.v{width}{}.p0", mangle(Ty::scalar(elem)));
-    let MaskedAlign { declared, attribute, argument } = masked_align(bytes);
+    let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Kind::Weak));
     format!(
         "define internal {piece} @margay.load.{width}.{elem}(ptr %at, i32 %mask) #1 {{\n{on}  \
          %v = call {piece} @{name}(ptr {attribute}%at{argument}, <{width} x i1> %on, {piece} zeroinitializer)\n  ret {piece} %v\n}}\n\
@@ -243,9 +248,9 @@ pub(super) fn load_row(elem: Elem, width: u32) -> String {
 
 /// A function that stores the lanes of a row at consecutive addresses that the bits of `%mask` name.
 pub(super) fn store_row(elem: Elem, width: u32) -> String {
-    let (piece, bytes) = (Ty::lanes(elem).part(width), elem.bits() / 8);
+    let piece = Ty::lanes(elem).part(width);
     let name = format!("llvm.masked.store.v{width}{}.p0", mangle(Ty::scalar(elem)));
-    let MaskedAlign { declared, attribute, argument } = masked_align(bytes);
+    let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Kind::Weak));
     format!(
         "define internal void @margay.store.{width}.{elem}(ptr %at, {piece} %v, i32 %mask) #1 {{\n{on}  \
          call void @{name}({piece} %v, ptr {attribute}%at{argument}, <{width} x i1> %on)\n  ret void\n}}\n\
@@ -264,7 +269,7 @@ fn row_mask(width: u32) -> String {
 }
 
 pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
-    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
         let (together, rows) = load_together(elem);
         let (body, declared) = by_hardware(elem, true, true);
@@ -293,7 +298,7 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
 }
 
 pub(super) fn gather_all(elem: Elem, kind: Kind, hardware: bool) -> String {
-    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
         let (rows, (body, declared)) = (load_all_together(elem), by_hardware(elem, true, false));
         let header = format!("<32 x {t}> @margay.gather.all.{t}(<32 x i64> %at)");
@@ -328,7 +333,7 @@ fn load_all_together(elem: Elem) -> String {
 }
 
 fn load_rows(elem: Elem) -> String {
-    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    let (t, align) = (Ty::scalar(elem), align_of(elem, Kind::Weak));
     let mut text = String::new();
     for lane in (0..32).step_by(ROW as usize) {
         text.push_str(&format!("  %l{lane} = load <{ROW} x {t}>, ptr %b{lane}, align {align}\n"));
@@ -352,7 +357,7 @@ fn join_rows(elem: Elem, row: char) -> String {
 }
 
 fn store_rows(elem: Elem) -> String {
-    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    let (t, align) = (Ty::scalar(elem), align_of(elem, Kind::Weak));
     let mut text = String::new();
     for lane in (0..32).step_by(ROW as usize) {
         let picks = (lane..lane + ROW).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
@@ -365,7 +370,7 @@ fn store_rows(elem: Elem) -> String {
 }
 
 pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool) -> String {
-    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
         let (body, declared) = by_hardware(elem, false, true);
         let header = format!("void @margay.scatter.{t}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)");
@@ -384,9 +389,9 @@ pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool) -> String {
 }
 
 pub(super) fn scatter_all(elem: Elem, kind: Kind, hardware: bool) -> String {
-    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    let (t, align, bytes) = (Ty::scalar(elem), align_of(elem, kind), elem.bits() / 8);
     if hardware {
-        let (rows, (body, declared)) = (consecutive(align, &store_rows(elem)), by_hardware(elem, false, false));
+        let (rows, (body, declared)) = (consecutive(bytes, &store_rows(elem)), by_hardware(elem, false, false));
         let header = format!("void @margay.scatter.all.{t}(<32 x i64> %at, <32 x {t}> %values)");
         return format!("define internal {header} #1 {{\n{rows}{body}}}\n{declared}");
     }
@@ -398,7 +403,7 @@ pub(super) fn scatter_all(elem: Elem, kind: Kind, hardware: bool) -> String {
     );
     row_list(
         &format!("void @margay.scatter.all.{t}{}(<32 x i64> %at, <32 x {t}> %values)", kind.suffix()),
-        &if kind == Kind::Weak { consecutive(align, &store_rows(elem)) } else { String::new() },
+        &if kind == Kind::Weak { consecutive(bytes, &store_rows(elem)) } else { String::new() },
         &before,
         &step,
         "  ret void\n",

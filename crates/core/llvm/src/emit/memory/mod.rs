@@ -7,7 +7,9 @@ pub(in crate::emit) mod combine;
 mod convert;
 pub(in crate::emit) mod copy;
 mod failed;
+pub(in crate::emit) mod fused;
 pub(in crate::emit) mod group;
+pub(in crate::emit) mod interleaved;
 mod lanes;
 mod partial;
 mod prefetch;
@@ -111,6 +113,11 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
+        if self.interleaved(inst).is_some() {
+            return self.load_interleaved(&source, (elem, dsts.len() as u32), mask, |e, values| {
+                dsts.iter().zip(values).for_each(|(d, v)| e.write_extended(d, v, ty, mask));
+            });
+        }
         if access(self.ir, self.func, &source, total) == Access::Straddling {
             return self.access(inst, &source, (total, false), mask, |e, address| {
                 e.observe_access((inst, AccessKind::Load), address, total, &[], mask);
@@ -121,6 +128,9 @@ impl Emitter<'_> {
                 }
                 Ok(())
             });
+        }
+        if let Some(part) = self.fused(&source) {
+            return self.load_fused(&source, part, ty, &dsts);
         }
         let kind = self.ordered(inst, &variant);
         self.access(inst, &source, (total, false), mask, |e, address| {
@@ -197,6 +207,7 @@ impl Emitter<'_> {
 
     /// Loads a scalar or a piece of a vector from the program's memory.
     fn load_piece(&mut self, ty: &str, like: Ty, pointer: &Val, align: u32) -> Val {
+        let align = self.accesses.aligned.unwrap_or(align);
         self.w.value(like, format_args!("load {ty}, ptr {pointer}, align {align}, {PROGRAM}"))
     }
 
@@ -333,6 +344,9 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
+        if self.interleaved(inst).is_some() {
+            return self.store_interleaved(target, &values, mask);
+        }
         let total = bytes * values.len() as u32;
         if access(self.ir, self.func, target, total) == Access::Straddling {
             return self.access(inst, target, (total, true), mask, |e, address| {
@@ -343,6 +357,9 @@ impl Emitter<'_> {
                 }
                 Ok(())
             });
+        }
+        if let ([value], Some(part)) = (&values[..], self.fused(target)) {
+            return self.store_fused(inst, target, part, value);
         }
         if variant.has(Mod::Release) {
             self.w.line(format_args!("fence release"));
@@ -359,6 +376,7 @@ impl Emitter<'_> {
 
     /// Stores a scalar or a piece of a vector to the program's memory.
     fn store_piece(&mut self, ty: &str, v: &Val, pointer: &Val, align: u32) {
+        let align = self.accesses.aligned.unwrap_or(align);
         self.w.line(format_args!("store {ty} {v}, ptr {pointer}, align {align}, {PROGRAM}"));
     }
 

@@ -37,7 +37,7 @@ pub(super) fn masked_align(bytes: u32) -> MaskedAlign {
 impl Emitter<'_> {
     /// Loads a row for some of its lanes; the others are zero.
     pub(super) fn masked_load(&mut self, piece: &str, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) -> Val {
-        let width = row.width;
+        let (width, align) = (row.width, self.accesses.aligned.unwrap_or(align));
         if self.options.masks() == Masks::Calls {
             let bits = self.row_bits(mask, row);
             self.w.declared.insert(load_row(ty.elem, width));
@@ -59,7 +59,7 @@ impl Emitter<'_> {
 
     /// Stores some lanes of a row.
     pub(super) fn masked_store(&mut self, piece: &Val, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) {
-        let width = row.width;
+        let (width, align) = (row.width, self.accesses.aligned.unwrap_or(align));
         if self.options.masks() == Masks::Calls {
             let bits = self.row_bits(mask, row);
             self.w.declared.insert(store_row(ty.elem, width));

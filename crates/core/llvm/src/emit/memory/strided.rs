@@ -56,7 +56,7 @@ impl Emitter<'_> {
         for (row, first) in rows(width).zip(pointers) {
             for lane in 0..width {
                 let p = self.step(first, lane, stride);
-                let align = elem.bits() / 8;
+                let align = self.accesses.aligned.unwrap_or(elem.bits() / 8);
                 let v = self.w.value(scalar, format_args!("load {scalar}, ptr {p}, align {align}, {PROGRAM}"));
                 let index = row.index * width + lane;
                 let one = self.w.value(ty, format_args!("insertelement {ty} {all}, {scalar} {v}, i32 {index}"));
@@ -69,7 +69,8 @@ impl Emitter<'_> {
 
     /// Stores one element per lane, `stride` bytes after that of the lane before; in the order of the lanes.
     pub(super) fn store_strided(&mut self, v: &Val, pointers: &[Val], width: u32, stride: i64) {
-        let (v, scalar, align) = (self.w.splat(v), Ty::scalar(v.ty.elem), v.ty.elem.bits() / 8);
+        let (v, scalar) = (self.w.splat(v), Ty::scalar(v.ty.elem));
+        let align = self.accesses.aligned.unwrap_or(v.ty.elem.bits() / 8);
         for (row, first) in rows(width).zip(pointers) {
             for lane in 0..width {
                 let p = self.step(first, lane, stride);

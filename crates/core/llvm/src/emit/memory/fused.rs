@@ -1,0 +1,249 @@
+//! Accesses of a thread to consecutive elements that are performed as one: the bytes of which a program assembles a word, the members of a
+//! struct.
+//!
+//! Elements that lanes load from addresses of their own cost a gather each, whatever their size, so a gather of words replaces several of
+//! bytes. Accesses that share a check ([`super::group`]) are fused: once it has passed, none of them can fault. Nothing between the first
+//! and the last of them writes memory or waits; if they are stores, nothing between them accesses memory at all. So no thread can tell
+//! when each was performed: the order of weak accesses of one thread to different locations is open (manual, section 8.9). Loads are
+//! performed at the first of them, stores at the last.
+
+use super::{
+    address::{What, name},
+    group::{Group, Grouped, Member},
+    unit::{Kind, kind, near},
+};
+use crate::emit::{
+    function::{Emitter, Result, affine::affine_form},
+    text::{Elem, Ty, Val},
+};
+use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, VReg, pass::Shape};
+use margay_isa::{Effect, Opcode, Type};
+use std::{collections::HashMap, rc::Rc};
+
+/// Accesses that are performed as one.
+#[derive(Debug)]
+struct Fused {
+    /// In program order.
+    members: Vec<Member>,
+    /// The offset of the lowest element.
+    least: i64,
+    /// All elements of each lane.
+    word: Elem,
+    /// A variable that holds them between the first and the last access: `<32 x word>`.
+    variable: Val,
+}
+
+/// One of several accesses that are performed as one.
+#[derive(Clone, Debug)]
+pub(in crate::emit) struct Part {
+    fused: Rc<Fused>,
+    /// Its place among the members.
+    place: usize,
+}
+
+impl Part {
+    /// The position of its element in the word, in bits.
+    fn shift(&self) -> u32 {
+        (self.fused.members[self.place].offset - self.fused.least) as u32 * 8
+    }
+}
+
+/// An access and the accesses with which it may be fused: those of equal number.
+struct Candidate {
+    member: Member,
+    epoch: u32,
+}
+
+/// The members of a group that may be fused, loads and stores.
+fn candidates(func: &Func, group: &Group) -> [Vec<Candidate>; 2] {
+    let mut found = [Vec::new(), Vec::new()];
+    let (Some(first), Some(last)) = (group.members.first(), group.members.last()) else { return found };
+    let mut members = group.members.iter().peekable();
+    // Numbers of the stretches without writes, and without accesses other than this group's stores.
+    let mut epochs = [0, 0];
+    for i in first.inst..=last.inst {
+        let inst = &func.insts[i as usize];
+        let variant = func.variant(inst);
+        let member = members.next_if(|m| m.inst == i);
+        let stores = usize::from(variant.op == Opcode::St);
+        let simple = variant.vec() == 1 && kind(variant) == Kind::Weak && variant.t().bytes() <= 4;
+        if !matches!(variant.op.row().effect, Effect::Pure) {
+            epochs[0] += u32::from(!matches!(variant.op, Opcode::Ld | Opcode::Ldu) || kind(variant) != Kind::Weak);
+            epochs[1] += u32::from(member.is_none() || stores == 0 || !simple);
+        }
+        if let Some(member) = member.filter(|_| simple) {
+            found[stores].push(Candidate { member: *member, epoch: epochs[stores] });
+        }
+    }
+    found
+}
+
+/// The elements of a word and its type: 4 bytes, 2 halves, or 2 elements of 4 bytes.
+fn word(bytes: u32) -> (usize, Elem) {
+    match bytes {
+        1 => (4, Elem::I32),
+        2 => (2, Elem::I32),
+        _ => (2, Elem::I64),
+    }
+}
+
+/// The members of consecutive elements among candidates, each in program order.
+fn runs(mut candidates: Vec<Candidate>) -> Vec<Vec<Member>> {
+    candidates.sort_by_key(|c| (c.epoch, c.member.bytes, c.member.offset, c.member.inst));
+    let mut found = Vec::new();
+    let mut rest = &candidates[..];
+    while let [first, others @ ..] = rest {
+        let bytes = first.member.bytes;
+        let (count, _) = word(bytes);
+        let follows = |(k, c): (usize, &Candidate)| {
+            let at = first.member.offset + k as i64 * i64::from(bytes);
+            c.epoch == first.epoch && c.member.bytes == bytes && c.member.offset == at
+        };
+        if rest.len() < count || !rest[..count].iter().enumerate().all(follows) {
+            rest = others;
+            continue;
+        }
+        let mut members: Vec<Member> = rest[..count].iter().map(|c| c.member).collect();
+        members.sort_by_key(|m| m.inst);
+        found.push(members);
+        rest = &rest[count..];
+    }
+    found
+}
+
+/// The address register of an access.
+fn base(func: &Func, inst: u32) -> Option<VReg> {
+    match func.operands(func.insts[inst as usize].srcs).first() {
+        Some(Operand::Mem(MemBase::Reg(r), _)) => Some(*r),
+        _ => None,
+    }
+}
+
+impl Emitter<'_> {
+    /// Finds the accesses that are performed as one.
+    pub fn fuse_accesses(&mut self) {
+        if self.options.observe.is_some() || self.options.count {
+            return;
+        }
+        let func = self.func;
+        let mut groups: Vec<Group> = self
+            .accesses
+            .groups
+            .values()
+            .filter_map(|g| match g {
+                Grouped::First(group) => Some(group.clone()),
+                Grouped::Later => None,
+            })
+            .collect();
+        groups.sort_by_key(|g| g.members.first().map(|m| m.inst));
+        let mut parts = HashMap::new();
+        for group in &groups {
+            let Some(r) = group.members.first().and_then(|m| base(func, m.inst)) else { continue };
+            for (stores, candidates) in candidates(func, group).into_iter().enumerate() {
+                for members in runs(candidates) {
+                    let (_, word) = word(members[0].bytes);
+                    if !self.gains(r, members[0].bytes, stores == 1) {
+                        continue;
+                    }
+                    let least = members.iter().map(|m| m.offset).min().unwrap_or(0);
+                    let variable = self.w.alloca(&Ty::lanes(word).to_string(), 64);
+                    let fused = Rc::new(Fused { members, least, word, variable });
+                    for (place, member) in fused.members.iter().enumerate() {
+                        parts.insert(member.inst, Part { fused: fused.clone(), place });
+                    }
+                }
+            }
+        }
+        self.accesses.fused = parts;
+    }
+
+    /// Whether accesses at a register are better fused. Rows whose elements lie close together are loaded with what lies between them.
+    fn gains(&self, r: VReg, bytes: u32, stores: bool) -> bool {
+        let slot = &self.slots[r.0 as usize];
+        let form = affine_form(slot.shape);
+        if stores {
+            return slot.shape != Shape::Uniform;
+        }
+        match form {
+            None => slot.shadow.is_none(),
+            Some((width, stride)) => stride != 0 && near(stride, Elem::int(8 * bytes), width).is_none(),
+        }
+    }
+
+    /// The part of a fused access that the current instruction is.
+    pub(super) fn fused(&self, operand: &Operand) -> Option<Part> {
+        let found = self.accesses.fused.get(&self.inst)?;
+        matches!(operand, Operand::Mem(MemBase::Reg(_), _)).then(|| found.clone())
+    }
+
+    /// Emits a load that is performed together with others.
+    pub(super) fn load_fused(&mut self, source: &Operand, part: Part, ty: Type, dsts: &[Operand]) -> Result<()> {
+        let Part { fused, place } = &part;
+        let word = Ty::lanes(fused.word);
+        if *place == 0 {
+            self.access_fused(fused, source, false, |e, address| {
+                let found = e.fetch(address, fused.word, 1, None, Kind::Weak);
+                let all = e.w.splat(&found[0]);
+                e.w.store(&all, &fused.variable, 64);
+                Ok(())
+            })?;
+        }
+        let all = self.w.get_changed(word, &fused.variable, 0, 64);
+        let one = self.w.op_const("lshr", &all, part.shift().into());
+        let one = self.w.resize(&one, Elem::int(ty.bits()), false);
+        dsts.iter().for_each(|d| self.write_extended(d, &one, ty, None));
+        Ok(())
+    }
+
+    /// Emits a store that is performed together with others.
+    pub(super) fn store_fused(&mut self, inst: &Inst, target: &Operand, part: Part, value: &Val) -> Result<()> {
+        let Part { fused, place } = &part;
+        let word = Ty::lanes(fused.word);
+        let own = self.w.splat(value);
+        let own = self.w.resize(&own, fused.word, false);
+        let mut all = self.w.op_const("shl", &own, part.shift().into());
+        if *place > 0 {
+            let before = self.w.get_changed(word, &fused.variable, 0, 64);
+            all = self.w.op("or", &before, &all);
+        } else {
+            // The check of all accesses comes before the first of them.
+            self.access(inst, target, (fused.members[0].bytes, true), None, |_, _| Ok(()))?;
+        }
+        if place + 1 < fused.members.len() {
+            self.w.store(&all, &fused.variable, 64);
+            return Ok(());
+        }
+        self.access_fused(fused, target, true, |e, address| {
+            e.put(address, std::slice::from_ref(&all), fused.word.bits() / 8, None, Kind::Weak);
+            Ok(())
+        })
+    }
+
+    /// Emits an access to all elements of a word, which is aligned as its elements are.
+    fn access_fused(
+        &mut self,
+        fused: &Fused,
+        operand: &Operand,
+        write: bool,
+        f: impl FnMut(&mut Self, &super::Address) -> Result<()>,
+    ) -> Result<()> {
+        let (Operand::Mem(base, _), Member { inst, bytes, .. }) = (operand, fused.members[0]) else {
+            return self.refuse("an address");
+        };
+        let space = self.func.insts[inst as usize].space.unwrap_or(MemSpace::Generic);
+        let Some(name) = name(space) else { return self.refuse(".shared::cluster") };
+        let what = What {
+            space,
+            name,
+            offset: fused.least,
+            bytes: fused.word.bits() / 8,
+            write,
+            mask: None,
+            members: &fused.members,
+        };
+        self.accesses.aligned = Some(bytes);
+        let done = self.access_as(operand, base, &what, f);
+        self.accesses.aligned = None;
+        done
+    }
+}

@@ -1,0 +1,247 @@
+//! Local memory whose lanes are interleaved, as on a GPU: the same element of all lanes is one row of a vector.
+//!
+//! In the threads' local windows, what belongs to one thread is contiguous, so an array that all lanes index alike costs a gather or
+//! scatter for each access. If no address of a kernel's frame leaves `.local`, only its own loads and stores access the frame, so where
+//! they find it is the engine's own affair: the frame is in rows after the windows of its warp. Addresses remain offsets in the windows.
+//! What lies outside the frame, such as the variables of the module, remains in the windows; an access that may reach it takes an
+//! address for each lane.
+
+use super::{
+    address::What,
+    group::Member,
+    unit::{Kind, kind},
+};
+use crate::{
+    ctx::at,
+    emit::{
+        function::{Emitter, Result, Role},
+        memory::address::Address,
+        text::{Elem, Ty, Val, constant, int, per_lane},
+    },
+};
+use margay_ir::{
+    Func, Inst, Ir, MemBase, MemSpace, Operand, Placed,
+    explicit::{Access, access},
+};
+use margay_isa::{Effect, Opcode};
+
+/// Largest frame that is interleaved, in bytes.
+const LARGEST: u32 = 1 << 14;
+
+/// The part of the threads' local windows whose lanes are interleaved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interleaved {
+    /// Its offset in the windows, a multiple of 16.
+    pub start: u32,
+    /// Bytes per thread, a multiple of 16.
+    pub size: u32,
+    /// Bytes of one lane that stay together: a power of two, up to 8.
+    pub unit: u32,
+}
+
+impl Interleaved {
+    /// Where a byte of a lane's window lies, from the first row of its warp on.
+    pub fn place(self, lane: u32, offset: u32) -> u64 {
+        let within = offset - self.start;
+        u64::from(within / self.unit * self.unit) * 32 + u64::from(lane * self.unit + within % self.unit)
+    }
+}
+
+/// The frame of a kernel, if only its loads and stores at `.local` addresses access it.
+fn find(ir: &Ir<Placed>, func: &Func, kernel: u32) -> Option<Interleaved> {
+    let places = &ir.stage.funcs[kernel as usize];
+    let (start, end) = (places.base / 16 * 16, (places.base + places.frame_size).next_multiple_of(16));
+    if func.kind != margay_check::FuncKind::Kernel || !func.calls.is_empty() || !(1..=LARGEST).contains(&(end - start))
+    {
+        return None;
+    }
+    let mut unit = 1;
+    let mut used = false;
+    for inst in &func.insts {
+        let variant = func.variant(inst);
+        let bytes = variant.t().bytes();
+        let operands = || func.operands(inst.srcs).iter().chain(func.operands(inst.dsts));
+        if inst.space != Some(MemSpace::Local) {
+            // Addresses of the frame may be computed with, and kept anywhere, but mean nothing in other spaces.
+            let pure = matches!(variant.op.row().effect, Effect::Pure) || variant.op == Opcode::St;
+            if operands().any(|o| matches!(o, Operand::FrameAddr(..))) && !pure {
+                return None;
+            }
+            continue;
+        }
+        let moves = matches!(variant.op, Opcode::Ld | Opcode::St) && kind(variant) == Kind::Weak;
+        let known = |o: &Operand| match o {
+            Operand::Mem(MemBase::Frame(_) | MemBase::Reg(_) | MemBase::Absolute, _) => {
+                let found = access(ir, func, o, bytes * variant.vec());
+                matches!(found, Access::Proven(_) | Access::Checked)
+            }
+            Operand::Mem(..) => false,
+            _ => true,
+        };
+        if !moves || !matches!(bytes, 1 | 2 | 4 | 8) || !operands().all(known) {
+            return None;
+        }
+        (unit, used) = (unit.max(bytes), true);
+    }
+    used.then_some(Interleaved { start, size: end - start, unit })
+}
+
+impl Emitter<'_> {
+    /// Decides whether the kernel's frame is interleaved.
+    pub fn interleave_frame(&mut self) {
+        let plain = !self.options.lean && self.options.observe.is_none() && !self.options.count;
+        if plain && self.role != Role::Device {
+            self.local.interleaved = find(self.ir, self.func, self.id.0);
+        }
+    }
+
+    /// How an access to local memory finds the kernel's frame, if that is interleaved.
+    pub(super) fn interleaved(&self, inst: &Inst) -> Option<Interleaved> {
+        self.local.interleaved.filter(|_| inst.space == Some(MemSpace::Local))
+    }
+
+    /// Loads consecutive elements of each lane; `f` gets them.
+    pub(super) fn load_interleaved(
+        &mut self,
+        source: &Operand,
+        (elem, count): (Elem, u32),
+        mask: Option<&Val>,
+        mut f: impl FnMut(&mut Self, &[Val]),
+    ) -> Result<()> {
+        self.access_interleaved(source, (elem.bits() / 8, count, false), mask, |e, addresses| {
+            let found: Vec<Val> = addresses.iter().flat_map(|at| e.fetch(at, elem, 1, mask, Kind::Weak)).collect();
+            f(e, &found);
+        })
+    }
+
+    /// Stores consecutive elements of each lane.
+    pub(super) fn store_interleaved(&mut self, target: &Operand, values: &[Val], mask: Option<&Val>) -> Result<()> {
+        let bytes = values.first().map_or(0, |v| v.ty.elem.bits() / 8);
+        self.access_interleaved(target, (bytes, values.len() as u32, true), mask, |e, addresses| {
+            for (at, v) in addresses.iter().zip(values) {
+                e.put(at, std::slice::from_ref(v), bytes, mask, Kind::Weak);
+            }
+        })
+    }
+
+    /// Emits an access to `count` elements of `bytes` bytes; `f` gets the address of each, and is called a second time if the access may
+    /// leave the frame.
+    fn access_interleaved(
+        &mut self,
+        operand: &Operand,
+        (bytes, count, write): (u32, u32, bool),
+        mask: Option<&Val>,
+        mut f: impl FnMut(&mut Self, &[Address]),
+    ) -> Result<()> {
+        let (Some(frame), Operand::Mem(base, offset)) = (self.local.interleaved, operand) else {
+            return self.refuse("a local address");
+        };
+        let total = bytes * count;
+        let at = match base {
+            MemBase::Frame(f) => self.frame_address(f.0, *offset),
+            MemBase::Reg(r) => {
+                let v = self.read(*r);
+                let v = self.w.resize(&v, Elem::I32, false);
+                self.w.op_const("add", &v, i128::from(*offset as i32))
+            }
+            _ => int(Elem::I32, i128::from(*offset as i32)),
+        };
+        let within = self.w.op_const("sub", &at, frame.start.into());
+        let elements = |e: &mut Self, first: &Val| -> Vec<Val> {
+            (0..count).map(|i| e.w.op_const("add", first, (i * bytes).into())).collect()
+        };
+        if matches!(access(self.ir, self.func, operand, total), Access::Proven(_)) {
+            let addresses: Vec<Address> =
+                elements(self, &within).iter().map(|v| self.address_interleaved(frame, v, bytes)).collect();
+            f(self, &addresses);
+            return Ok(());
+        }
+        let places = frame.size.saturating_sub(total - 1);
+        let mut bad = self.w.cmp("icmp uge", &within, &constant(within.ty, places.into()));
+        let odd = i128::from(margay_ir::explicit::alignment(total)) - 1;
+        if odd > 0 {
+            let rest = self.w.op_const("and", &at, odd);
+            let misaligned = self.w.cmp("icmp ne", &rest, &constant(rest.ty, 0));
+            bad = self.w.op("or", &bad, &misaligned);
+        }
+        let done = self.w.label("accessed");
+        let (hot, mark) = self.unlikely(&bad, mask);
+        let members = &[Member { inst: self.inst, offset: *offset, bytes: total }];
+        let what = What { space: MemSpace::Local, name: ".local", offset: *offset, bytes: total, write, mask, members };
+        self.checked_local(&at, Some(&what.check()), mask);
+        let addresses: Vec<Address> = elements(self, &at).iter().map(|v| self.address_anywhere(frame, v)).collect();
+        f(self, &addresses);
+        self.w.jump(&done);
+        self.w.join(&hot, mark);
+        let addresses: Vec<Address> =
+            elements(self, &within).iter().map(|v| self.address_interleaved(frame, v, bytes)).collect();
+        f(self, &addresses);
+        self.w.jump(&done);
+        self.w.join(&done, mark);
+        Ok(())
+    }
+
+    /// The first row of the warp.
+    fn rows_of_frame(&mut self) -> Val {
+        self.local.used = true;
+        let (windows, stride) = (self.ctx_value(Elem::I64, at::LOCAL), self.ctx_value(Elem::I64, at::LOCAL_STRIDE));
+        let size = self.w.op_const("shl", &stride, 5);
+        self.w.op("add", &windows, &size)
+    }
+
+    /// The addresses of elements that surely lie in the frame, `within` bytes from its start.
+    fn address_interleaved(&mut self, frame: Interleaved, within: &Val, bytes: u32) -> Address {
+        let unit = i128::from(frame.unit);
+        let (whole, rest) = if bytes == frame.unit {
+            (within.clone(), None)
+        } else {
+            (self.w.op_const("and", within, -unit), Some(self.w.op_const("and", within, unit - 1)))
+        };
+        let mut place = self.w.op_const("shl", &whole, 5);
+        if let Some(rest) = rest {
+            place = self.w.op("add", &place, &rest);
+        }
+        let rows = self.rows_of_frame();
+        if !place.ty.vector {
+            let wide = self.w.resize(&place, Elem::I64, false);
+            let first = self.w.op("add", &rows, &wide);
+            return Address::Affine { bases: vec![first], width: 32, stride: frame.unit.into() };
+        }
+        let lanes = per_lane(Elem::I32, |lane| i128::from(lane) * unit);
+        let place = self.w.op("add", &place, &lanes);
+        let wide = self.w.resize(&place, Elem::I64, false);
+        Address::Lanes(self.w.op("add", &rows, &wide))
+    }
+
+    /// The addresses of elements anywhere in the windows.
+    fn address_anywhere(&mut self, frame: Interleaved, at: &Val) -> Address {
+        let windows = self.local_lanes(at);
+        let (windows, at) = (self.spread(&windows), self.w.splat(at));
+        let rows = self.rows_of_frame();
+        self.w.declared.insert(anywhere(frame));
+        let lanes = Ty::lanes(Elem::I64);
+        Address::Lanes(
+            self.w.value(
+                lanes,
+                format_args!("call {lanes} @margay.local(i64 {rows}, <32 x i32> {at}, {lanes} {windows})"),
+            ),
+        )
+    }
+}
+
+/// A function that finds the bytes at offsets in the windows: those of the frame in its rows, others at the addresses `%windows`.
+fn anywhere(Interleaved { start, size, unit }: Interleaved) -> String {
+    let lanes = per_lane(Elem::I32, |lane| i128::from(lane) * i128::from(unit));
+    format!(
+        "define internal <32 x i64> @margay.local(i64 %rows, <32 x i32> %at, <32 x i64> %windows) #1 {{\n  \
+         %within = sub <32 x i32> %at, splat (i32 {start})\n  %in = icmp ult <32 x i32> %within, splat (i32 {size})\n  \
+         %whole = and <32 x i32> %within, splat (i32 {whole})\n  %rest = and <32 x i32> %within, splat (i32 {rest})\n  \
+         %row = shl <32 x i32> %whole, splat (i32 5)\n  %first = add <32 x i32> %row, %rest\n  %place = add <32 x i32> %first, {lanes}\n  \
+         %wide = zext <32 x i32> %place to <32 x i64>\n  %rows.1 = insertelement <32 x i64> poison, i64 %rows, i32 0\n  \
+         %rows.all = shufflevector <32 x i64> %rows.1, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
+         %own = add <32 x i64> %rows.all, %wide\n  %found = select <32 x i1> %in, <32 x i64> %own, <32 x i64> %windows\n  \
+         ret <32 x i64> %found\n}}",
+        whole = -(unit as i32),
+        rest = unit - 1,
+    )
+}
