@@ -398,7 +398,7 @@ impl Emitter<'_> {
                 self.w.set(&constant(ty, 0), &slot, p, if ty.vector { 4 } else { 1 });
             }
             if let Some(shadow) = shadow {
-                self.w.set(&int(Elem::I1, 1), &shadow.wrapped, 0, 1);
+                self.w.set(&int(Elem::I32, 0), &shadow.valid, 0, 4);
             }
         }
     }

@@ -2,9 +2,9 @@
 //! vector.
 //!
 //! An affine operation is one scalar operation per row, on the bases. Registers that are affine only as long as no
-//! index wraps around (`Uniformity::hints`) live in vectors like all varying ones, with a *shadow*: the bases, and a
-//! flag that invalidates them. So do registers that would be affine if lanes never diverged, such as counters of loops
-//! that lanes leave at different times; a masked write sets their flag. Only addresses use shadows.
+//! index wraps around (`Uniformity::hints`) live in vectors like all varying ones, with a *shadow*: the bases, and the
+//! lanes for which they hold. So do registers that would be affine if lanes never diverged, such as indices in the code
+//! that a guard leaves to a part of a warp; a masked write leaves the lanes that it writes. Only addresses use shadows.
 
 use crate::emit::{
     function::{Emitter, Mode, Result, Slot},
@@ -26,9 +26,9 @@ pub(in crate::emit) struct Shadow {
     pub stride: i64,
     /// Values of the first lane of each row: `[32 / width x elem]`.
     pub bases: Val,
-    /// `i1`: the lanes are no longer affine, so the bases are invalid.
-    pub wrapped: Val,
-    /// Valid only after a write by all lanes.
+    /// `i32`: the lanes for which the bases hold.
+    pub valid: Val,
+    /// Lanes may differ in which instruction has written the register last.
     pub whole: bool,
 }
 
@@ -75,12 +75,12 @@ impl Emitter<'_> {
             let Some((width, stride)) = affine_form(self.prepared.uniformity.hints[r as usize]) else { continue };
             let elem = self.slots[r as usize].elem;
             let bases = self.w.alloca(&slot_type(width, elem), 8);
-            let wrapped = self.w.alloca("i1", 1);
+            let valid = self.w.alloca("i32", 4);
             self.pin_if_many(&bases);
-            self.pin_if_many(&wrapped);
-            let _ = writeln!(self.w.entry, "  store i1 true, ptr {wrapped}, align 1");
+            self.pin_if_many(&valid);
+            let _ = writeln!(self.w.entry, "  store i32 0, ptr {valid}, align 4");
             self.slots[r as usize].shadow =
-                Some(Shadow { width, stride, bases, wrapped, whole: self.prepared.uniformity.whole[r as usize] });
+                Some(Shadow { width, stride, bases, valid, whole: self.prepared.uniformity.whole[r as usize] });
         }
     }
 
@@ -262,7 +262,29 @@ impl Emitter<'_> {
         Ok(bases)
     }
 
-    /// Computes the new shadow of a register (bases and flag) before its vector is written; `f` computes one row as in
+    /// Whether code for parts of a warp keeps a shadow; lean code does without, which would double its accesses.
+    pub fn keeps(&self, shadow: &Shadow) -> bool {
+        !shadow.whole || self.mode == Mode::Full || !self.options.lean
+    }
+
+    /// The lanes for which the bases that an instruction computes hold, as far as that depends on the lanes that execute it.
+    pub fn written_lanes(&mut self, shadow: &Shadow) -> Val {
+        if shadow.whole { self.lane_bits(None) } else { int(Elem::I32, -1) }
+    }
+
+    /// Whether the bases of a shadow hold for all lanes that execute the current instruction: `i1`, true if they do not.
+    pub fn is_wrapped(&mut self, shadow: &Shadow) -> Val {
+        let valid = self.w.get(Ty::scalar(Elem::I32), &shadow.valid, 0, 4);
+        if !shadow.whole || self.mode == Mode::Full {
+            return self.w.cmp("icmp ne", &valid, &int(Elem::I32, -1));
+        }
+        let active = self.lane_bits(None);
+        let others = self.w.op_const("xor", &valid, -1);
+        let invalid = self.w.op("and", &active, &others);
+        self.w.cmp("icmp ne", &invalid, &int(Elem::I32, 0))
+    }
+
+    /// Computes the new shadow of a register (bases and valid lanes) before its vector is written; `f` computes one row as in
     /// [`Emitter::by_rows`].
     pub fn shadow_of(
         &mut self,
@@ -272,32 +294,35 @@ impl Emitter<'_> {
         f: impl FnMut(&mut Self) -> Result<Val>,
     ) -> Result<Option<(Vec<Val>, Val)>> {
         let Some(shadow) = self.slots[d.0 as usize].shadow.clone() else { return Ok(None) };
-        if shadow.whole && self.mode == Mode::Masked {
+        if !self.keeps(&shadow) {
             return Ok(None);
         }
-        let mut wrapped = self.wraps(variant, srcs, shadow.width);
+        let mut valid = self.written_lanes(&shadow);
         for s in srcs {
             if let Operand::Reg(r) = s
                 && let Some(of) = self.slots[r.0 as usize].shadow.clone()
             {
-                let flag = self.w.get(Ty::scalar(Elem::I1), &of.wrapped, 0, 1);
-                wrapped = self.w.op("or", &wrapped, &flag);
+                let lanes = self.w.get(Ty::scalar(Elem::I32), &of.valid, 0, 4);
+                valid = self.w.op("and", &valid, &lanes);
             }
         }
-        Ok(Some((self.by_rows(shadow.width, f)?, wrapped)))
+        if let Some(wrapped) = self.wraps(variant, srcs, shadow.width) {
+            valid = self.w.select(&wrapped, &int(Elem::I32, 0), &valid);
+        }
+        Ok(Some((self.by_rows(shadow.width, f)?, valid)))
     }
 
     /// Stores the shadow of a register after its vector was written.
-    pub fn write_shadow(&mut self, d: VReg, (bases, wrapped): &(Vec<Val>, Val)) {
+    pub fn write_shadow(&mut self, d: VReg, (bases, valid): &(Vec<Val>, Val)) {
         let slot = self.slots[d.0 as usize].clone();
         let Some(shadow) = slot.shadow else { return };
         self.write_rows(&shadow.bases, slot.elem, bases);
-        self.w.set(wrapped, &shadow.wrapped, 0, 1);
+        self.w.set(valid, &shadow.valid, 0, 4);
     }
 
-    /// Whether a widening operand is no longer affine in the wider type: `i1`.
-    fn wraps(&mut self, variant: &Variant, srcs: &[Operand], width: u32) -> Val {
-        let mut wrapped = int(Elem::I1, 0);
+    /// Whether a widening operand is no longer affine in the wider type: `i1`; `None` if it certainly is.
+    fn wraps(&mut self, variant: &Variant, srcs: &[Operand], width: u32) -> Option<Val> {
+        let mut wrapped: Option<Val> = None;
         let (widened, signed) = match variant.op {
             Opcode::Cvt => (1, variant.ty(Var::U).is_some_and(margay_isa::Type::is_signed)),
             Opcode::Mul | Opcode::Mad if variant.has(Mod::Wide) => (2, variant.t().is_signed()),
@@ -320,14 +345,14 @@ impl Emitter<'_> {
                     _ => None,
                 };
                 let Some(first) = first.filter(|f| f.ty.elem == Elem::I32) else {
-                    return int(Elem::I1, 1);
+                    return Some(int(Elem::I1, 1));
                 };
                 let first = self.w.resize(&first, Elem::I64, signed);
                 let last = self.w.op_const("add", &first, i128::from(i64::from(width - 1) * stride));
                 let narrow = self.w.resize(&last, Elem::I32, false);
                 let again = self.w.resize(&narrow, Elem::I64, signed);
                 let differs = self.w.cmp("icmp ne", &last, &again);
-                wrapped = self.w.op("or", &wrapped, &differs);
+                wrapped = Some(self.either(wrapped, differs));
             }
         }
         wrapped
@@ -342,15 +367,16 @@ impl Emitter<'_> {
             rows(shadow.width).map(|row| self.w.extract(&v, &int(Elem::I32, i128::from(row.lane())))).collect();
         let straight = self.spread_rows(&bases, slot.elem, shadow.width, shadow.stride);
         let off = self.w.cmp("icmp ne", &v, &straight);
-        let wrapped = self.any(&off);
+        let off = self.bits(&off);
+        let valid = self.w.op_const("xor", &off, -1);
         self.write_rows(&shadow.bases, slot.elem, &bases);
-        self.w.set(&wrapped, &shadow.wrapped, 0, 1);
+        self.w.set(&valid, &shadow.valid, 0, 4);
     }
 
     /// Invalidates the shadow of a register that was written lane by lane.
     pub fn invalidate_shadow(&mut self, r: VReg) {
         if let Some(shadow) = self.slots[r.0 as usize].shadow.clone() {
-            self.w.set(&int(Elem::I1, 1), &shadow.wrapped, 0, 1);
+            self.w.set(&int(Elem::I32, 0), &shadow.valid, 0, 4);
         }
     }
 }

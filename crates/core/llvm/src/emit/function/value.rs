@@ -33,10 +33,11 @@ impl Emitter<'_> {
             return self.write_shaped(&slot, v, mask);
         }
         match &slot.shadow {
-            Some(s) if !v.ty.vector && mask.is_none() && s.stride == 0 && !(s.whole && self.mode == Mode::Masked) => {
+            Some(s) if !v.ty.vector && mask.is_none() && s.stride == 0 && self.keeps(s) => {
                 let bases = vec![v.clone(); (32 / s.width) as usize];
                 self.write_rows(&s.bases, slot.elem, &bases);
-                self.w.set(&int(Elem::I1, 0), &s.wrapped, 0, 1);
+                let valid = self.written_lanes(s);
+                self.w.set(&valid, &s.valid, 0, 4);
             }
             _ => self.invalidate_shadow(r),
         }

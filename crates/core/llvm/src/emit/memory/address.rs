@@ -6,7 +6,7 @@ use crate::emit::{
     function::{Emitter, Mode, Result},
     memory::bounds::Check,
     memory::group::{Group, Grouped, Member},
-    text::{Elem, Ty, Val, int, per_lane},
+    text::{Elem, Val, int, per_lane},
 };
 use margay_ir::{
     Inst, MemBase, MemSpace, Operand, VReg,
@@ -208,12 +208,11 @@ impl Emitter<'_> {
             let address = self.address_in_rows(r, (width, stride), what, grouped.as_ref());
             return f(self, &address);
         }
-        let mode = self.mode;
-        let Some(shadow) = slot.shadow.filter(|s| (!s.whole || mode == Mode::Full) && near(s.width, s.stride)) else {
+        let Some(shadow) = slot.shadow.filter(|s| self.keeps(s) && near(s.width, s.stride)) else {
             let address = self.address_by_lanes(r, what, grouped.as_ref());
             return f(self, &address);
         };
-        let wrapped = self.w.get(Ty::scalar(Elem::I1), &shadow.wrapped, 0, 1);
+        let wrapped = self.is_wrapped(&shadow);
         let (cold, hot, done) = (self.w.label("wrapped"), self.w.label("straight"), self.w.label("accessed"));
         self.w.branch_unlikely(&wrapped, &cold, &hot);
         let mark = self.w.mark();

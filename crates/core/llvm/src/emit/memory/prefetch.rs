@@ -8,7 +8,7 @@
 
 use super::unit::Kind;
 use crate::emit::{
-    function::{Emitter, Mode, Role},
+    function::{Emitter, Role},
     memory::address::Address,
     text::{Elem, Ty, Val, int},
 };
@@ -17,8 +17,10 @@ use std::fmt::Write;
 
 /// By how many CTAs along x the prefetches are ahead.
 const AHEAD: u32 = 4;
-/// By how many iterations the prefetches of loops are ahead.
-const ITERATIONS: i128 = 8;
+/// By how many instructions the prefetches of loops are ahead, and by how many iterations at most: a warp takes some nanoseconds for an
+/// instruction, so the lines arrive in time, and what compilers have unrolled is not fetched from behind the loop's end.
+const INSTRUCTIONS: usize = 128;
+const ITERATIONS: usize = 8;
 /// Loads of a function whose loops prefetch.
 const MOST: u32 = 8;
 /// Bytes of a cache line.
@@ -32,7 +34,7 @@ impl Emitter<'_> {
         let Some([x, y, z]) = self.options.warp.block else { return };
         let rows = y.saturating_mul(z) > 1;
         let reads_row = *stride == i64::from(bytes) && inst.space == Some(MemSpace::Global) && kind == Kind::Weak;
-        let full = !self.options.lean && self.mode == Mode::Full && self.role == Role::Grid;
+        let full = !self.options.lean && self.role == Role::Grid;
         if !(reads_row && full) {
             return;
         }
@@ -43,11 +45,15 @@ impl Emitter<'_> {
                 .iter()
                 .any(|cut| looped.contains(&self.prepared.cfg.position[cut.block.0 as usize]));
             if let ([first], false) = (&bases[..], waits) {
-                self.prefetch_iterations(first, bytes);
+                let length =
+                    |p: u32| self.func.blocks[self.prepared.cfg.order[p as usize].0 as usize].insts.range().len();
+                let length: usize = looped.map(length).sum();
+                let ahead = (INSTRUCTIONS / length.max(1)).clamp(1, ITERATIONS);
+                self.prefetch_iterations(first, bytes, ahead);
             }
             return;
         }
-        if !rows {
+        if !rows || self.mode == crate::emit::function::Mode::Masked {
             return;
         }
         for first in bases {
@@ -56,8 +62,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Fetches what a later iteration will read, if the last two steps were the same.
-    fn prefetch_iterations(&mut self, first: &Val, bytes: u32) {
+    /// Fetches what the load will read some iterations `ahead`, if the last two steps were the same.
+    fn prefetch_iterations(&mut self, first: &Val, bytes: u32, ahead: usize) {
         if self.accesses.prefetched >= MOST {
             return;
         }
@@ -75,7 +81,7 @@ impl Emitter<'_> {
         self.w.set(&step, &stride, 0, 8);
         let steady = self.w.cmp("icmp eq", &step, &expected);
         let step = self.w.select(&steady, &step, &int(Elem::I64, 0));
-        let distance = self.w.op_const("mul", &step, ITERATIONS);
+        let distance = self.w.op_const("mul", &step, ahead as i128);
         let ahead = self.w.op("add", first, &distance);
         let p = self.pointer(&ahead);
         self.prefetch_row(&p, 0, bytes);
