@@ -89,7 +89,11 @@ fn polls_by_atomics(func: &Func, cfg: &Cfg) -> bool {
     };
     let holds_atom =
         |l: &&Loop| cfg.order[l.first as usize..=l.last as usize].iter().any(|b| insts(*b).iter().any(|i| is_atom(&i)));
-    cfg.loops.iter().filter(holds_atom).any(ends_by_what_it_finds)
+    let mut found = cfg.loops.iter().filter(holds_atom).filter(|l| ends_by_what_it_finds(l)).peekable();
+    found.peek().is_some() && {
+        let termination = Termination::new(func, cfg);
+        found.any(|l| !termination.counts(l))
+    }
 }
 
 /// Adds the registers of some blocks that depend on registers of a set, transitively.
@@ -164,7 +168,7 @@ fn carries(func: &Func, cfg: &Cfg, live: &Liveness, l: &Loop) -> bool {
     })
 }
 
-/// Whether some loop observes other threads, and some branch in it depends on memory. The others always terminate.
+/// Whether some loop observes other threads, some branch in it depends on memory, and no counter ends it.
 fn polls_by_observing(func: &Func, cfg: &Cfg) -> bool {
     let insts = |b: &BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
     let watched = |b: &BlockId| insts(b).any(|i| observes_others(func, i));
@@ -173,7 +177,12 @@ fn polls_by_observing(func: &Func, cfg: &Cfg) -> bool {
         return cfg.order.iter().filter(looped).any(watched);
     }
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
-    cfg.loops.iter().map(blocks).filter(|blocks| blocks.iter().any(watched)).any(|blocks| {
+    let watching: Vec<&Loop> = cfg.loops.iter().filter(|l| blocks(l).iter().any(watched)).collect();
+    if watching.is_empty() {
+        return false;
+    }
+    let termination = Termination::new(func, cfg);
+    watching.into_iter().filter(|l| !termination.counts(l)).map(blocks).any(|blocks| {
         let effect = |i: &Inst| func.variant(i).op.row().effect;
         if blocks.iter().flat_map(insts).any(|i| effect(i) == Effect::Call) {
             return true;

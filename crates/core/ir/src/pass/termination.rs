@@ -8,6 +8,7 @@
 mod alignment;
 mod comparison;
 mod recurrence;
+mod residue;
 
 use crate::{
     BlockId, Func, Inst, Operand, Terminator, VReg,
@@ -91,9 +92,19 @@ impl<'a> Termination<'a> {
         defs[..later].last().filter(|(at, _)| *at == b).map(|(_, i)| *i)
     }
 
+    /// Whether a counter of its own ends a loop if what it loads from one address stays the same, such as the counter's bound that it
+    /// reloads after its stores.
+    pub fn counts(&self, l: &Loop) -> bool {
+        self.ends(&Body { quiet: true, waits: false, ..Body::new(self, l) }) == Ends::Always
+    }
+
     /// What is known of a loop.
     pub fn of(&self, l: &Loop) -> Ends {
-        let body = Body::new(self, l);
+        self.ends(&Body::new(self, l))
+    }
+
+    fn ends(&self, body: &Body<'_>) -> Ends {
+        let l = body.l;
         let mut hopeless = true;
         for b in body.blocks() {
             let Some(exit) = body.exit(*b) else { continue };
@@ -115,11 +126,13 @@ struct Body<'a> {
     l: &'a Loop,
     /// It only computes and loads, so loads from one address repeat what they found unless other threads write.
     quiet: bool,
+    /// What others count by atomics counts as a clock, for which it waits.
+    waits: bool,
 }
 
 impl<'a> Body<'a> {
     fn new(all: &'a Termination<'a>, l: &'a Loop) -> Body<'a> {
-        let body = Body { all, l, quiet: false };
+        let body = Body { all, l, quiet: false, waits: true };
         let only_loads = |i: &Inst| {
             let op = all.func.variant(i).op;
             op == Opcode::Ld || op.row().effect == Effect::Pure

@@ -56,9 +56,30 @@ fn counters_that_approach_a_bound_terminate() {
     };
     assert_eq!(summed(4), Ends::Always);
     assert_ne!(summed(8), Ends::Always, "it may step over 0");
+    // The counter begins at a multiple of four whatever the parameter is.
+    let begins = |first: &str, step: i32, end: i32| {
+        let next = format!("add.u32 %r1, %r1, {step}; setp.ne.u32 %p1, %r1, {end};");
+        ends(&format!("{first} L: {next} @%p1 bra L;"))
+    };
+    let ahead = "add.u32 %r2, %n, -2; and.b32 %r3, %r2, 3; add.u32 %r4, %r3, 2; sub.u32 %r1, %r4, %n;";
+    assert_eq!(begins(ahead, 4, 0), Ends::Always);
+    assert_ne!(begins(ahead, 4, 2), Ends::Always, "it steps over 2");
+    let shifted = "shr.u32 %r2, %n, 2; add.u32 %r3, %r2, 1; and.b32 %r4, %r3, 3; sub.u32 %r1, %r2, %r4;";
+    assert_eq!(begins(shifted, -4, -1), Ends::Always);
+    assert_ne!(begins(shifted, -4, 0), Ends::Always, "it steps over 0");
+    let multiple = "mul.lo.u32 %r2, %n, 12; and.b32 %r3, %r2, 7; sub.u32 %r1, %r3, %r2;";
+    assert_eq!(begins(multiple, 8, 0), Ends::Always);
+    assert_ne!(begins(multiple, 16, 0), Ends::Always, "it may step over 0");
     // What is left is counted down in a second loop.
     let left = "mov.u32 %r1, %r4; L: add.u32 %r1, %r1, -4; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; sub.u32 %r3, %r3, 1; st.global.u32 [%d9], %r3;";
     assert_eq!(ends(&format!("{rounded} {left}")), Ends::Always);
+}
+
+#[test]
+fn products_of_counters_that_pass_a_bound_terminate() {
+    let square = "add.u32 %r1, %r1, 2; mul.lo.u32 %r2, %r1, %r1;";
+    assert_eq!(counter("3", square, "le.u32 %p1, %r2, %n"), Ends::Always);
+    assert_ne!(counter("3", square, "ne.u32 %p1, %r2, %n"), Ends::Always, "it may step over the bound");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The powers of two that divide the values of registers, by which a counter does not step over its bound.
 
 use super::{Termination, is_integer};
-use crate::{BlockId, Inst, Operand, VReg, pass::liveness::inst_writes};
+use crate::{Inst, Operand, VReg, pass::liveness::inst_writes};
 use margay_isa::{Mod, Opcode, Var};
 
 impl Termination<'_> {
@@ -20,7 +20,7 @@ impl Termination<'_> {
             changed = false;
             for b in &self.cfg.order {
                 for inst in self.func.insts(&self.func.blocks[b.0 as usize]) {
-                    let found = self.result_align(*b, inst);
+                    let found = self.result_align(inst);
                     inst_writes(self.func, inst, &mut |r| {
                         let own = &mut self.align[r.0 as usize];
                         changed |= found < *own;
@@ -44,7 +44,7 @@ impl Termination<'_> {
         }
     }
 
-    fn result_align(&self, b: BlockId, inst: &Inst) -> u32 {
+    fn result_align(&self, inst: &Inst) -> u32 {
         let v = self.func.variant(inst);
         let srcs = self.func.operands(inst.srcs);
         let a = |i: usize| srcs.get(i).map_or(0, |o| self.align_of(o));
@@ -56,8 +56,7 @@ impl Termination<'_> {
             Opcode::Mov if srcs.len() == 1 => a(0),
             Opcode::Neg => a(0),
             Opcode::Cvt if srcs.len() == 1 && v.ty(Var::U).is_some_and(is_integer) => a(0),
-            Opcode::Add | Opcode::Or | Opcode::Xor => a(0).min(a(1)),
-            Opcode::Sub => a(0).min(a(1)).max(self.without_remainder(b, srcs)),
+            Opcode::Add | Opcode::Sub | Opcode::Or | Opcode::Xor => a(0).min(a(1)),
             Opcode::And => a(0).max(a(1)),
             Opcode::Mul => (a(0) + a(1)).min(64),
             Opcode::Mad => (a(0) + a(1)).min(64).min(a(2)),
@@ -66,33 +65,6 @@ impl Termination<'_> {
                 _ => a(0),
             },
             Opcode::Selp => a(0).min(a(1)),
-            _ => 0,
-        }
-    }
-
-    /// The alignment of `x - (x & 3)` in a block, by which compilers round down, or of `(x & 3) - x`.
-    fn without_remainder(&self, b: BlockId, srcs: &[Operand]) -> u32 {
-        let [Operand::Reg(x), Operand::Reg(y)] = srcs else { return 0 };
-        self.remainder(b, *x, *y).max(self.remainder(b, *y, *x))
-    }
-
-    /// `n` if `low` is the lowest `n` bits of `x` in a block, else 0.
-    fn remainder(&self, b: BlockId, x: VReg, low: VReg) -> u32 {
-        // The first definition in the layout is the only one that reaches the block if no loop leads from the others back to it; those
-        // count what is left down.
-        let at = |b: BlockId| self.cfg.position[b.0 as usize];
-        let Some(((first, i), others)) = self.defs[low.0 as usize].split_first() else { return 0 };
-        let looped = |from: BlockId| self.cfg.loops.iter().any(|l| l.first <= at(b) && at(from) <= l.last);
-        if at(*first) > at(b)
-            || others.iter().any(|(other, _)| at(*other) <= at(b) || looped(*other))
-            || !self.cfg.reducible
-        {
-            return 0;
-        }
-        let i = *i;
-        let inst = &self.func.insts[i as usize];
-        match (self.func.variant(inst).op, self.func.operands(inst.srcs)) {
-            (Opcode::And, [Operand::Reg(y), Operand::Imm(m)]) if x == *y && inst.guard.is_none() => m.trailing_ones(),
             _ => 0,
         }
     }

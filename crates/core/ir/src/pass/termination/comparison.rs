@@ -46,6 +46,15 @@ impl Test {
     }
 }
 
+/// A register from which another one is computed.
+pub(super) struct Link {
+    pub register: VReg,
+    /// What is added to it, if that is all that is done.
+    pub added: Option<u64>,
+    /// And values that the loop does not change.
+    pub others: Vec<Operand>,
+}
+
 /// A recurrence on the left, compared with a bound.
 struct Comparison<'a> {
     motion: Motion,
@@ -185,34 +194,54 @@ impl Body<'_> {
     fn may_meet(&self, moving: &Operand, bound: &Operand, step: i64) -> bool {
         let needed = step.trailing_zeros();
         self.all.align_of(moving) >= needed && self.all.align_of(bound) >= needed
+            || self.begins_at_multiple(moving, bound, needed)
     }
 
     /// The constant at which a register starts that is a recurrence, or differs from one by a constant.
     fn first(&self, o: &Operand) -> Option<u64> {
-        let Operand::Reg(mut at) = *o else { return None };
-        // The registers that it is computed from, and what is added to them if that is all that is done.
-        let mut path: Vec<(VReg, Option<u64>)> = vec![(at, Some(0))];
-        let cycle = loop {
-            let inst = self.definition(at).filter(|_| path.len() < DEPTH)?;
-            let added = path[path.len() - 1].1;
-            let (next, added) = match (self.all.func.variant(inst).op, self.all.func.operands(inst.srcs)) {
+        let (path, start) = self.cycle(o)?;
+        let cycle = &path[start..];
+        let mut starts = cycle.iter().filter_map(|link| Some((self.initial(link.register)?, link)));
+        let (Some((initial, link)), None) = (starts.next(), starts.next()) else { return None };
+        match link.added {
+            Some(added) if link.others.is_empty() => Some(initial?.wrapping_add(added)),
+            Some(_) => None,
+            None => initial.filter(|_| cycle.len() == path.len()),
+        }
+    }
+
+    /// The register with which a recurrence begins, if that is one, and what an operand adds to it.
+    pub(super) fn start(&self, o: &Operand) -> Option<Link> {
+        let (mut path, start) = self.cycle(o)?;
+        let mut starts = (start..path.len()).filter(|i| self.initial(path[*i].register).is_some());
+        let (Some(i), None) = (starts.next(), starts.next()) else { return None };
+        Some(path.swap_remove(i))
+    }
+
+    /// The registers from which a register is computed, up to a recurrence, and where the recurrence begins among them.
+    fn cycle(&self, o: &Operand) -> Option<(Vec<Link>, usize)> {
+        let Operand::Reg(register) = *o else { return None };
+        let mut path = vec![Link { register, added: Some(0), others: Vec::new() }];
+        loop {
+            let last = &path[path.len() - 1];
+            let inst = self.definition(last.register).filter(|_| path.len() < DEPTH)?;
+            let fixed = |o: &Operand| matches!(o, Operand::Reg(r) if self.inside(*r).next().is_none());
+            let (added, mut others) = (last.added, last.others.clone());
+            let (register, added) = match (self.all.func.variant(inst).op, self.all.func.operands(inst.srcs)) {
                 (Opcode::Mov, [Operand::Reg(r)]) => (*r, added),
                 (Opcode::Add, [Operand::Reg(r), Operand::Imm(v)]) => (*r, added.map(|a| a.wrapping_add(*v))),
                 (Opcode::Sub, [Operand::Reg(r), Operand::Imm(v)]) => (*r, added.map(|a| a.wrapping_sub(*v))),
+                (Opcode::Add, [Operand::Reg(r), other] | [other, Operand::Reg(r)]) if fixed(other) => {
+                    others.push(*other);
+                    (*r, added)
+                }
                 (Opcode::Shl | Opcode::Mul, [Operand::Reg(r), Operand::Imm(_)]) => (*r, None),
                 _ => return None,
             };
-            match path.iter().position(|(r, _)| *r == next) {
-                Some(start) => break &path[start..],
-                None => path.push((next, added)),
+            match path.iter().position(|link| link.register == register) {
+                Some(start) => return Some((path, start)),
+                None => path.push(Link { register, added, others }),
             }
-            at = next;
-        };
-        let mut starts = cycle.iter().filter_map(|(r, added)| Some((self.initial(*r)?, *added)));
-        let (Some((initial, added)), None) = (starts.next(), starts.next()) else { return None };
-        match added {
-            Some(added) => Some(initial?.wrapping_add(added)),
-            None => initial.filter(|_| cycle.len() == path.len()),
         }
     }
 

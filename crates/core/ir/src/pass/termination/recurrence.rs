@@ -92,7 +92,7 @@ impl Body<'_> {
         let v = func.variant(inst);
         let (t, srcs) = (v.t(), func.operands(inst.srcs));
         if v.op == Opcode::Atom && (v.has(Mod::Add) || v.has(Mod::Inc)) && is_integer(t) {
-            return Value::Moves(Motion::Clock);
+            return if self.waits { Value::Moves(Motion::Clock) } else { Value::Unknown };
         }
         if v.op == Opcode::Ld && (self.quiet || matches!(inst.space, Some(MemSpace::KernelParam | MemSpace::Const))) {
             return if self.value_of_base(srcs) { Value::Invariant(None) } else { Value::Unknown };
@@ -212,6 +212,10 @@ fn product(a: Value, b: Value, v: &Variant) -> Value {
         _ if v.has(Mod::Hi) => Value::Unknown,
         (Value::Open(base, Motion::Still), Value::Invariant(_)) if v.has(Mod::Wide) && unsigned => Value::Wide(base),
         (x, Value::Invariant(Some(c))) | (Value::Invariant(Some(c)), x) => multiple(x, signed(c, v.t().bits())),
+        // Such as the square of a divisor that is tried.
+        (Value::Moves(Motion::Step(a)), Value::Moves(Motion::Step(b))) if a != 0 && b != 0 => {
+            Value::Moves(Motion::Drift)
+        }
         _ => Value::Unknown,
     }
 }

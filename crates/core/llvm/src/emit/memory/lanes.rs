@@ -81,9 +81,13 @@ fn consecutive(bytes: u32, rows: &str) -> String {
 const SPILL: &str =
     "  %addresses = alloca <32 x i64>, align 64\n  store volatile <32 x i64> %at, ptr %addresses, align 64\n";
 
+/// Leaves few lanes to the code for single lanes, which takes less time for them than looking for rows.
+const FEW: &str = "  %count = call i32 @llvm.ctpop.i32(i32 %mask)\n  %few = icmp ult i32 %count, 9\n  \
+                   br i1 %few, label %apart.lanes, label %many\nmany:\n";
+
 /// Code with the host's gathers or scatters (AVX-512), eight lanes at a time, and the declarations that it needs: `%at` has the addresses,
 /// `%mask` the bits of the lanes, `%values` what is stored. They access each element as a whole, and scatters the lowest lane first, as the
-/// loops do. Inactive lanes take as long as active ones, so a half of the lanes is left out if all of them are inactive.
+/// loops do. Inactive lanes take as long as active ones, so eight lanes are left out if all of them are inactive.
 fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
     let (t, bytes) = (Ty::scalar(elem), elem == Elem::I8);
     // Bytes come from the words around them, which lie on the same page.
@@ -98,15 +102,15 @@ fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
     let verb = if loads { "gather" } else { "scatter" };
     let name = format!("@llvm.x86.avx512.mask.{verb}.q{suffix}.512");
     let mut text = match masked {
-        true => "  %lanes.on = bitcast i32 %mask to <32 x i1>\n  br label %halves\nhalves:\n".to_string(),
+        true => "  %lanes.on = bitcast i32 %mask to <32 x i1>\n  br label %parts\nparts:\n".to_string(),
         false => String::new(),
     };
     for lane in (0..32).step_by(8) {
-        if masked && lane % 16 == 0 {
+        if masked {
             text.push_str(&format!(
-                "  %half{lane} = and i32 %mask, {}\n  %none{lane} = icmp eq i32 %half{lane}, 0\n  \
+                "  %part{lane} = and i32 %mask, {}\n  %none{lane} = icmp eq i32 %part{lane}, 0\n  \
                  br i1 %none{lane}, label %over{lane}, label %on{lane}\non{lane}:\n",
-                (0xffff_u32 << lane) as i32
+                (0xff_u32 << lane) as i32
             ));
         }
         let picks = (lane..lane + 8).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
@@ -135,12 +139,12 @@ fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
             let to = format!("ptr null, {lanes} {on}, {addresses} %a{lane}, {eight} %v{lane}, i32 1");
             text.push_str(&format!("  call void {name}({to})\n"));
         }
-        if masked && lane % 16 == 8 {
-            let (first, before) = (lane - 8, if lane == 8 { "halves" } else { "over0" });
-            text.push_str(&format!("  br label %over{first}\nover{first}:\n"));
-            for piece in [first, lane].into_iter().filter(|_| loads) {
+        if masked {
+            let before = if lane == 0 { "parts".to_string() } else { format!("over{}", lane - 8) };
+            text.push_str(&format!("  br label %over{lane}\nover{lane}:\n"));
+            if loads {
                 text.push_str(&format!(
-                    "  %y{piece} = phi {eight} [ zeroinitializer, %{before} ], [ %g{piece}, %on{first} ]\n"
+                    "  %y{lane} = phi {eight} [ zeroinitializer, %{before} ], [ %g{lane}, %on{lane} ]\n"
                 ));
             }
         }
@@ -272,10 +276,12 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
         let (together, rows) = load_together(elem);
+        let (variable, store) = SPILL.split_at(SPILL.find("  store").unwrap_or(0));
         let (body, declared) = by_hardware(elem, true, true);
         let header = format!("<32 x {t}> @margay.gather.{t}(<32 x i64> %at, i32 %mask)");
         return format!(
-            "define internal {header} #1 {{\nentry:\n{SPILL}{together}{body}}}\n{declared}\n{rows}\ndeclare i32 @llvm.cttz.i32(i32, i1)"
+            "define internal {header} #1 {{\nentry:\n{variable}{FEW}{store}{together}{body}}}\n{declared}\n{rows}\n\
+             declare i32 @llvm.cttz.i32(i32, i1)\ndeclare i32 @llvm.ctpop.i32(i32)"
         );
     }
     let before =
@@ -285,7 +291,10 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
         "  %v = {load}\n  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %op, align {align}\n"
     );
     let after = format!("  %result = load <32 x {t}>, ptr %out, align 64\n  ret <32 x {t}> %result\n");
-    let together = (kind == Kind::Weak && elem.bits() <= 64).then(|| load_together(elem));
+    let together = (kind == Kind::Weak && elem.bits() <= 64).then(|| {
+        let (text, declared) = load_together(elem);
+        (format!("{FEW}{text}"), format!("{declared}\ndeclare i32 @llvm.ctpop.i32(i32)"))
+    });
     let (together, declared) = together.unwrap_or_default();
     let text = row_loop(
         &format!("<32 x {t}> @margay.gather.{t}{}(<32 x i64> %at, i32 %mask)", kind.suffix()),

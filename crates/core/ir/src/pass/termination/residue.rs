@@ -1,0 +1,109 @@
+//! What values leave when they are divided by a power of two, as sums of other values: compilers unroll a loop by beginning its counter at
+//! `(n - 2 & 3) + 2 - n`, say, which is a multiple of four whatever `n` is.
+
+use super::{Body, DEPTH, Termination, comparison::Link, is_integer};
+use crate::{BlockId, Operand, VReg};
+use margay_isa::{Mod, Opcode, Var};
+use std::collections::HashMap;
+
+/// Registers in an expression, to bound the work.
+const MOST_TERMS: usize = 32;
+
+/// A sum of multiples of registers and a constant, of which only the lowest bits count.
+#[derive(Default)]
+pub(super) struct Sum {
+    constant: u64,
+    factors: HashMap<VReg, u64>,
+}
+
+impl Sum {
+    /// Whether two to the power of `bits` divides it, whatever the registers hold.
+    pub fn is_multiple(&self, bits: u32) -> bool {
+        let divides = |v: u64| v.trailing_zeros() >= bits;
+        divides(self.constant) && self.factors.values().all(|f| divides(*f))
+    }
+}
+
+impl Termination<'_> {
+    /// Adds a multiple of an operand that is read in a block to a sum of which the lowest `bits` bits count; false if it has no such form.
+    fn add_to(&self, sum: &mut Sum, o: &Operand, factor: u64, b: BlockId, bits: u32, depth: usize) -> bool {
+        let r = match o {
+            Operand::Imm(v) => {
+                sum.constant = sum.constant.wrapping_add(v.wrapping_mul(factor));
+                return true;
+            }
+            Operand::Reg(r) => *r,
+            _ => return false,
+        };
+        if sum.factors.len() > MOST_TERMS || depth > DEPTH {
+            return false;
+        }
+        let Some((at, i)) = self.only_definition(r, b) else {
+            return sum.add(r, factor);
+        };
+        let inst = &self.func.insts[i as usize];
+        let (v, srcs) = (self.func.variant(inst), self.func.operands(inst.srcs));
+        let plain = is_integer(v.t()) && v.t().bits() >= bits && inst.guard.is_none() && inst.dsts.range().len() == 1;
+        let plain = plain && ![Mod::Sat, Mod::Cc, Mod::Hi].iter().any(|m| v.has(*m));
+        let mut add = |o: &Operand, by: u64| self.add_to(sum, o, factor.wrapping_mul(by), at, bits, depth + 1);
+        let known = match (v.op, srcs) {
+            _ if !plain => None,
+            (Opcode::Mov, [a]) => Some(add(a, 1)),
+            (Opcode::Cvt, [a]) if v.ty(Var::U).is_some_and(|t| is_integer(t) && t.bits() >= bits) => Some(add(a, 1)),
+            (Opcode::Add, [a, b]) => Some(add(a, 1) && add(b, 1)),
+            (Opcode::Sub, [a, b]) => Some(add(a, 1) && add(b, u64::MAX)),
+            (Opcode::Neg, [a]) => Some(add(a, u64::MAX)),
+            (Opcode::Mul, [a, Operand::Imm(c)]) => Some(add(a, *c)),
+            (Opcode::Mad, [a, Operand::Imm(c), b]) => Some(add(a, *c) && add(b, 1)),
+            (Opcode::Shl, [a, Operand::Imm(k)]) if *k < 64 => Some(add(a, 1 << k)),
+            (Opcode::And, [a, Operand::Imm(m)]) if m.trailing_ones() >= bits => Some(add(a, 1)),
+            _ => None,
+        };
+        known.unwrap_or_else(|| sum.add(r, factor))
+    }
+
+    /// The only definition of a register that reaches a block: the first one in the layout, if no loop leads from the others back to the
+    /// block. Those count down what is left when an unrolled loop has ended.
+    fn only_definition(&self, r: VReg, b: BlockId) -> Option<(BlockId, u32)> {
+        let at = |b: BlockId| self.cfg.position[b.0 as usize];
+        let ((first, i), others) = self.defs[r.0 as usize].split_first()?;
+        let looped = |from: BlockId| self.cfg.loops.iter().any(|l| l.first <= at(b) && at(from) <= l.last);
+        let alone = at(*first) <= at(b)
+            && self.cfg.reducible
+            && !others.iter().any(|(other, _)| at(*other) <= at(b) || looped(*other));
+        alone.then_some((*first, *i))
+    }
+}
+
+impl Sum {
+    fn add(&mut self, r: VReg, factor: u64) -> bool {
+        let own = self.factors.entry(r).or_default();
+        *own = own.wrapping_add(factor);
+        true
+    }
+}
+
+impl Body<'_> {
+    /// Whether two to the power of `bits` divides the difference between what a counter begins with and a bound.
+    pub(super) fn begins_at_multiple(&self, moving: &Operand, bound: &Operand, bits: u32) -> bool {
+        let Some(Link { register: start, added: Some(added), others }) = self.start(moving) else { return false };
+        let header = self.all.cfg.order[self.l.first as usize];
+        // Later definitions, of the register's next use, do not reach the loop.
+        let before = |b: BlockId| self.all.cfg.position[b.0 as usize] < self.l.first;
+        let mut starts = self.all.defs[start.0 as usize].iter().filter(|(b, _)| before(*b)).peekable();
+        starts.peek().is_some()
+            && starts.all(|(b, i)| {
+                let inst = &self.all.func.insts[*i as usize];
+                let (op, srcs) = (self.all.func.variant(inst).op, self.all.func.operands(inst.srcs));
+                let second = if op == Opcode::Sub { u64::MAX } else { 1 };
+                let mut sum = Sum { constant: added, ..Sum::default() };
+                let mut add = |o: &Operand, factor: u64, at: BlockId| self.all.add_to(&mut sum, o, factor, at, bits, 0);
+                matches!(op, Opcode::Mov | Opcode::Add | Opcode::Sub)
+                    && inst.guard.is_none()
+                    && srcs.iter().zip([1, second]).all(|(o, factor)| add(o, factor, *b))
+                    && add(bound, u64::MAX, header)
+                    && others.iter().all(|o| add(o, 1, header))
+                    && sum.is_multiple(bits)
+            })
+    }
+}
