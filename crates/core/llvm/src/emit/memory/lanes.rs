@@ -3,6 +3,7 @@
 use crate::emit::{
     memory::{
         partial::{MaskedAlign, masked_align},
+        together::{FEW, consecutive, join_rows, load_all_together, load_together, store_rows, store_together},
         unit::Kind,
     },
     text::{Elem, Ty, mangle},
@@ -48,42 +49,12 @@ fn row_list(header: &str, together: &str, before: &str, step: &str, after: &str)
 }
 
 /// The alignment in bytes that helpers assume: weak accesses may be several of smaller elements ([`super::fused`]).
-fn align_of(elem: Elem, kind: Kind) -> u32 {
+pub(super) fn align_of(elem: Elem, kind: Kind) -> u32 {
     if kind == Kind::Weak { 1 } else { elem.bits() / 8 }
-}
-
-/// Lanes whose addresses are compared with consecutive ones at run time: a row of a tile, or the part of it that a swizzle
-/// keeps together.
-const ROW: u32 = 8;
-
-/// The begin of an unrolled helper that handles rows of consecutive addresses at once and goes on with single lanes otherwise;
-/// `rows` is the code for rows that begin at `%b0`, `%b8`, `%b16`, `%b24`.
-fn consecutive(bytes: u32, rows: &str) -> String {
-    let list = |f: &dyn Fn(u32) -> String| (0..32).map(f).collect::<Vec<_>>().join(", ");
-    let (firsts, steps) =
-        (list(&|lane| format!("i32 {}", lane / ROW * ROW)), list(&|lane| format!("i64 {}", lane % ROW * bytes)));
-    let starts: String = (0..32)
-        .step_by(ROW as usize)
-        .map(|lane| {
-            format!(
-                "  %s{lane} = extractelement <32 x i64> %at, i32 {lane}\n  %b{lane} = inttoptr i64 %s{lane} to ptr\n"
-            )
-        })
-        .collect();
-    format!(
-        "  %firsts = shufflevector <32 x i64> %at, <32 x i64> poison, <32 x i32> <{firsts}>\n  \
-         %wanted = add <32 x i64> %firsts, <{steps}>\n  %differ = icmp ne <32 x i64> %at, %wanted\n  \
-         %apart = bitcast <32 x i1> %differ to i32\n  %scattered = icmp ne i32 %apart, 0\n  \
-         br i1 %scattered, label %single, label %rows\nrows:\n{starts}{rows}single:\n"
-    )
 }
 
 const SPILL: &str =
     "  %addresses = alloca <32 x i64>, align 64\n  store volatile <32 x i64> %at, ptr %addresses, align 64\n";
-
-/// Leaves few lanes to the code for single lanes, which takes less time for them than looking for rows.
-const FEW: &str = "  %count = call i32 @llvm.ctpop.i32(i32 %mask)\n  %few = icmp ult i32 %count, 9\n  \
-                   br i1 %few, label %apart.lanes, label %many\nmany:\n";
 
 /// Code with the host's gathers or scatters (AVX-512), eight lanes at a time, and the declarations that it needs: `%at` has the addresses,
 /// `%mask` the bits of the lanes, `%values` what is stored. They access each element as a whole, and scatters the lowest lane first, as the
@@ -160,64 +131,6 @@ fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
         }
     };
     (text, declared)
-}
-
-/// The begin of a loop over the lanes of a mask that loads from consecutive addresses at once: whatever lanes there are if they access one
-/// row, and rows of all lanes, or single elements that the lanes of such rows share. Lanes run apart where their loops end at different
-/// times, and those left still access rows, as the light tier's code does where it counts rows as varying.
-fn load_together(elem: Elem) -> (String, String) {
-    let (t, bytes, align) = (Ty::scalar(elem), elem.bits() / 8, align_of(elem, Kind::Weak));
-    let all = Ty::lanes(elem);
-    let name = format!("llvm.masked.load.{}.p0", mangle(all));
-    let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Kind::Weak));
-    let steps = (0..32).map(|lane| format!("i64 {}", lane * bytes)).collect::<Vec<_>>().join(", ");
-    let same = load_same(elem, "%fa");
-    let one = format!(
-        "  %low = call i32 @llvm.cttz.i32(i32 %mask, i1 false)\n  %first = and i32 %low, 31\n  \
-         %fp = getelementptr i64, ptr %addresses, i32 %first\n  %fa = load i64, ptr %fp, align 8\n  \
-         %far = zext i32 %first to i64\n  %back = mul i64 %far, {bytes}\n  %begin = sub i64 %fa, %back\n  \
-         %begins.0 = insertelement <32 x i64> poison, i64 %begin, i32 0\n  \
-         %begins = shufflevector <32 x i64> %begins.0, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
-         %row = add <32 x i64> %begins, <{steps}>\n  %known = freeze <32 x i64> %at\n  \
-         %off = icmp ne <32 x i64> %known, %row\n  %off.bits = bitcast <32 x i1> %off to i32\n  %off.some = and i32 %off.bits, %mask\n  \
-         %in = icmp eq i32 %off.some, 0\n  br i1 %in, label %one, label %several\none:\n  \
-         %base = inttoptr i64 %begin to ptr\n  %on = bitcast i32 %mask to <32 x i1>\n  \
-         %found = call {all} @{name}(ptr {attribute}%base{argument}, <32 x i1> %on, {all} zeroinitializer)\n  ret {all} %found\n\
-         several:\n  %firsts.1 = insertelement <32 x i64> poison, i64 %fa, i32 0\n  \
-         %firsts.all = shufflevector <32 x i64> %firsts.1, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
-         %unlike = icmp ne <32 x i64> %known, %firsts.all\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
-         %unlike.some = and i32 %unlike.bits, %mask\n  %alike = icmp eq i32 %unlike.some, 0\n  \
-         br i1 %alike, label %same, label %mixed\nsame:\n{same}  %same.on = bitcast i32 %mask to <32 x i1>\n  \
-         %same.some = select <32 x i1> %same.on, {all} %same.all, {all} zeroinitializer\n  ret {all} %same.some\nmixed:\n  %every = icmp eq i32 %mask, -1\n  br i1 %every, label %full, label %apart.lanes\nfull:\n"
-    );
-    let mut shared = String::from(
-        "  %other = icmp ne <32 x i64> %at, %firsts\n  %other.bits = bitcast <32 x i1> %other to i32\n  \
-         %alone = icmp ne i32 %other.bits, 0\n  br i1 %alone, label %apart.lanes, label %share\nshare:\n",
-    );
-    for lane in (0..32).step_by(ROW as usize) {
-        shared.push_str(&format!(
-            "  %e{lane} = load {t}, ptr %c{lane}, align {align}\n  \
-             %h{lane} = insertelement <{ROW} x {t}> poison, {t} %e{lane}, i32 0\n  \
-             %k{lane} = shufflevector <{ROW} x {t}> %h{lane}, <{ROW} x {t}> poison, <{ROW} x i32> zeroinitializer\n"
-        ));
-    }
-    let starts: String = (0..32)
-        .step_by(ROW as usize)
-        .map(|l| format!("  %d{l} = extractelement <32 x i64> %at, i32 {l}\n  %c{l} = inttoptr i64 %d{l} to ptr\n"))
-        .collect();
-    let shared = shared.replace("share:\n", &format!("share:\n{starts}"));
-    let text = format!("{one}{}{shared}{}apart.lanes:\n", consecutive(bytes, &load_rows(elem)), join_rows(elem, 'k'));
-    (text, format!("declare {all} @{name}(ptr{declared}, <32 x i1>, {all})"))
-}
-
-/// A load of one element for all lanes, `%same.all`.
-fn load_same(elem: Elem, address: &str) -> String {
-    let (t, align, all) = (Ty::scalar(elem), align_of(elem, Kind::Weak), Ty::lanes(elem));
-    format!(
-        "  %same.p = inttoptr i64 {address} to ptr\n  %same.v = load {t}, ptr %same.p, align {align}\n  \
-         %same.1 = insertelement {all} poison, {t} %same.v, i32 0\n  \
-         %same.all = shufflevector {all} %same.1, {all} poison, <32 x i32> zeroinitializer\n"
-    )
 }
 
 /// The functions of a text, and one that calls its first function with addresses as one number and a word for each lane
@@ -328,73 +241,27 @@ pub(super) fn gather_all(elem: Elem, kind: Kind, hardware: bool) -> String {
     text
 }
 
-/// The begin of an unrolled helper that loads rows of consecutive addresses, or one element for all lanes, at once.
-fn load_all_together(elem: Elem) -> String {
-    let all = Ty::lanes(elem);
-    let rows = consecutive(elem.bits() / 8, &load_rows(elem));
-    format!(
-        "{rows}  %firsts.1 = shufflevector <32 x i64> %at, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
-         %unlike = icmp ne <32 x i64> %at, %firsts.1\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
-         %alike = icmp eq i32 %unlike.bits, 0\n  br i1 %alike, label %same, label %mixed\nsame:\n  \
-         %same.a = extractelement <32 x i64> %at, i32 0\n{}  ret {all} %same.all\nmixed:\n",
-        load_same(elem, "%same.a")
-    )
-}
-
-fn load_rows(elem: Elem) -> String {
-    let (t, align) = (Ty::scalar(elem), align_of(elem, Kind::Weak));
-    let mut text = String::new();
-    for lane in (0..32).step_by(ROW as usize) {
-        text.push_str(&format!("  %l{lane} = load <{ROW} x {t}>, ptr %b{lane}, align {align}\n"));
-    }
-    text + &join_rows(elem, 'l')
-}
-
-/// Joins four rows of eight lanes, named by a letter and their first lanes, and returns them.
-fn join_rows(elem: Elem, row: char) -> String {
-    let t = Ty::scalar(elem);
-    let mut text = String::new();
-    let join = |n: u32, name: &str, a: &str, b: &str| {
-        let picks = (0..n).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
-        let half = n / 2;
-        format!("  %{name} = shufflevector <{half} x {t}> %{a}, <{half} x {t}> %{b}, <{n} x i32> <{picks}>\n")
-    };
-    text.push_str(&join(16, &format!("{row}.low"), &format!("{row}0"), &format!("{row}8")));
-    text.push_str(&join(16, &format!("{row}.high"), &format!("{row}16"), &format!("{row}24")));
-    text.push_str(&join(32, &format!("{row}.whole"), &format!("{row}.low"), &format!("{row}.high")));
-    text + &format!("  ret <32 x {t}> %{row}.whole\n")
-}
-
-fn store_rows(elem: Elem) -> String {
-    let (t, align) = (Ty::scalar(elem), align_of(elem, Kind::Weak));
-    let mut text = String::new();
-    for lane in (0..32).step_by(ROW as usize) {
-        let picks = (lane..lane + ROW).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
-        text.push_str(&format!(
-            "  %w{lane} = shufflevector <32 x {t}> %values, <32 x {t}> poison, <{ROW} x i32> <{picks}>\n  \
-             store <{ROW} x {t}> %w{lane}, ptr %b{lane}, align {align}\n"
-        ));
-    }
-    text + "  ret void\n"
-}
-
 pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
-        let (body, declared) = by_hardware(elem, false, true);
+        let ((together, rows), (body, declared)) = (store_together(elem), by_hardware(elem, false, true));
+        let (variable, store) = SPILL.split_at(SPILL.find("  store").unwrap_or(0));
         let header = format!("void @margay.scatter.{t}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)");
-        return format!("define internal {header} #1 {{\n{body}}}\n{declared}");
+        return format!(
+            "define internal {header} #1 {{\nentry:\n{variable}{FEW}{store}{together}{body}}}\n{declared}\n{rows}"
+        );
     }
     let before = format!("  %in = alloca <32 x {t}>, align 64\n  store <32 x {t}> %values, ptr %in, align 64\n");
     let store = kind.store(&t.to_string(), "%v", "%p", align);
     let step =
         format!("  %ip = getelementptr {t}, ptr %in, i32 %lane\n  %v = load {t}, ptr %ip, align {align}\n  {store}\n");
-    lane_loop(
-        &format!("void @margay.scatter.{t}{}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)", kind.suffix()),
-        &before,
-        &step,
-        "  ret void\n",
-    )
+    let header = format!("void @margay.scatter.{t}{}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)", kind.suffix());
+    if kind == Kind::Strong || elem.bits() > 64 {
+        return lane_loop(&header, &before, &step, "  ret void\n");
+    }
+    let (together, declared) = store_together(elem);
+    let text = row_loop(&header, &before, &format!("{FEW}{together}"), &step, "  ret void\n");
+    format!("{text}\n{declared}")
 }
 
 pub(super) fn scatter_all(elem: Elem, kind: Kind, hardware: bool) -> String {

@@ -15,6 +15,7 @@ mod partial;
 mod prefetch;
 mod slow;
 mod strided;
+mod together;
 mod unit;
 mod updated;
 

@@ -186,6 +186,38 @@ ASK HOST
   ret i32 %status
 }";
 
+/// Checks a group as the host would, against the range cached for the single lanes of the site that leads it (`%lead` bytes into the table),
+/// and asks the host only if it does not hold all. `%more` is by how much the group is longer than the leading access.
+const GROUP: &str = "\
+define internal i32 @margay.check.group(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at, i64 %lead, i64 %least, i64 %more, i64 %odd, i64 %skew) #1 {
+  %buffer = alloca <32 x i64>, align 64
+  %sites.p = getelementptr i8, ptr %ctx, i64 SITES
+  %sites = load ptr, ptr %sites.p, align 8
+  %low.p = getelementptr i8, ptr %sites, i64 %lead
+  %low = load i64, ptr %low.p, align 8
+  %limit.p = getelementptr i8, ptr %low.p, i64 8
+  %limit = load i64, ptr %limit.p, align 8
+  %places = call i64 @llvm.usub.sat.i64(i64 %limit, i64 %more)
+  %first = sub i64 %low, %least
+SPLAT first SPLAT places SPLAT odd SPLAT skew
+  %within = sub <32 x i64> %at, %first.all
+  %outside = icmp uge <32 x i64> %within, %places.all
+  %further = add <32 x i64> %at, %skew.all
+  %odd.at = and <32 x i64> %further, %odd.all
+  %misaligned = icmp ne <32 x i64> %odd.at, zeroinitializer
+  %bad = or <32 x i1> %outside, %misaligned
+  %bits = bitcast <32 x i1> %bad to i32
+  %some = and i32 %bits, %mask
+  %any = icmp ne i32 %some, 0
+  br i1 %any, label %ask, label %fine
+ask:
+ASK HOST
+  ret i32 %status
+fine:
+  ret i32 0
+}
+declare i64 @llvm.usub.sat.i64(i64, i64)";
+
 /// Replaces the names of fields of the context, of types and of constants, `SPLAT x`, which defines the vector `%x.all`, and `ASK HOST`, which
 /// defines `%status` ([`HOST`]) and may be followed by more arguments of the helper.
 fn fields(text: &str) -> String {
@@ -197,6 +229,7 @@ fn fields(text: &str) -> String {
         ("STRIDE", at::LOCAL_STRIDE),
         ("SIZE", at::LOCAL_SIZE),
         ("HELPERS", at::HELPERS),
+        ("SITES", at::SITES),
         ("GRANULE", mem::Arena::GRANULE.ilog2().into()),
     ];
     let text = text.lines().map(|line| match (line.strip_prefix("SPLAT "), line.strip_prefix("ASK HOST")) {
@@ -221,6 +254,11 @@ fn splat(name: &str) -> String {
 /// The text of [`ASK`] for a helper.
 pub(super) fn ask(name: &str, helper: Helper) -> String {
     fields(ASK).replace("NAME", name).replace("ENTRY", &entry(helper))
+}
+
+/// The text of [`GROUP`].
+pub(super) fn group() -> String {
+    fields(GROUP).replace("ENTRY", &entry(Helper::CheckGroup))
 }
 
 /// The declaration of the gather that [`NO_OBJECT`] calls.

@@ -1,0 +1,196 @@
+//! The text of code that looks for rows among the addresses of lanes, before single lanes are handled.
+
+use super::{
+    lanes::align_of,
+    partial::{MaskedAlign, masked_align},
+    unit::Kind,
+};
+use crate::emit::text::{Elem, Ty, mangle};
+
+/// Lanes whose addresses are compared with consecutive ones at run time: a row of a tile, or the part of it that a swizzle
+/// keeps together.
+const ROW: u32 = 8;
+
+/// The begin of an unrolled helper that handles rows of consecutive addresses at once and goes on with single lanes otherwise;
+/// `rows` is the code for rows that begin at `%b0`, `%b8`, `%b16`, `%b24`.
+pub(super) fn consecutive(bytes: u32, rows: &str) -> String {
+    let list = |f: &dyn Fn(u32) -> String| (0..32).map(f).collect::<Vec<_>>().join(", ");
+    let (firsts, steps) =
+        (list(&|lane| format!("i32 {}", lane / ROW * ROW)), list(&|lane| format!("i64 {}", lane % ROW * bytes)));
+    let starts: String = (0..32)
+        .step_by(ROW as usize)
+        .map(|lane| {
+            format!(
+                "  %s{lane} = extractelement <32 x i64> %at, i32 {lane}\n  %b{lane} = inttoptr i64 %s{lane} to ptr\n"
+            )
+        })
+        .collect();
+    format!(
+        "  %firsts = shufflevector <32 x i64> %at, <32 x i64> poison, <32 x i32> <{firsts}>\n  \
+         %wanted = add <32 x i64> %firsts, <{steps}>\n  %differ = icmp ne <32 x i64> %at, %wanted\n  \
+         %apart = bitcast <32 x i1> %differ to i32\n  %scattered = icmp ne i32 %apart, 0\n  \
+         br i1 %scattered, label %single, label %rows\nrows:\n{starts}{rows}single:\n"
+    )
+}
+
+/// Leaves few lanes to the code for single lanes, which takes less time for them than looking for rows.
+pub(super) const FEW: &str = "  %count = call i32 @llvm.ctpop.i32(i32 %mask)\n  %few = icmp ult i32 %count, 9\n  \
+                   br i1 %few, label %apart.lanes, label %many\nmany:\n";
+
+/// The lanes of a row that is looked for at run time first: those of a CTA that is 16 threads wide. A wider one has two of them.
+const HALF: u32 = 16;
+
+/// Code that goes to `%one` if the lanes of a mask access consecutive elements from `%base0` and `%base1` on, by the halves `%in0` and
+/// `%in1` of the mask, else to `%several`, where `%fa` is the address of the first lane.
+pub(super) fn find_rows(bytes: u32) -> String {
+    let mut text = String::from("  %half0 = and i32 %mask, 65535\n  %half1 = lshr i32 %mask, 16\n");
+    for k in 0..32 / HALF {
+        text.push_str(&format!(
+            "  %low{k} = call i32 @llvm.cttz.i32(i32 %half{k}, i1 false)\n  %lane{k} = and i32 %low{k}, 15\n  \
+             %index{k} = or i32 %lane{k}, {first}\n  %fp{k} = getelementptr i64, ptr %addresses, i32 %index{k}\n  \
+             %fa{k} = load i64, ptr %fp{k}, align 8\n  %far{k} = zext i32 %lane{k} to i64\n  \
+             %back{k} = mul i64 %far{k}, {bytes}\n  %begin{k} = sub i64 %fa{k}, %back{k}\n  \
+             %base{k} = inttoptr i64 %begin{k} to ptr\n  %bits{k} = trunc i32 %half{k} to i16\n  \
+             %in{k} = bitcast i16 %bits{k} to <16 x i1>\n  \
+             %begin.one{k} = insertelement <16 x i64> poison, i64 %begin{k}, i32 0\n  \
+             %begin.all{k} = shufflevector <16 x i64> %begin.one{k}, <16 x i64> poison, <16 x i32> zeroinitializer\n",
+            first = k * HALF
+        ));
+    }
+    let list = |f: &dyn Fn(u32) -> String| (0..32).map(f).collect::<Vec<_>>().join(", ");
+    text + &format!(
+        "  %begins = shufflevector <16 x i64> %begin.all0, <16 x i64> %begin.all1, <32 x i32> <{}>\n  \
+         %row = add <32 x i64> %begins, <{}>\n  %known = freeze <32 x i64> %at\n  \
+         %off = icmp ne <32 x i64> %known, %row\n  %off.bits = bitcast <32 x i1> %off to i32\n  \
+         %off.some = and i32 %off.bits, %mask\n  %empty = icmp eq i32 %half0, 0\n  \
+         %fa = select i1 %empty, i64 %fa1, i64 %fa0\n  %found.rows = icmp eq i32 %off.some, 0\n  \
+         br i1 %found.rows, label %one, label %several\n",
+        list(&|lane| format!("i32 {lane}")),
+        list(&|lane| format!("i64 {}", lane % HALF * bytes))
+    )
+}
+
+/// The begin of a loop over the lanes of a mask that loads from consecutive addresses at once: whatever lanes there are if they access
+/// rows, or one element, and single elements that the lanes of rows share. Lanes run apart where their loops end at different
+/// times, and those left still access rows, as the light tier's code does where it counts rows as varying.
+pub(super) fn load_together(elem: Elem) -> (String, String) {
+    let (t, bytes, align) = (Ty::scalar(elem), elem.bits() / 8, align_of(elem, Kind::Weak));
+    let (all, half) = (Ty::lanes(elem), Ty::lanes(elem).part(HALF));
+    let name = format!("llvm.masked.load.v{HALF}{}.p0", mangle(t));
+    let MaskedAlign { declared, attribute, argument } = masked_align(align);
+    let same = load_same(elem, "%fa");
+    let order = (0..32).map(|lane| format!("i32 {lane}")).collect::<Vec<_>>().join(", ");
+    let load = |k: u32| {
+        format!(
+            "  %found{k} = call {half} @{name}(ptr {attribute}%base{k}{argument}, <{HALF} x i1> %in{k}, {half} zeroinitializer)\n"
+        )
+    };
+    let one = format!(
+        "{}one:\n{}{}  %found = shufflevector {half} %found0, {half} %found1, <32 x i32> <{order}>\n  ret {all} %found\n\
+         several:\n  %firsts.1 = insertelement <32 x i64> poison, i64 %fa, i32 0\n  \
+         %firsts.all = shufflevector <32 x i64> %firsts.1, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
+         %unlike = icmp ne <32 x i64> %known, %firsts.all\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
+         %unlike.some = and i32 %unlike.bits, %mask\n  %alike = icmp eq i32 %unlike.some, 0\n  \
+         br i1 %alike, label %same, label %mixed\nsame:\n{same}  %same.on = bitcast i32 %mask to <32 x i1>\n  \
+         %same.some = select <32 x i1> %same.on, {all} %same.all, {all} zeroinitializer\n  ret {all} %same.some\nmixed:\n  %every = icmp eq i32 %mask, -1\n  br i1 %every, label %full, label %apart.lanes\nfull:\n",
+        find_rows(bytes),
+        load(0),
+        load(1)
+    );
+    let mut shared = String::from(
+        "  %other = icmp ne <32 x i64> %at, %firsts\n  %other.bits = bitcast <32 x i1> %other to i32\n  \
+         %alone = icmp ne i32 %other.bits, 0\n  br i1 %alone, label %apart.lanes, label %share\nshare:\n",
+    );
+    for lane in (0..32).step_by(ROW as usize) {
+        shared.push_str(&format!(
+            "  %e{lane} = load {t}, ptr %c{lane}, align {align}\n  \
+             %h{lane} = insertelement <{ROW} x {t}> poison, {t} %e{lane}, i32 0\n  \
+             %k{lane} = shufflevector <{ROW} x {t}> %h{lane}, <{ROW} x {t}> poison, <{ROW} x i32> zeroinitializer\n"
+        ));
+    }
+    let starts: String = (0..32)
+        .step_by(ROW as usize)
+        .map(|l| format!("  %d{l} = extractelement <32 x i64> %at, i32 {l}\n  %c{l} = inttoptr i64 %d{l} to ptr\n"))
+        .collect();
+    let shared = shared.replace("share:\n", &format!("share:\n{starts}"));
+    let text = format!("{one}{}{shared}{}apart.lanes:\n", consecutive(bytes, &load_rows(elem)), join_rows(elem, 'k'));
+    (text, format!("declare {half} @{name}(ptr{declared}, <{HALF} x i1>, {half})"))
+}
+
+/// The begin of a loop over the lanes of a mask that stores rows at once.
+pub(super) fn store_together(elem: Elem) -> (String, String) {
+    let (all, half) = (Ty::lanes(elem), Ty::lanes(elem).part(HALF));
+    let name = format!("llvm.masked.store.v{HALF}{}.p0", mangle(Ty::scalar(elem)));
+    let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Kind::Weak));
+    let mut text = find_rows(elem.bits() / 8) + "one:\n";
+    for k in 0..32 / HALF {
+        let picks = (k * HALF..(k + 1) * HALF).map(|lane| format!("i32 {lane}")).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!(
+            "  %piece{k} = shufflevector {all} %values, {all} poison, <{HALF} x i32> <{picks}>\n  \
+             call void @{name}({half} %piece{k}, ptr {attribute}%base{k}{argument}, <{HALF} x i1> %in{k})\n"
+        ));
+    }
+    text.push_str("  ret void\nseveral:\n  br label %apart.lanes\napart.lanes:\n");
+    let counts = "declare i32 @llvm.cttz.i32(i32, i1)\ndeclare i32 @llvm.ctpop.i32(i32)";
+    (text, format!("declare void @{name}({half}, ptr{declared}, <{HALF} x i1>)\n{counts}"))
+}
+
+/// A load of one element for all lanes, `%same.all`.
+pub(super) fn load_same(elem: Elem, address: &str) -> String {
+    let (t, align, all) = (Ty::scalar(elem), align_of(elem, Kind::Weak), Ty::lanes(elem));
+    format!(
+        "  %same.p = inttoptr i64 {address} to ptr\n  %same.v = load {t}, ptr %same.p, align {align}\n  \
+         %same.1 = insertelement {all} poison, {t} %same.v, i32 0\n  \
+         %same.all = shufflevector {all} %same.1, {all} poison, <32 x i32> zeroinitializer\n"
+    )
+}
+
+/// The begin of an unrolled helper that loads rows of consecutive addresses, or one element for all lanes, at once.
+pub(super) fn load_all_together(elem: Elem) -> String {
+    let all = Ty::lanes(elem);
+    let rows = consecutive(elem.bits() / 8, &load_rows(elem));
+    format!(
+        "{rows}  %firsts.1 = shufflevector <32 x i64> %at, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
+         %unlike = icmp ne <32 x i64> %at, %firsts.1\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
+         %alike = icmp eq i32 %unlike.bits, 0\n  br i1 %alike, label %same, label %mixed\nsame:\n  \
+         %same.a = extractelement <32 x i64> %at, i32 0\n{}  ret {all} %same.all\nmixed:\n",
+        load_same(elem, "%same.a")
+    )
+}
+
+pub(super) fn load_rows(elem: Elem) -> String {
+    let (t, align) = (Ty::scalar(elem), align_of(elem, Kind::Weak));
+    let mut text = String::new();
+    for lane in (0..32).step_by(ROW as usize) {
+        text.push_str(&format!("  %l{lane} = load <{ROW} x {t}>, ptr %b{lane}, align {align}\n"));
+    }
+    text + &join_rows(elem, 'l')
+}
+
+/// Joins four rows of eight lanes, named by a letter and their first lanes, and returns them.
+pub(super) fn join_rows(elem: Elem, row: char) -> String {
+    let t = Ty::scalar(elem);
+    let mut text = String::new();
+    let join = |n: u32, name: &str, a: &str, b: &str| {
+        let picks = (0..n).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
+        let half = n / 2;
+        format!("  %{name} = shufflevector <{half} x {t}> %{a}, <{half} x {t}> %{b}, <{n} x i32> <{picks}>\n")
+    };
+    text.push_str(&join(16, &format!("{row}.low"), &format!("{row}0"), &format!("{row}8")));
+    text.push_str(&join(16, &format!("{row}.high"), &format!("{row}16"), &format!("{row}24")));
+    text.push_str(&join(32, &format!("{row}.whole"), &format!("{row}.low"), &format!("{row}.high")));
+    text + &format!("  ret <32 x {t}> %{row}.whole\n")
+}
+
+pub(super) fn store_rows(elem: Elem) -> String {
+    let (t, align) = (Ty::scalar(elem), align_of(elem, Kind::Weak));
+    let mut text = String::new();
+    for lane in (0..32).step_by(ROW as usize) {
+        let picks = (lane..lane + ROW).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!(
+            "  %w{lane} = shufflevector <32 x {t}> %values, <32 x {t}> poison, <{ROW} x i32> <{picks}>\n  \
+             store <{ROW} x {t}> %w{lane}, ptr %b{lane}, align {align}\n"
+        ));
+    }
+    text + "  ret void\n"
+}
