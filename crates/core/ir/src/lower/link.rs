@@ -340,14 +340,13 @@ impl Refs {
             if e.body.is_none() && e.func.builtin.is_none() {
                 let (user, name) = (&func.name, &e.func.name);
                 let declared = program.modules[e.module].1.module.funcs[e.id.0 as usize].span;
-                // Entry points of CUDA's device runtime, which NVIDIA's toolkit links with.
-                let launches = name.starts_with("__cudaCDP");
-                let message = match launches {
-                    true => format!("this part of the device runtime (dynamic parallelism): `{user}` uses `{name}`"),
-                    false => format!("`{user}` uses the function `{name}`, which no module defines"),
+                let lack = lacking(name);
+                let message = match lack {
+                    Some(lack) => format!("{lack}: `{user}` uses `{name}`"),
+                    None => format!("`{user}` uses the function `{name}`, which no module defines"),
                 };
                 let error = LowerError::new(&func.source, *span, message).and(program.source(e.module), declared);
-                return Err(LowerError { unsupported: launches, ..error });
+                return Err(LowerError { unsupported: lack.is_some(), ..error });
             }
         }
         for (id, span) in &self.globals {
@@ -359,6 +358,18 @@ impl Refs {
             }
         }
         Ok(())
+    }
+}
+
+/// What margay lacks of CUDA's device runtime, which NVIDIA's toolkit links with, by the name of an entry point.
+fn lacking(name: &str) -> Option<&'static str> {
+    match name {
+        // The first version of dynamic parallelism had them, which has none for sm_90 and later (CUDA C++ Programming Guide,
+        // "CUDA Dynamic Parallelism", "CDP2 vs CDP1").
+        "cudaDeviceSynchronize" | "__cudaDeviceSynchronizeDeprecationAvoidance" => {
+            Some("device code that waits for its launches (CUDA removed this for sm_90 and later)")
+        }
+        _ => name.starts_with("__cudaCDP").then_some("this part of the device runtime (dynamic parallelism)"),
     }
 }
 

@@ -61,6 +61,13 @@ fn launches_from_device_code_are_named_as_unsupported() {
 }
 
 #[test]
+fn waiting_in_device_code_is_named_as_unsupported() {
+    let module = ".extern .func cudaDeviceSynchronize();\n.visible .entry k() { call cudaDeviceSynchronize, (); ret; }";
+    let error = link(&[module], Some("k")).unwrap_err();
+    assert!(error.message.contains("waits for its launches") && error.unsupported, "{}", error.message);
+}
+
+#[test]
 fn an_interface_that_differs_is_an_error() {
     let other = link(&[CALL_F, ".visible .func f(.param .b32 a) { ret; }"], None).unwrap_err();
     assert!(other.message.contains("a different signature"), "{}", other.message);
