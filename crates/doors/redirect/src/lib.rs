@@ -16,3 +16,4 @@
 mod doors;
 mod linker;
 mod raw;
+mod undefined;

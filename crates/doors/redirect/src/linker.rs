@@ -5,6 +5,7 @@
 //! * Intermediate code for link-time optimization (LTO-IR) is linked by the real library, with the option `-ptx`.
 //! * Machine code cannot be converted: an error that names the input.
 
+use crate::undefined::undefined;
 use margay_image::{
     fatbin::{self, Kind},
     linked::{limited, pack, unpack},
@@ -26,6 +27,8 @@ pub mod input {
 pub mod result {
     pub const SUCCESS: u32 = 0;
     pub const INVALID_INPUT: u32 = 3;
+    /// What the real library returns for undefined symbols.
+    pub const INTERNAL: u32 = 6;
     pub const UNRECOGNIZED_INPUT: u32 = 8;
     pub const LTO_NOT_ENABLED: u32 = 18;
 }
@@ -40,6 +43,8 @@ pub struct Link {
     /// The most registers of a thread (`-maxrregcount`).
     pub registers: Option<u32>,
     texts: Vec<String>,
+    /// The input that each text came from.
+    names: Vec<String>,
     image: Vec<u8>,
     log: String,
 }
@@ -85,6 +90,7 @@ impl Link {
                 }
             };
         }
+        self.names.resize(self.texts.len() + texts.len(), or_anonymous(name).into());
         self.texts.extend(texts);
         Taken::Here
     }
@@ -95,24 +101,48 @@ impl Link {
     }
 
     fn refuse(&mut self, name: &str, why: &str, result: u32) -> Taken {
-        let name = if name.is_empty() { "an input" } else { name };
-        self.log += &format!("margay: nvJitLink: {name} {why}\n");
-        eprint!("{}", self.log);
+        self.tell(&format!("{} {why}", or_anonymous(name)));
         Taken::Refused(result)
+    }
+
+    fn tell(&mut self, words: &str) {
+        let line = format!("margay: nvJitLink: {words}\n");
+        eprint!("{line}");
+        self.log += &line;
     }
 
     /// Completes the link, with the PTX from the real library if any.
     pub fn complete(&mut self, linked: Option<String>) -> u32 {
+        let optimized = linked.is_some();
+        self.names.extend(linked.iter().map(|_| "the LTO-IR".into()));
         self.texts.extend(linked);
         if self.texts.is_empty() {
             self.log += "margay: nvJitLink: nothing was linked\n";
             return result::INVALID_INPUT;
+        }
+        if self.lacks_symbols(optimized) {
+            return result::INTERNAL;
         }
         if let Some(most) = self.registers {
             self.texts.iter_mut().for_each(|text| *text = limited(text, most));
         }
         self.image = pack(&self.texts);
         result::SUCCESS
+    }
+
+    /// Reports the symbols that are used and not defined; whether there are any.
+    fn lacks_symbols(&mut self, optimized: bool) -> bool {
+        let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
+        let missing = undefined(&texts).into_iter();
+        let lines: Vec<String> =
+            missing.map(|(name, text)| format!("undefined reference to `{name}` in {}", self.names[text])).collect();
+        lines.iter().for_each(|line| self.tell(line));
+        if optimized && !lines.is_empty() {
+            self.tell(
+                "link-time optimization removes what only PTX uses of LTO-IR; compile all inputs to LTO-IR, or all to PTX",
+            );
+        }
+        !lines.is_empty()
     }
 
     /// The result returned as machine code; empty before the link is complete.
@@ -129,6 +159,10 @@ impl Link {
     pub fn log(&self) -> Vec<u8> {
         [self.log.as_bytes(), b"\0"].concat()
     }
+}
+
+fn or_anonymous(name: &str) -> &str {
+    if name.is_empty() { "an input" } else { name }
 }
 
 /// The modules in an input of text: one, or those of an earlier link.
@@ -208,6 +242,20 @@ mod tests {
         assert_eq!(link.complete(None), result::SUCCESS);
         let all = [".version 7.0\n", ".version 7.1\n", ".version 7.2\n"].map(String::from);
         assert_eq!(link.image(), pack(&all));
+    }
+
+    #[test]
+    fn undefined_symbols_fail_by_name() {
+        const CALLER: &[u8] = b".extern .func f();\n.visible .entry k() { call f, (); ret; }";
+        let mut link = Link::default();
+        assert_eq!(link.add(input::PTX, CALLER, "k.ptx"), Taken::Here);
+        assert_eq!(link.complete(None), result::INTERNAL);
+        assert_eq!(link.log(), b"margay: nvJitLink: undefined reference to `f` in k.ptx\n\0");
+        let mut link = Link { real: Some(8), ..Link::default() };
+        assert_eq!(link.add(input::PTX, CALLER, ""), Taken::Here);
+        assert_eq!(link.complete(Some(".visible .entry l() { ret; }".into())), result::INTERNAL);
+        let log = String::from_utf8(link.log()).unwrap();
+        assert!(log.contains("`f` in an input\n") && log.contains("removes what only PTX uses"), "{log}");
     }
 
     #[test]
