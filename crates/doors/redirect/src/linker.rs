@@ -23,6 +23,9 @@ pub mod input {
     pub const ANY: u32 = 10;
 }
 
+/// The start of a library: an archive of object files.
+const ARCHIVE: &[u8] = b"!<arch>\n";
+
 /// `nvJitLinkResult`
 pub mod result {
     pub const SUCCESS: u32 = 0;
@@ -43,8 +46,8 @@ pub struct Link {
     /// The most registers of a thread (`-maxrregcount`).
     pub registers: Option<u32>,
     texts: Vec<String>,
-    /// The input that each text came from.
-    names: Vec<String>,
+    /// The input that each text came from; none for the members of libraries, of which a link takes only those that it needs.
+    names: Vec<Option<String>>,
     image: Vec<u8>,
     log: String,
 }
@@ -90,7 +93,8 @@ impl Link {
                 }
             };
         }
-        self.names.resize(self.texts.len() + texts.len(), or_anonymous(name).into());
+        let is_library = data.starts_with(ARCHIVE);
+        self.names.resize(self.texts.len() + texts.len(), (!is_library).then(|| or_anonymous(name).into()));
         self.texts.extend(texts);
         Taken::Here
     }
@@ -114,7 +118,7 @@ impl Link {
     /// Completes the link, with the PTX from the real library if any.
     pub fn complete(&mut self, linked: Option<String>) -> u32 {
         let optimized = linked.is_some();
-        self.names.extend(linked.iter().map(|_| "the LTO-IR".into()));
+        self.names.extend(linked.iter().map(|_| Some("the LTO-IR".into())));
         self.texts.extend(linked);
         if self.texts.is_empty() {
             self.log += "margay: nvJitLink: nothing was linked\n";
@@ -133,9 +137,11 @@ impl Link {
     /// Reports the symbols that are used and not defined; whether there are any.
     fn lacks_symbols(&mut self, optimized: bool) -> bool {
         let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
-        let missing = undefined(&texts).into_iter();
-        let lines: Vec<String> =
-            missing.map(|(name, text)| format!("undefined reference to `{name}` in {}", self.names[text])).collect();
+        let missing = undefined(&texts, |i| self.names[i].is_some()).into_iter();
+        let at = |(name, text): (&str, usize)| {
+            format!("undefined reference to `{name}` in {}", self.names[text].as_deref().unwrap_or_default())
+        };
+        let lines: Vec<String> = missing.map(at).collect();
         lines.iter().for_each(|line| self.tell(line));
         if optimized && !lines.is_empty() {
             self.tell(

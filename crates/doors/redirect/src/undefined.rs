@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, HashSet};
 const PROVIDED: [&str; 5] = ["vprintf", "vfprintf", "malloc", "free", "__assertfail"];
 const RUNTIME: [&str; 2] = ["cuda", "__cuda"];
 
-/// The names that some text declares `.extern` and uses and that no text defines, each with the first such text.
-pub fn undefined<'a>(texts: &[&'a str]) -> BTreeMap<&'a str, usize> {
+/// The names that some text declares `.extern` and uses and that no text defines, each with the first such text. Only the texts that
+/// `is_whole` selects count: of the others, which are members of libraries, a link takes what it needs.
+pub fn undefined<'a>(texts: &[&'a str], is_whole: impl Fn(usize) -> bool) -> BTreeMap<&'a str, usize> {
     let all: Vec<Names<'a>> = texts.iter().map(|text| names(text)).collect();
     let provided = |name: &str| PROVIDED.contains(&name) || RUNTIME.iter().any(|start| name.starts_with(start));
     let defined = |name: &str| all.iter().any(|names| names.defined.contains(name));
     let mut found = BTreeMap::new();
-    for (i, names) in all.iter().enumerate() {
+    for (i, names) in all.iter().enumerate().filter(|(i, _)| is_whole(*i)) {
         for name in names.used.iter().filter(|name| !provided(name) && !defined(name)) {
             found.entry(*name).or_insert(i);
         }
@@ -132,11 +133,13 @@ mod tests {
 
     #[test]
     fn names_that_no_text_defines_are_found() {
-        assert_eq!(undefined(&[CALLS]), BTreeMap::from([("f", 0), ("t", 0)]));
+        assert_eq!(undefined(&[CALLS], |_| true), BTreeMap::from([("f", 0), ("t", 0)]));
         let function = ".visible .func (.param .b32 r) f(.param .b32 a) { ret; }";
-        assert_eq!(undefined(&[function, CALLS]), BTreeMap::from([("t", 1)]));
+        assert_eq!(undefined(&[function, CALLS], |_| true), BTreeMap::from([("t", 1)]));
+        assert_eq!(undefined(&[CALLS, CALLS], |i| i == 1), BTreeMap::from([("f", 1), ("t", 1)]));
+        assert!(undefined(&[CALLS], |_| false).is_empty());
         let variable = ".visible .global .align 4 .b8 t[4] = {1, 2, 3, 4};";
-        assert!(undefined(&[CALLS, function, variable]).is_empty());
+        assert!(undefined(&[CALLS, function, variable], |_| true).is_empty());
     }
 
     #[test]
@@ -144,15 +147,17 @@ mod tests {
         let head =
             ".extern .func f();\n.extern .shared .b8 s[];\n.extern .func (.param .b32 r) vprintf(.param .b64 a);\n";
         let body = ".entry k() { // f\n mov.u64 %rd1, s; /* f */ call (r), vprintf, (a); .pragma \"f\"; }";
-        assert!(undefined(&[&format!("{head}{body}")]).is_empty());
+        assert!(undefined(&[&format!("{head}{body}")], |_| true).is_empty());
     }
 
     #[test]
     fn tables_of_functions_use_them() {
         let table = ".extern .func f();\n.visible .global .u64 t[1] = {f};\n.visible .func g() { ret; }";
-        assert_eq!(undefined(&[table]), BTreeMap::from([("f", 0)]));
+        assert_eq!(undefined(&[table], |_| true), BTreeMap::from([("f", 0)]));
         let one = ".extern .func f();\n.visible .global .u64 t = f;";
-        assert_eq!(undefined(&[one]), BTreeMap::from([("f", 0)]));
-        assert!(undefined(&[table, ".visible .func g();\n.visible .func f() { ret; }\n.alias f, g;"]).is_empty());
+        assert_eq!(undefined(&[one], |_| true), BTreeMap::from([("f", 0)]));
+        assert!(
+            undefined(&[table, ".visible .func g();\n.visible .func f() { ret; }\n.alias f, g;"], |_| true).is_empty()
+        );
     }
 }
