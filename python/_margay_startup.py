@@ -29,6 +29,8 @@ _AFTER = {
     "cupy.cuda.cufft": "margay.cupy",
     "jax_plugins.xla_cuda12": "margay._jax",
     "jax_plugins.xla_cuda13": "margay._jax",
+    "triton.backends.nvidia.driver": "margay._triton",
+    "triton.runtime.autotuner": "margay._triton",
 }
 # Called before the import of a module: what `margay.enable()` has to say about it.
 _before = {}

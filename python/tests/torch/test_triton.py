@@ -167,3 +167,33 @@ def test_the_exception_of_a_fault_contains_its_report(python, seconds, forgiving
     environment = {"MARGAY_LOG": "quiet", "MARGAY_REPORTS": "", "MARGAY_FORGIVE": forgiving, "MARGAY_FAULT_EXIT": ""}
     words = python(FAULT.replace("SECONDS", str(seconds)), env=environment)
     assert "out of bounds" in words and "program.py:8" in words and "in `stray`" in words, words
+
+
+AUTOTUNED = """
+import margay
+margay.enable()
+import torch, triton, triton.language as tl
+
+asked = []
+CONFIGS = [triton.Config({"BLOCK": n}, pre_hook=lambda arguments: asked.append(arguments["BLOCK"])) for n in (32, 64, 128)]
+
+@triton.autotune(configs=CONFIGS, key=["n"], reset_to_zero=["total"])
+@triton.jit
+def add_up(x, total, n, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK > 32)
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(total, tl.sum(tl.load(x + at, at < n, 0), 0))
+
+x, total = torch.ones(1000, device="cuda"), torch.zeros(1, device="cuda")
+for n in (1000, 500):
+    total.zero_()
+    add_up[lambda options: (triton.cdiv(n, options["BLOCK"]),)](x, total, n)
+    print(total.item(), end=" ")
+print(*sorted(set(asked)), triton.testing.do_bench(lambda: None) >= 0)
+"""
+
+
+@pytest.mark.parametrize(("which", "blocks"), [("first", "32 64"), ("all", "32 64 128")])
+def test_autotuning_takes_the_first_configuration_that_runs(python, which, blocks):
+    words = python(AUTOTUNED, env={"MARGAY_AUTOTUNE": which}).split()
+    assert words == ["1000.0", "500.0", *blocks.split(), "True"], words

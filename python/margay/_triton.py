@@ -1,0 +1,73 @@
+"""Triton's autotuning on a CPU: takes the first configuration that runs.
+
+How long a configuration takes on a CPU says nothing about a GPU, and compiling and timing all configurations is most of the time of a first
+run. `MARGAY_AUTOTUNE=all` has Triton time all of them. Benchmark functions that a program passes to `triton.autotune` are used in any case.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import time
+
+_NEVER = float("inf")
+
+
+def _once(kernel_call, quantiles=None):
+    """The time of one call, as `triton.testing.do_bench` returns it."""
+    from triton.runtime import driver
+
+    begin = time.perf_counter()
+    kernel_call()
+    driver.active.get_device_interface().synchronize()
+    taken = (time.perf_counter() - begin) * 1e3
+    return taken if quantiles is None else [taken] * len(quantiles)
+
+
+def _has_own_benchmark(tuner) -> bool:
+    # Triton puts a function of its own there for these deprecated arguments.
+    by_triton = tuner.num_warmups is not None or tuner.num_reps is not None or tuner.use_cuda_graph
+    return tuner._do_bench is not None and not by_triton
+
+
+def _first_that_runs(autotuner) -> None:
+    prune, bench = autotuner.prune_configs, autotuner._bench
+
+    @functools.wraps(prune)
+    def prune_configs(self, kwargs):
+        self._margay_has_run = False
+        return prune(self, kwargs)
+
+    @functools.wraps(bench)
+    def _bench(self, *args, config, **meta):
+        if _has_own_benchmark(self):
+            return bench(self, *args, config=config, **meta)
+        if self._margay_has_run:
+            return [_NEVER] * 3
+        self.__dict__["do_bench"] = _once  # in place of the cached property
+        times = bench(self, *args, config=config, **meta)
+        self._margay_has_run = times[0] < _NEVER
+        return times
+
+    autotuner.prune_configs, autotuner._bench = prune_configs, _bench
+
+
+def _no_cache(self):
+    """The buffer that benchmarks fill to empty the L2 cache of a GPU: 256 MiB, which takes longer than most kernels."""
+    import torch
+
+    return torch.empty(1, dtype=torch.int, device="cuda")
+
+
+def install() -> None:
+    """Changes Triton's modules, as far as they are imported."""
+    module = sys.modules.get("triton.runtime.autotuner")
+    autotuner = getattr(module, "Autotuner", None)
+    if hasattr(autotuner, "_bench") and hasattr(autotuner, "prune_configs") and not hasattr(autotuner, "_margay_has_run"):
+        autotuner._margay_has_run = False
+        if os.environ.get("MARGAY_AUTOTUNE") != "all":
+            _first_that_runs(autotuner)
+    driver = getattr(sys.modules.get("triton.backends.nvidia.driver"), "CudaDriver", None)
+    if hasattr(driver, "get_empty_cache_for_benchmark"):
+        driver.get_empty_cache_for_benchmark = _no_cache
