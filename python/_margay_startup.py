@@ -16,6 +16,7 @@ import sys
 # Called after the import of a module: the part of margay that has a function `install`.
 _AFTER = {
     "torch": "margay.torch",
+    "torch._inductor.runtime.benchmarking": "margay._triton",
     "torch.utils.cpp_extension": "margay.torch.blas",
     "cuda.bindings._internal.runtime": "margay._bindings",
     "cuda.bindings._internal.runtime_ptds": "margay._bindings",

@@ -1,7 +1,8 @@
-"""Triton's autotuning on a CPU: takes the first configuration that runs.
+"""The tuning of kernels on a CPU, by Triton and by torch's compiler.
 
 How long a configuration takes on a CPU says nothing about a GPU, and compiling and timing all configurations is most of the time of a first
-run. `MARGAY_AUTOTUNE=all` has Triton time all of them. Benchmark functions that a program passes to `triton.autotune` are used in any case.
+run. So Triton takes the first one that runs; `MARGAY_AUTOTUNE=all` has it time all of them. Benchmark functions that a program passes to
+`triton.autotune` are used in any case. Benchmarks of either do not fill the memory by which they empty a GPU's cache.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import time
 
 _NEVER = float("inf")
+_ELEMENT = 4  # bytes: what torch's compiler fills in place of a GPU's cache
 
 
 def _once(kernel_call, quantiles=None):
@@ -54,7 +56,7 @@ def _first_that_runs(autotuner) -> None:
 
 
 def _no_cache(self):
-    """The buffer that benchmarks fill to empty the L2 cache of a GPU: 256 MiB, which takes longer than most kernels."""
+    """The buffer that benchmarks fill to empty the L2 cache of a GPU: 256 MiB, which would take longer than most kernels."""
     import torch
 
     return torch.empty(1, dtype=torch.int, device="cuda")
@@ -71,3 +73,7 @@ def install() -> None:
     driver = getattr(sys.modules.get("triton.backends.nvidia.driver"), "CudaDriver", None)
     if hasattr(driver, "get_empty_cache_for_benchmark"):
         driver.get_empty_cache_for_benchmark = _no_cache
+    benchmarker = getattr(sys.modules.get("torch._inductor.runtime.benchmarking"), "InductorBenchmarker", None)
+    if hasattr(benchmarker, "L2_cache_size"):
+        benchmarker.L2_cache_size = _ELEMENT
+        benchmarker.get_device_cache_size = lambda self, device_type=None: _ELEMENT

@@ -128,3 +128,15 @@ def test_compiled_calls_of_c_functions(tmp_path):
             results["cpp_wrapper"] = torch.compile(net)(x)
         for name, actual in results.items():
             torch.testing.assert_close(tuple(actual), net(x), rtol=1e-4, atol=1e-5, msg=lambda m, name=name: f"{name}: {m}")
+
+
+def test_benchmarks_do_not_empty_a_cache_that_is_not_there():
+    benchmarking = pytest.importorskip("torch._inductor.runtime.benchmarking")
+    x = torch.randn(100, device="cuda")
+    for name in ("InductorBenchmarker", "TritonBenchmarker"):
+        benchmarker = getattr(benchmarking, name)()
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        assert benchmarker.benchmark_gpu(lambda: x + x, rep=5) > 0
+        assert torch.cuda.max_memory_allocated() - before < 1 << 20
