@@ -89,8 +89,7 @@ fn find(ir: &Ir<Placed>, func: &Func, kernel: u32) -> Option<Interleaved> {
 impl Emitter<'_> {
     /// Decides whether the kernel's frame is interleaved.
     pub fn interleave_frame(&mut self) {
-        let plain = !self.options.lean && self.options.observe.is_none() && !self.options.count;
-        if plain && self.role != Role::Device {
+        if self.options.observe.is_none() && !self.options.count && self.role != Role::Device {
             self.local.interleaved = find(self.ir, self.func, self.id.0);
         }
     }
@@ -125,7 +124,7 @@ impl Emitter<'_> {
     }
 
     /// Emits an access to `count` elements of `bytes` bytes; `f` gets the address of each, and is called a second time if the access may
-    /// leave the frame.
+    /// leave the frame. In lean code, what each lane accesses at an offset of its own is performed once, whether it leaves the frame or not.
     fn access_interleaved(
         &mut self,
         operand: &Operand,
@@ -156,6 +155,12 @@ impl Emitter<'_> {
             f(self, &addresses);
             return Ok(());
         }
+        let members = &[Member { inst: self.inst, offset: *offset, bytes: total }];
+        let what = What { space: MemSpace::Local, name: ".local", offset: *offset, bytes: total, write, mask, members };
+        let anywhere = |e: &mut Self| -> Vec<Address> {
+            e.checked_local(&at, Some(&what.check()), mask);
+            elements(e, &at).iter().map(|v| e.address_anywhere(frame, v)).collect()
+        };
         let places = frame.size.saturating_sub(total - 1);
         let mut bad = self.w.cmp("icmp uge", &within, &constant(within.ty, places.into()));
         let odd = i128::from(margay_ir::explicit::alignment(total)) - 1;
@@ -166,18 +171,28 @@ impl Emitter<'_> {
         }
         let done = self.w.label("accessed");
         let (hot, mark) = self.unlikely(&bad, mask);
-        let members = &[Member { inst: self.inst, offset: *offset, bytes: total }];
-        let what = What { space: MemSpace::Local, name: ".local", offset: *offset, bytes: total, write, mask, members };
-        self.checked_local(&at, Some(&what.check()), mask);
-        let addresses: Vec<Address> = elements(self, &at).iter().map(|v| self.address_anywhere(frame, v)).collect();
-        f(self, &addresses);
+        let cold = anywhere(self);
+        let together = self.options.lean && at.ty.vector && count == 1;
+        let variable = together.then(|| self.w.alloca(&Ty::lanes(Elem::I64).to_string(), 64));
+        let mut perform = |e: &mut Self, addresses: &[Address]| match (&variable, addresses) {
+            (Some(variable), [one]) => {
+                let lanes = e.spread(one);
+                e.w.store(&lanes, variable, 64);
+            }
+            _ => f(e, addresses),
+        };
+        perform(self, &cold);
         self.w.jump(&done);
         self.w.join(&hot, mark);
         let addresses: Vec<Address> =
             elements(self, &within).iter().map(|v| self.address_interleaved(frame, v, bytes)).collect();
-        f(self, &addresses);
+        perform(self, &addresses);
         self.w.jump(&done);
         self.w.join(&done, mark);
+        if let Some(variable) = variable {
+            let lanes = self.w.get_changed(Ty::lanes(Elem::I64), &variable, 0, 64);
+            f(self, &[Address::Lanes(lanes)]);
+        }
         Ok(())
     }
 
