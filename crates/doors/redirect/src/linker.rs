@@ -77,10 +77,7 @@ impl Link {
             input::PTX => texts_of(data),
             // What NVRTC or an earlier link returns as machine code is PTX here.
             input::CUBIN | input::ANY if is_text => texts_of(data),
-            input::LTO if self.real.is_some() => return self.hand_over(),
-            input::LTO => {
-                return self.refuse(name, "is LTO-IR, but the option -lto is missing", result::LTO_NOT_ENABLED);
-            }
+            input::LTO => return self.add_intermediate(name),
             input::FATBIN | input::OBJECT | input::LIBRARY | input::ANY => newest(data),
             _ => Vec::new(),
         };
@@ -88,6 +85,9 @@ impl Link {
             // Unknown data is passed to the real library, if it participates.
             return match (kind, self.real) {
                 (input::ANY, Some(_)) => self.hand_over(),
+                (input::FATBIN | input::OBJECT | input::LIBRARY | input::ANY, _) if is_intermediate(data) => {
+                    self.add_intermediate(name)
+                }
                 _ => {
                     self.refuse(name, "contains machine code and no PTX; compile it to PTX", result::UNRECOGNIZED_INPUT)
                 }
@@ -97,6 +97,14 @@ impl Link {
         self.names.resize(self.texts.len() + texts.len(), (!is_library).then(|| or_anonymous(name).into()));
         self.texts.extend(texts);
         Taken::Here
+    }
+
+    /// Leaves LTO-IR to the real library, which takes it only if the program asked for link-time optimization.
+    fn add_intermediate(&mut self, name: &str) -> Taken {
+        match self.real {
+            Some(_) => self.hand_over(),
+            None => self.refuse(name, "is LTO-IR, but the option -lto is missing", result::LTO_NOT_ENABLED),
+        }
     }
 
     fn hand_over(&mut self) -> Taken {
@@ -178,6 +186,11 @@ fn texts_of(data: &[u8]) -> Vec<String> {
     unpack(&data[..end]).map_or_else(one, Result::unwrap_or_default)
 }
 
+/// Whether an input holds LTO-IR, such as an object file of `nvcc -dlto`.
+fn is_intermediate(data: &[u8]) -> bool {
+    fatbin::inside(data).iter().flatten().any(|entry| entry.kind == Kind::Lto)
+}
+
 /// The PTX of the newest architecture in each fat binary of an input.
 fn newest(data: &[u8]) -> Vec<String> {
     let of = |entries: Vec<fatbin::Entry<'_>>| {
@@ -248,6 +261,24 @@ mod tests {
         assert_eq!(link.complete(None), result::SUCCESS);
         let all = [".version 7.0\n", ".version 7.1\n", ".version 7.2\n"].map(String::from);
         assert_eq!(link.image(), pack(&all));
+    }
+
+    /// The layout is in the crate `margay-image` (`fatbin.rs`): a header of 16 bytes, then entries with headers of their own.
+    #[test]
+    fn lto_ir_in_a_fat_binary_is_left_to_nvidias_library() {
+        let mut entry = vec![0u8; 64];
+        entry[..2].copy_from_slice(&8u16.to_le_bytes()); // LTO-IR
+        entry[4..8].copy_from_slice(&64u32.to_le_bytes());
+        entry[8..16].copy_from_slice(&8u64.to_le_bytes());
+        entry[28..32].copy_from_slice(&80u32.to_le_bytes());
+        entry.extend(b"\xde\xc0\x17\x0b\0\0\0\0");
+        let mut fat = 0xba55_ed50u32.to_le_bytes().to_vec();
+        fat.extend(1u16.to_le_bytes().into_iter().chain(16u16.to_le_bytes()));
+        fat.extend((entry.len() as u64).to_le_bytes());
+        fat.extend(entry);
+        let mut link = Link { real: Some(8), ..Link::default() };
+        assert_eq!(link.add(input::FATBIN, &fat, "a.fatbin"), Taken::Real);
+        assert_eq!(Link::default().add(input::FATBIN, &fat, "a"), Taken::Refused(result::LTO_NOT_ENABLED));
     }
 
     #[test]
