@@ -143,10 +143,21 @@ pub fn foreign_runtimes() -> Vec<String> {
     drop(seen);
     let (libraries, others): (Vec<&String>, Vec<&String>) = new.iter().partition(|path| is_kernel_library(path));
     let mut found: Vec<String> = others.into_iter().filter_map(|path| foreign_runtime(path)).collect();
-    if !libraries.is_empty() {
+    if new.iter().any(|path| is_of_jax(path)) {
+        found.push(JAX.into());
+    } else if !libraries.is_empty() {
         found.push(fails(&libraries));
     }
     found
+}
+
+/// The message for JAX, which loads its plugin before any program can choose, and reports a failure of CUPTI.
+const JAX: &str = "margay: JAX has no `cuda` device here: its CUDA plugin runs machine code and NVIDIA's libraries, which need NVIDIA's \
+                   driver; it uses the CPU, and JAX_PLATFORMS=cpu asks for that";
+
+/// Whether a file belongs to JAX's CUDA plugin.
+fn is_of_jax(path: &str) -> bool {
+    ["/jax_cuda12_plugin/", "/jax_cuda13_plugin/", "/xla_cuda_plugin.so"].iter().any(|part| path.contains(part))
 }
 
 /// The message for kernel libraries.
@@ -220,7 +231,7 @@ fn redirected() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{TORCH, in_package, is_kernel_library, stem, torch_advice};
+    use super::{TORCH, in_package, is_kernel_library, is_of_jax, stem, torch_advice};
 
     #[test]
     fn files_of_python_packages_are_known_by_their_folder() {
@@ -235,6 +246,14 @@ mod tests {
         assert_eq!((stem(path), is_kernel_library(path)), (TORCH, false));
         assert!(torch_advice(false).contains("pip install margay"));
         assert!(!torch_advice(true).contains("pip install"));
+    }
+
+    #[test]
+    fn jax_is_known_by_its_plugin() {
+        let packages = "/opt/a/lib/python3.12/site-packages";
+        assert!(is_of_jax(&format!("{packages}/jax_cuda13_plugin/_solver.so")));
+        assert!(is_of_jax(&format!("{packages}/jax_plugins/xla_cuda12/xla_cuda_plugin.so")));
+        assert!(!is_of_jax(&format!("{packages}/jaxlib/_jax.so")));
     }
 
     #[test]
