@@ -214,3 +214,22 @@ K several_polls_right(int* f, int* d, int* out) {
   if (blockIdx.x == 0) for (int i = 0; i < 4; i++) { d[i] = i; Ref<D>(f[i]).store(1, memory_order_release); }
   else for (int i = 0; i < 4; i++) { while (!Ref<D>(f[i]).load(memory_order_acquire)) {} out[i] = d[i]; }
 }
+//@ grid=2 block=64 zero
+K seqlock_after_fence_wrong(int* s, int* d, int* out) {           // the release finds a fence of the same thread before it
+  if (threadIdx.x) return;
+  if (blockIdx.x == 0) {
+    Ref<D>(*s).store(1, memory_order_relaxed);
+    cuda::atomic_thread_fence(memory_order_release, D);
+    d[0] = 5;    //~ race
+    Ref<D>(*s).store(2, memory_order_release);
+  } else {
+    int a, b, x;
+    do {
+      a = Ref<D>(*s).load(memory_order_acquire);
+      x = d[0];   //~ race
+      cuda::atomic_thread_fence(memory_order_acquire, D);
+      b = Ref<D>(*s).load(memory_order_relaxed);
+    } while (a != b || (a & 1));
+    out[0] = x;
+  }
+}

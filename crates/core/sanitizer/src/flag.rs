@@ -6,9 +6,9 @@ use crate::{
     name,
     row::Hit,
     shadow::{Record, WORD},
-    threads::Who,
+    threads::{CtaThreads, Who},
 };
-use margay_exec::MemoryEvent;
+use margay_exec::{LANES, MemoryEvent, Scope};
 
 impl Sanitizer {
     /// What is missing between two unordered accesses if the thread of the later one has read, by a strong operation, what that of the earlier
@@ -20,7 +20,15 @@ impl Sanitizer {
         hit: &Hit,
         distance: Distance,
     ) -> Option<String> {
-        let fence = if distance > Distance::Cta { "`__threadfence()`" } else { "`__threadfence_block()`" };
+        // What lies in global memory is there for other CTAs too, and so is its flag.
+        let own = e.windows.iter().any(|(base, size)| hit.word.wrapping_sub(*base) < *size);
+        let wide = distance > Distance::Cta || !own && self.grid.iter().product::<u32>() > 1;
+        let fence = if wide { "`__threadfence()`" } else { "`__threadfence_block()`" };
+        let needed = match distance {
+            Distance::Grid => Scope::Gpu,
+            Distance::Cluster => Scope::Cluster,
+            _ => Scope::Cta,
+        };
         let now = Who { warp: e.actor.warp, lanes: 1 << hit.lane };
         let other = (hit.other.cta, hit.other.warp, hit.other.lanes.trailing_zeros());
         let time = hit.earlier.time;
@@ -53,18 +61,47 @@ impl Sanitizer {
                 None => name::global(e.memory, self.names, at, set.element),
             };
             let lines = (self.line(set.in_kernel()), self.line(read.in_kernel()));
-            let missing = match threads.has_released(at, other, time) {
-                true => {
+            let missing = match () {
+                _ if set.order.scope.min(read.order.scope) < needed => {
+                    "one of the two has a scope that does not include the other thread".into()
+                }
+                _ if threads.has_released(at, other, time) => {
                     "the fence before it is set, or the release, has a scope that does not include the other thread"
                         .into()
                 }
-                false => format!("{fence} is missing before it is set (or set it by a release)"),
+                _ if set.order.semantics.releases() => {
+                    "another thread's store to it in between has ended the release sequence, as an atomic update would not"
+                        .into()
+                }
+                _ => format!("{fence} is missing before it is set (or set it by a release)"),
             };
             return Some(format!(
                 "{what}, set at {} after the first access and read at {} before the second one, orders nothing: {missing}",
                 lines.0, lines.1
             ));
         }
-        None
+        if distance > Distance::Cta { self.untold(cta, now, other, hit) } else { None }
+    }
+
+    /// What is missing if another thread of one of the two CTAs takes part in a release and acquire pattern that would order the accesses.
+    fn untold(&self, cta: &CtaThreads, now: Who, other: (u32, u32, u32), hit: &Hit) -> Option<String> {
+        let Record { time, .. } = hit.earlier;
+        let thread = |(cta, warp, lane): (u32, u32, u32)| {
+            let name = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+            format!("thread {} of CTA {}", name(self.thread(warp, lane)), name(self.cta_of(cta)))
+        };
+        let all = || (0..self.warps).flat_map(|warp| (0..LANES as u32).map(move |lane| (warp, lane)));
+        let me = (now.warp, now.lanes.trailing_zeros());
+        if let Some((warp, lane)) = all().find(|mate| *mate != me && cta.knows(*mate, other, time)) {
+            let mate = thread((cta.index, warp, lane));
+            return Some(format!(
+                "{mate} has acquired what precedes, but this thread has not: `__syncthreads()` is missing after that and before the second access"
+            ));
+        }
+        let told = |(warp, lane): &(u32, u32)| cta.knows(me, (other.0, *warp, *lane), time);
+        let mate = thread(all().find(told).map(|(warp, lane)| (other.0, warp, lane))?);
+        Some(format!(
+            "{mate} has released what it did itself, but not the first access: `__syncthreads()` is missing between that and the release"
+        ))
     }
 }

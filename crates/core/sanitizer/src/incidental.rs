@@ -11,7 +11,7 @@
 use crate::{
     Sanitizer, State,
     clock::{Clock, Side, Time},
-    lanes,
+    instructions, lanes,
     row::{Hit, Lack, side},
     shadow::{Record, WORD},
     site::Place,
@@ -23,12 +23,8 @@ use margay_ir::pass::depends_on_reads;
 /// Whether an access in a function depends on what was read at another place of it.
 fn is_needed(image: &Image, (func, read): Place, (other, access): Place) -> bool {
     let code = image.ir.func(func);
-    let at = |start: u32| {
-        let here = move |i: &u32| code.places[code.insts[*i as usize].at as usize].span.start == start;
-        (0..code.insts.len() as u32).filter(here)
-    };
-    let sources: Vec<u32> = at(read.span.start).collect();
-    func != other || sources.is_empty() || at(access.span.start).any(|target| depends_on_reads(code, &sources, target))
+    let sources: Vec<u32> = instructions(code, read).collect();
+    func != other || sources.is_empty() || instructions(code, access).any(|to| depends_on_reads(code, &sources, to))
 }
 
 impl Sanitizer {
@@ -98,7 +94,7 @@ impl CtaThreads {
         let own = |o: &u32| (cta, other, *o) == (self.index, warp, lane) && side == Side::Program;
         let known = |clock: &Clock, o: u32| clock.get((cta, other, o), side) >= time;
         let o = lanes(others).find(|o| !own(o) && known(clock, *o) && !known(sure, *o))?;
-        let reads = chances.iter().filter(|c| known(&c.clock, o)).map(|c| c.read).collect();
+        let reads = chances.iter().filter(|c| known(&c.clock, o)).map(|c| c.read.place).collect();
         Some((o, reads))
     }
 }

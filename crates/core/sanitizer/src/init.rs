@@ -8,9 +8,9 @@
 //! Loads of shared and local memory, and of global memory that was written in part, yield undefined values, which the
 //! engine follows: they are reported if they are used.
 
-use crate::{Finding, FindingKind, Sanitizer, State, hash::Map, lanes, name, site::Place};
+use crate::{Finding, FindingKind, Sanitizer, State, hash::Map, instructions, lanes, name, site::Place};
 use margay_exec::{AccessKind, Actor, Image, LANES, MemoryEvent, Undefined, UndefinedEvent};
-use margay_ir::pass::adjacent;
+use margay_ir::{FrameRole, MemBase, Operand, pass::adjacent};
 use std::sync::Arc;
 
 /// Limit of the loads that are remembered.
@@ -210,6 +210,24 @@ impl Sanitizer {
         }
     }
 
+    /// What an instruction loads, if that is an argument or the result of a call, and who has not written it.
+    fn passed(&self, (id, place): Place) -> Option<(String, &'static str)> {
+        let func = self.image.ir.func(id);
+        let load = &func.insts[instructions(func, place).next()? as usize];
+        let (var, offset) = func.operands(load.srcs).iter().find_map(|o| match o {
+            Operand::Mem(MemBase::Frame(var), offset) => Some((&func.frame[var.0 as usize], *offset)),
+            _ => None,
+        })?;
+        let part = if offset == 0 { String::new() } else { format!("byte {offset} of ") };
+        match var.role {
+            FrameRole::Formal(number) => {
+                Some((format!("{part}argument {number} of `{}`", (self.names)(&func.name)), "the caller has not"))
+            }
+            FrameRole::Param => Some((format!("{part}the result of a call"), "the function has not")),
+            FrameRole::Local | FrameRole::Return(_) => None,
+        }
+    }
+
     /// Reports the use of an undefined value that was loaded at `origin`.
     pub(crate) fn report_use(&self, state: &mut State, e: &UndefinedEvent<'_>, origin: Place) {
         let lane = e.actor.lanes.trailing_zeros();
@@ -219,7 +237,10 @@ impl Sanitizer {
             What::Shared(offset, element) => {
                 (name::shared(&self.image, self.names, *offset, *element), "no thread of the CTA has")
             }
-            What::Local => ("local memory".to_owned(), "the thread has not"),
+            What::Local => match self.passed(source.place) {
+                Some(what) => what,
+                None => ("local memory".to_owned(), "the thread has not"),
+            },
             What::Global(name) => (name.clone(), "neither the host nor the kernel has"),
             What::Copied(_) | What::Unknown => ("shared memory".to_owned(), "no thread of the CTA has"),
         };

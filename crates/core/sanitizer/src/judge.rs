@@ -4,7 +4,7 @@ use crate::{
     Finding, FindingKind, Party, Sanitizer, State,
     clash::Clash,
     clock::Side,
-    name,
+    instructions, name,
     row::{Hit, Lack},
     shadow::{AGENT, Crew, WORD},
     site::Site,
@@ -13,6 +13,7 @@ use crate::{
     ticket,
 };
 use margay_exec::{AccessKind, MemoryEvent, Scope, Tensor};
+use margay_ir::Operand;
 
 /// What is missing between two accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -285,11 +286,30 @@ impl Sanitizer {
         Finding { kind: FindingKind::Race, title, parties: vec![second, first], notes, help: Some(help), times: 1 }
     }
 
+    /// Whether one access reads what the other writes by the same address, on one line: `count++`, `if (d < best[v]) best[v] = d`.
+    fn is_update(&self, first: &Site, second: &Site) -> bool {
+        let (load, store) = if second.access == AccessKind::Load { (second, first) } else { (first, second) };
+        if (load.access, store.access) != (AccessKind::Load, AccessKind::Store) {
+            return false;
+        }
+        let address = |site: &Site| {
+            let func = self.image.ir.func(site.at.0);
+            let operands = instructions(func, site.at.1).flat_map(|i| func.operands(func.insts[i as usize].srcs));
+            operands.copied().find(|o| matches!(o, Operand::Mem(..)))
+        };
+        let calls = |site: &Site| site.callers.iter().map(|f| (f.func, f.at.span.start)).collect::<Vec<_>>();
+        let one = load.at.0 == store.at.0 && self.line(load.at) == self.line(store.at) && calls(load) == calls(store);
+        one && address(load) == address(store)
+    }
+
     /// The synchronization that would order two accesses, and where to add it.
     fn missing(&self, cause: Cause, distance: Distance, (first, second): (&Site, &Site)) -> String {
         let (from, to) = (self.line(first.in_kernel()), self.line(second.in_kernel()));
-        let between =
-            if from == to { format!("between two iterations of {from}") } else { format!("between {from} and {to}") };
+        let between = match from == to {
+            true if first.at == second.at => format!("between two executions of {from}"),
+            true => format!("between the two accesses of {from}"),
+            false => format!("between {from} and {to}"),
+        };
         match cause {
             Cause::Copy => format!(
                 "a wait for the copy is missing {between}: `cp.async.wait_group`, `__pipeline_wait_prior`, `pipeline.consumer_wait()` \
@@ -319,6 +339,16 @@ impl Sanitizer {
             Cause::Volatile => {
                 format!("`__syncwarp()` is missing {between}: since Volta, lanes of a warp do not execute in lockstep")
             }
+            Cause::Order if self.is_update(first, second) => format!(
+                "several threads read, change and write it at {to}: use an atomic operation (`atomicAdd()`, `atomicMin()`, `atomicCAS()`, ...), \
+                 or {}",
+                match distance {
+                    Distance::Thread | Distance::Warp => "`__syncwarp()` between them",
+                    Distance::Cta => "`__syncthreads()` between them",
+                    Distance::Cluster => "`cluster.sync()` between them",
+                    Distance::Grid => "two kernels",
+                }
+            ),
             _ => {
                 let plain = if cause == Cause::Plain { "; or make the plain access atomic" } else { "" };
                 match distance {

@@ -48,6 +48,7 @@ pub use finding::{Finding, FindingKind, Party, What};
 pub use footprint::{Conflict, Footprint};
 
 use margay_exec::{AccessKind, Actor, Image, LANES, LaunchShape, Ordering};
+use margay_ir::{Func, SourcePlace};
 use margay_isa::Variant;
 use site::Place;
 use state::State;
@@ -98,6 +99,12 @@ pub fn line_key(image: &Image, (func, at): Place) -> u64 {
 /// Whether `.loc` says where a [line key](line_key) is in the source.
 fn has_lines(key: u64) -> bool {
     key & 1 == 1
+}
+
+/// The instructions of a function at a place, by index.
+fn instructions(func: &Func, place: SourcePlace) -> impl Iterator<Item = u32> {
+    let here = move |i: &u32| func.places[func.insts[*i as usize].at as usize].span.start == place.span.start;
+    (0..func.insts.len() as u32).filter(here)
 }
 
 /// The lanes of a mask.
@@ -160,10 +167,14 @@ impl Sanitizer {
         Sanitizer { sample: one_in.max(1), ..self }
     }
 
-    /// The findings in the order of their first occurrence, one per pair of places.
+    /// The findings in the order of their first occurrence, one per pair of places. A read of what nobody has written yet that races with
+    /// a write is one finding: the race.
     pub fn findings(&self) -> Vec<Finding> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<Finding> = state.order.iter().map(|key| state.found[key].clone()).collect();
+        let races = || state.order.iter().filter(|key| key.0 == FindingKind::Race);
+        let raced = |place: u64| races().any(|(_, a, b)| *a == place || *b == place);
+        let shown = state.order.iter().filter(|key| key.0 != FindingKind::Uninitialized || !raced(key.1));
+        let mut all: Vec<Finding> = shown.map(|key| state.found[key].clone()).collect();
         if state.over
             && let Some(last) = all.last_mut()
         {

@@ -21,13 +21,12 @@ mod chance;
 mod sync;
 
 use barrier::Gathered;
-use chance::Chance;
+use chance::{Chance, Read};
 
 use crate::{
     clock::{Clock, Copies, Side, Time},
     hash::Map,
     lanes,
-    site::Place,
 };
 use margay_exec::{LANES, Scope};
 use std::{
@@ -63,8 +62,8 @@ struct Pending {
     release: Release,
     /// The scope of the read.
     scope: Scope,
-    /// Where it was read, if that is in the kernel itself.
-    read: Option<Place>,
+    /// Which read found it, if that is in the kernel itself.
+    read: Option<Read>,
 }
 
 /// The state of a thread.
@@ -180,6 +179,8 @@ struct Object {
 pub struct Threads {
     /// The current time.
     pub now: Time,
+    /// Strong reads and waits so far.
+    reads: u64,
     released: Map<u64, Vec<Release>>,
     /// By location of a flag: whose reads were over when it was set.
     hints: Map<u64, Arc<Clock>>,
@@ -389,6 +390,11 @@ impl CtaThreads {
     /// The phase of the cluster's barrier that a thread has last waited for.
     pub fn passed(&self, warp: u32, lane: u32) -> u64 {
         self.look(warp, lane).passed
+    }
+
+    /// Whether a thread has seen what another one did at a time.
+    pub fn knows(&self, (warp, lane): (u32, u32), other: (u32, u32, u32), time: Time) -> bool {
+        self.look(warp, lane).clock.get(other, Side::Program) >= time
     }
 
     /// Whose reads lanes know to be over.

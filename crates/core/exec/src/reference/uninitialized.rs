@@ -47,9 +47,12 @@ const STRAY: Origin = 1 << 30;
 /// Bits of an op's index in the [`Origin`] of such values.
 const STRAY_BITS: u32 = 25;
 
+/// Set in the [`Origin`] of values that were computed from what was loaded, and not only copied; not in those of shuffles.
+const COMPUTED: Origin = 1 << 29;
+
 /// The op that an undefined value comes from.
 fn source_of(origin: Origin) -> Option<u32> {
-    let op = if origin & STRAY != 0 { origin & ((1 << STRAY_BITS) - 1) } else { origin & !OWN };
+    let op = if origin & STRAY != 0 { origin & ((1 << STRAY_BITS) - 1) } else { origin & !(OWN | COMPUTED) };
     op.checked_sub(1)
 }
 
@@ -95,6 +98,14 @@ fn sites(func: &FuncCode) -> Sites {
 /// Whether one defined operand suffices for a defined result.
 fn combines(op: Opcode) -> bool {
     matches!(op, Opcode::And | Opcode::Or | Opcode::Lop3 | Opcode::Prmt | Opcode::Bfi | Opcode::Slct | Opcode::Mov)
+}
+
+/// Whether results are operands or bits of them: what compilers copy structures with.
+fn copies(op: Opcode) -> bool {
+    matches!(
+        op,
+        Opcode::Cvt | Opcode::Selp | Opcode::Shl | Opcode::Shr | Opcode::Shf | Opcode::Bfe | Opcode::Xor | Opcode::Not
+    ) || combines(op)
 }
 
 /// Lanes whose access makes values visible beyond the CTA, and lanes that access shared memory, which does not count: tiles have rows
@@ -148,7 +159,9 @@ pub fn stored(ctx: &Ctx<'_>) -> (Undefined, [Option<u32>; 8]) {
     let Some(inst) = inst_at(ctx) else { return (all, loads) };
     let operands = ctx.func.func.operands(inst.srcs);
     let base = operands.iter().find_map(|o| if let Operand::Mem(base, _) = o { Some(*base) } else { None });
-    let shared = reach(ctx, inst, ctx.func.func.variant(inst), base).1;
+    let variant = ctx.func.func.variant(inst);
+    let passes = variant.has(Mod::Param) || variant.has(Mod::ParamFunc);
+    let shared = if passes { 0 } else { reach(ctx, inst, variant, base).1 };
     let values = operands.iter().filter(|o| !matches!(o, Operand::Mem(..)));
     for ((lanes, load), value) in all.iter_mut().zip(&mut loads).zip(values) {
         let Operand::Reg(r) = value else { continue };
@@ -288,6 +301,9 @@ fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [O
                 origin = origins[r.0 as usize];
             }
         });
+        if effect == Effect::Pure && !copies(variant.op) && origin & STRAY == 0 && origin != 0 {
+            origin |= COMPUTED;
+        }
     }
     // The predicate of `shfl` tells whether the source lane exists, regardless of its value.
     let truth = func.operands(inst.dsts).get(1).filter(|_| variant.op == Opcode::Shfl);
@@ -334,6 +350,9 @@ fn report_operands(ctx: &Ctx<'_>, number: u32, active: u32, (written, origins): 
             // The value of an inactive lane counts as used wherever others may read it.
             let stray = origins.get(r.0 as usize).is_some_and(|o| o & STRAY != 0);
             let near = if stray { shared } else { 0 };
+            // Padding is copied, and not computed with. Vectors may have an element that is not used.
+            let computed = origins.get(r.0 as usize).is_some_and(|o| *o & (COMPUTED | STRAY) == COMPUTED);
+            let partial = if computed && sites.runs.contains_key(&number) { 0 } else { partial };
             let active = if address { active } else { active & (far | near) & !partial };
             report_once(ctx, r, active, (written, origins), verb);
         });

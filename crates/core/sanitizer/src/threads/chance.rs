@@ -7,26 +7,40 @@ use std::sync::Arc;
 /// Limit of places whose reads are told apart, per thread.
 const MOST_CHANCES: usize = 4;
 
+/// One execution of a read at a place of the kernel.
+#[derive(Clone, Copy)]
+pub struct Read {
+    pub place: Place,
+    /// Tells it from other executions.
+    pub number: u64,
+}
+
 /// A clock that a thread has acquired from what it read at a place of the kernel.
 #[derive(Clone)]
 pub struct Chance {
-    pub read: Place,
+    pub read: Read,
     pub clock: Arc<Clock>,
 }
 
 impl Thread {
     /// Joins a clock; if it comes from a read at one place of the kernel, the thread may have read that by chance.
-    pub(super) fn join(&mut self, clock: &Arc<Clock>, read: Option<Place>) {
+    pub(super) fn join(&mut self, clock: &Arc<Clock>, read: Option<Read>) {
         match read {
             Some(read) => {
                 let sure = self.sure.get_or_insert_with(|| self.clock.clone());
-                let again = |c: &Chance| (c.read.0, c.read.1.span.start) == (read.0, read.1.span.start);
-                let old = self.chances.iter().position(again);
-                // What is read at a place hinges on what was read there before, such as in a loop.
-                if let Some(old) = old.or((self.chances.len() >= MOST_CHANCES).then_some(0)) {
-                    Arc::make_mut(sure).join(&self.chances.remove(old).clock);
+                let at = |c: &Chance| (c.read.place.0, c.read.place.1.span.start);
+                let old = self.chances.iter().position(|c| at(c) == (read.place.0, read.place.1.span.start));
+                match old.map(|old| &mut self.chances[old]) {
+                    // One value may tell of several releases.
+                    Some(chance) if chance.read.number == read.number => Arc::make_mut(&mut chance.clock).join(clock),
+                    _ => {
+                        // What is read at a place hinges on what was read there before, such as in a loop.
+                        if let Some(old) = old.or((self.chances.len() >= MOST_CHANCES).then_some(0)) {
+                            Arc::make_mut(sure).join(&self.chances.remove(old).clock);
+                        }
+                        self.chances.push(Chance { read, clock: clock.clone() });
+                    }
                 }
-                self.chances.push(Chance { read, clock: clock.clone() });
             }
             None => self.sure.iter_mut().for_each(|sure| Arc::make_mut(sure).join(clock)),
         }
@@ -41,7 +55,7 @@ impl Thread {
 }
 
 impl CtaThreads {
-    pub(super) fn learn(&mut self, warp: u32, lane: u32, clock: &Arc<Clock>, read: Option<Place>) {
+    pub(super) fn learn(&mut self, warp: u32, lane: u32, clock: &Arc<Clock>, read: Option<Read>) {
         self.thread(warp, lane).join(clock, read);
         if read.is_some() {
             self.loose[warp as usize] |= 1 << lane;

@@ -1,8 +1,8 @@
 //! How accesses and synchronization change the clocks of threads.
 
 use super::{
-    CLASSES, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Pending, Release, Seen, Thread, Threads,
-    Who, class, join_shared, lanes,
+    CLASSES, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Pending, Read, Release, Seen, Thread,
+    Threads, Who, class, join_shared, lanes,
 };
 use crate::{
     clock::{Clock, Copies, Side, Time},
@@ -126,6 +126,8 @@ impl Threads {
         read: Option<Place>,
     ) {
         let Some(list) = self.released.get(&at) else { return };
+        self.reads += 1;
+        let read = read.map(|place| Read { place, number: self.reads });
         let me = (cta.index, cta.cluster);
         for release in list.iter().filter(|r| r.is_morally_strong_with(me, order.scope)) {
             if order.semantics.acquires() {
@@ -272,6 +274,8 @@ impl Threads {
         (done, completes): (ObjectStep, bool),
         (order, read): (Ordering, Option<Place>),
     ) {
+        self.reads += 1;
+        let read = read.map(|place| Read { place, number: self.reads });
         let object = self.objects.entry(at).or_default();
         match done {
             ObjectStep::Initialize | ObjectStep::Invalidate => *object = Object::default(),

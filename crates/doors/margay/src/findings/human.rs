@@ -51,10 +51,27 @@ fn write_line(out: &mut String, how: &str, line: &Line) {
     let _ = writeln!(out, "    {how} {}:{}{column}{text}", line.file, line.line);
 }
 
+/// The lines that lie between the innermost one and the last one that is not in the same file as the outermost: what is left of a deep
+/// chain of inlined functions of a library are its ends.
+fn hidden(lines: &[Line]) -> std::ops::Range<usize> {
+    /// Chains up to this length are shown.
+    const MOST: usize = 4;
+    let own = lines.last().map(|outermost| lines.iter().position(|l| l.file == outermost.file).unwrap_or(0));
+    match own {
+        Some(own) if own > MOST => 1..own,
+        _ => 0..0,
+    }
+}
+
 fn party(out: &mut String, image: &Image, p: &Party, files: &mut Files) {
     let _ = writeln!(out, "  thread {} of CTA {} {}", triple(p.thread), triple(p.cta), p.verb);
-    for (i, line) in cuda(image, p.at, files).iter().enumerate() {
+    let lines = cuda(image, p.at, files);
+    let hidden = hidden(&lines);
+    for (i, line) in lines.iter().enumerate().filter(|(i, _)| !hidden.contains(i)) {
         write_line(out, if i == 0 { "at" } else { "inlined at" }, line);
+        if i + 1 == hidden.start && !hidden.is_empty() {
+            let _ = writeln!(out, "    through {} inlined functions of other files", hidden.len());
+        }
     }
     write_line(out, "ptx", &ptx(image, p.at));
     let _ = writeln!(out, "    in `{}`", short_name(&image.ir.func(p.at.0).name));

@@ -6,7 +6,7 @@
 //! plan does not pass cannot arrive by accident.
 
 use super::super::{
-    code::{Address, Base, CallOp, Flow, FuncCode, Op, Passed, Target},
+    code::{Address, Base, CallOp, Flow, FuncCode, Op, Passed, Target, Transfer},
     ctx::Ctx,
     state::{FrameIndex, lanes},
 };
@@ -24,13 +24,25 @@ fn empty_block(space: &mut Vec<Row>, rows: u32) {
     space.resize(rows as usize, POISON);
 }
 
-/// Reports to the observer that a call has written to variables of a frame.
+/// Reports to the observer that a call or return has written to a variable of a frame, what another frame held at an offset if it comes
+/// from there.
 #[cold]
-fn announce(ctx: &Ctx<'_>, base: &Row, offset: u32, size: u32, mask: u32) {
+fn announce(ctx: &Ctx<'_>, (base, offset): (&Row, u32), from: Option<(&Row, u32)>, size: u32, mask: u32) {
     let local = Local { windows: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
     let address = Address { space: MemSpace::Local, base: Base::Frame, offset: offset.into() };
-    let hosts = std::array::from_fn(|i| local.host(i, base.0[i].wrapping_add(offset)));
-    report_call(ctx, mask, &address, &hosts, size);
+    let hosts = |base: &Row, offset: u32| std::array::from_fn(|i| local.host(i, base.0[i].wrapping_add(offset)));
+    let from = from.map(|(base, offset)| hosts(base, offset));
+    report_call(ctx, mask, &address, (from.as_ref(), &hosts(base, offset)), size);
+}
+
+/// Reports what a call or return has moved between two frames.
+fn announce_all(ctx: &Ctx<'_>, (from, sources): (&Row, &[Transfer]), (to, targets): (&Row, &[Transfer]), mask: u32) {
+    for (i, target) in targets.iter().enumerate() {
+        let Home::Frame(offset) = target.home else { continue };
+        let source = sources.get(i).filter(|source| source.size == target.size);
+        let source = source.and_then(|s| if let Home::Frame(offset) = s.home { Some((from, offset)) } else { None });
+        announce(ctx, (to, offset), source, target.size, mask);
+    }
 }
 
 fn offset_row(base: &Row, by: u32) -> Row {
@@ -122,13 +134,9 @@ fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
     }
     ctx.warp.stage = room;
     if ctx.grid.observer.is_some() {
-        for home in &callee.args {
-            if let Home::Frame(offset) = home.home {
-                announce(ctx, &base, offset, home.size, mask);
-            }
-        }
-        if let Some(Passed { from: Some(_), size, at }) = site.passed {
-            announce(ctx, &area, at, size, mask);
+        announce_all(ctx, (&caller_base, &site.args), (&base, &callee.args), mask);
+        if let Some(Passed { from: Some(offset), size, at }) = site.passed {
+            announce(ctx, (&area, at), Some((&caller_base, offset)), size, mask);
         }
     }
     let frame = &mut ctx.warp.frames[new as usize];
@@ -211,12 +219,8 @@ pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         }
         ctx.warp.stage = room;
         if ctx.grid.observer.is_some() {
-            let base = ctx.warp.frames[parent as usize].base;
-            for home in &site.rets {
-                if let Home::Frame(offset) = home.home {
-                    announce(ctx, &base, offset, home.size, mask);
-                }
-            }
+            let caller_base = ctx.warp.frames[parent as usize].base;
+            announce_all(ctx, (&base, &callee.rets), (&caller_base, &site.rets), mask);
         }
         ctx.warp.frames[frame as usize].hidden = hidden;
         ctx.warp.frames[parent as usize].regs = regs;
@@ -251,6 +255,6 @@ pub fn result(ctx: &mut Ctx<'_>, site: &CallOp, values: &[u64; LANES]) {
     let mut side = Side { regs: &mut ctx.regs, consts: &ctx.func.consts, base };
     side.deliver(&local, &mut ctx.warp.select, t, mask, &stage);
     if let (Home::Frame(offset), Some(_)) = (&t.home, ctx.grid.observer) {
-        announce(ctx, &base, *offset, t.size, mask);
+        announce(ctx, (&base, *offset), None, t.size, mask);
     }
 }

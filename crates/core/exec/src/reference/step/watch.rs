@@ -8,7 +8,7 @@ use super::super::{
 };
 use crate::{
     AccessKind, Actor, Concern, Frame, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent, SyncKind,
-    Tensor, TensorEvent, UndefinedEvent, mem,
+    Tensor, TensorEvent, Undefined, UndefinedEvent, mem,
 };
 use margay_ir::{FrameRole, MemSpace};
 use margay_isa::{Mod, Opcode, Variant};
@@ -59,14 +59,15 @@ fn act(ctx: &Ctx<'_>, lanes: u32, run: impl FnOnce(Actor<'_>)) {
 #[cold]
 pub fn report_access(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
     let op = ctx.func.ops.get(ctx.pc as usize);
-    access_by(ctx, op, (lanes, a, addresses), (size, None), access);
+    access_by(ctx, op, (lanes, a, addresses), (size, Content::Registers), access);
 }
 
 /// Reports an access of a lane by a copy, and what it stores, if it stores.
 #[cold]
 pub fn report_copy(ctx: &Ctx<'_>, lane: usize, (a, at): (&Address, u64), bytes: &[u8], access: AccessKind) {
     let op = ctx.func.ops.get(ctx.pc as usize);
-    let bytes = (bytes.len() as u32, access.writes().then_some(bytes));
+    let content = if access.writes() { Content::Bytes(bytes) } else { Content::Registers };
+    let bytes = (bytes.len() as u32, content);
     access_by(ctx, op, (1 << lane, a, &[at; LANES]), bytes, access);
 }
 
@@ -77,7 +78,7 @@ pub fn report_units(ctx: &Ctx<'_>, lanes: u32, window: &mem::Block, ranges: &[(u
     let a = Address { space: MemSpace::Shared, base: Base::Fixed, offset: 0 };
     for (first, end) in ranges {
         let addresses = [window.base().wrapping_add(*first); LANES];
-        access_by(ctx, op, (lanes, &a, &addresses), ((end - first) as u32, None), AccessKind::Load);
+        access_by(ctx, op, (lanes, &a, &addresses), ((end - first) as u32, Content::Registers), AccessKind::Load);
     }
 }
 
@@ -122,10 +123,28 @@ impl Cells {
     }
 }
 
-/// Reports what a call or return writes to a frame, which no instruction does.
+/// Reports what a call or return writes to a frame, which no instruction does; what is undefined in the frame that it comes `from` stays so.
 #[cold]
-pub fn report_call(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32) {
-    access_by(ctx, None, (lanes, a, addresses), (size, None), AccessKind::Store);
+pub fn report_call(
+    ctx: &Ctx<'_>,
+    lanes: u32,
+    a: &Address,
+    (from, to): (Option<&[u64; LANES]>, &[u64; LANES]),
+    size: u32,
+) {
+    let Some(from) = from.filter(|_| uninitialized::follows(ctx)) else {
+        return access_by(ctx, None, (lanes, a, to), (size, Content::Registers), AccessKind::Store);
+    };
+    let element = if size.is_multiple_of(4) { 4 } else { 1 };
+    let most = element * Undefined::default().len() as u32;
+    for at in (0..size).step_by(most as usize) {
+        let bytes = most.min(size - at);
+        let part = |whole: &[u64; LANES]| whole.map(|host| host.wrapping_add(at.into()));
+        let content = Content::Passed(element, Undefined::default());
+        access_by(ctx, None, (lanes, a, &part(from)), (bytes, content), AccessKind::Load);
+        let content = Content::Passed(element, ctx.undefined_lanes.take().0);
+        access_by(ctx, None, (lanes, a, &part(to)), (bytes, content), AccessKind::Store);
+    }
 }
 
 /// Reports what `free` ends: allocations of the device's heap, by lane.
@@ -136,7 +155,7 @@ pub fn report_free(ctx: &Ctx<'_>, addresses: &[u64; LANES]) {
         let found = ctx.grid.memory.find(addresses[lane]);
         if let Some(block) = found.filter(|f| f.kind == mem::Kind::Heap && f.block.base() == addresses[lane]) {
             let size = u32::try_from(block.block.len()).unwrap_or(u32::MAX);
-            access_by(ctx, None, (1 << lane, &a, addresses), (size, None), AccessKind::Free);
+            access_by(ctx, None, (1 << lane, &a, addresses), (size, Content::Registers), AccessKind::Free);
         }
     }
 }
@@ -154,12 +173,23 @@ fn shared_windows(ctx: &Ctx<'_>) -> ([(u64, u64); MOST_CTAS], usize) {
     (windows, count)
 }
 
-/// Reports an access of `size` bytes by lanes to the observer; `op` is the instruction, if one does it, and `copied` what a copy stores.
+/// What an access moves.
+#[derive(Clone, Copy)]
+enum Content<'b> {
+    /// Values of registers, or nothing known.
+    Registers,
+    /// What a copy stores.
+    Bytes(&'b [u8]),
+    /// Arguments or results: the size of an element, and the lanes in which they are undefined.
+    Passed(u32, Undefined),
+}
+
+/// Reports an access of `size` bytes by lanes to the observer; `op` is the instruction, if one does it.
 fn access_by(
     ctx: &Ctx<'_>,
     op: Option<&Op>,
     (lanes, a, addresses): (u32, &Address, &[u64; LANES]),
-    (size, copied): (u32, Option<&[u8]>),
+    (size, content): (u32, Content<'_>),
     access: AccessKind,
 ) {
     let Some(observer) = ctx.grid.observer else { return };
@@ -180,7 +210,12 @@ fn access_by(
     let reads = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::Ldu | Opcode::Atom | Opcode::Red));
     let table = op.filter(|_| reads).and_then(|op| ctx.func.mems.get(op.x as usize));
     let element = table.or(stored).map_or(size, |m| m.size);
-    let element = if order.tensor.is_product() { UNIT } else { element };
+    let element = match content {
+        Content::Passed(element, _) => element,
+        _ if order.tensor.is_product() => UNIT,
+        _ => element,
+    };
+    let copied = if let Content::Bytes(bytes) = content { Some(bytes) } else { None };
     let value = |lane: usize, at: usize| -> u8 {
         let Some(m) = stored else { return copied.and_then(|bytes| bytes.get(at).copied()).unwrap_or(0) };
         let (part, byte) = (at / m.size as usize, at % m.size as usize);
@@ -200,8 +235,13 @@ fn access_by(
         overrun(ctx, lanes, addresses, size, access);
     }
     let loads = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::Ldu)) && access == AccessKind::Load;
-    let tracked = loads && uninitialized::follows(ctx);
-    let (undefined, loads) = if stored.is_some() { uninitialized::stored(ctx) } else { Default::default() };
+    let passes = matches!(content, Content::Passed(..));
+    let tracked = loads && uninitialized::follows(ctx) || passes && access == AccessKind::Load;
+    let (undefined, loads) = match content {
+        Content::Passed(_, undefined) => (undefined, Default::default()),
+        _ if stored.is_some() => uninitialized::stored(ctx),
+        _ => Default::default(),
+    };
     for (element, load) in loads.into_iter().enumerate() {
         if let Some(pc) = load {
             observer.passes_on(element, (ctx.func.id, ctx.func.place(pc)));
