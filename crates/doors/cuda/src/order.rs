@@ -6,8 +6,12 @@
 //! from streams to streams, and calls that wait, or see that something is done, carry them to the program. Two pieces that access the
 //! same bytes, of which neither knows the other, are a race.
 //!
-//! The nodes of a graph count as one piece. Where order comes from elsewhere (memory operations of streams, events of other processes),
+//! A graph counts as one piece; its nodes are compared with each other ([`graph`]). Where order comes from elsewhere (memory operations of streams, events of other processes),
 //! nothing is looked for from then on.
+
+mod graph;
+
+pub use graph::Nodes;
 
 use crate::{code::Outcome, context::Context, stacks, stream::StreamRef};
 use margay::render::short_name;
@@ -178,7 +182,7 @@ fn done(piece: Piece) {
         let met = others.find_map(|other| Some((other, piece.touched.conflict(&other.touched)?)));
         let finding = met.and_then(|(other, conflict)| {
             let submitted = [piece.by(), other.by()];
-            let finding = race([&piece, other], &submitted, conflict);
+            let finding = race([&piece, other], &submitted, conflict, EVENT);
             order.found.insert(submitted).then_some(finding)
         });
         if order.unknown.len() >= MOST {
@@ -228,7 +232,7 @@ pub fn taken_back(context: &Arc<Context>, by: &str, address: u64, bytes: u64) {
         let mut unknown = order.unknown.iter().filter(|other| !order.host.knows(other.stream, other.number));
         let (other, conflict) = unknown.find_map(|other| Some((other, piece.touched.conflict(&other.touched)?)))?;
         let submitted = [piece.by(), other.by()];
-        let finding = race([&piece, other], &submitted, conflict);
+        let finding = race([&piece, other], &submitted, conflict, EVENT);
         order.found.insert(submitted).then_some(finding)
     });
     if let Some(Some(finding)) = found {
@@ -330,7 +334,11 @@ impl Piece {
     }
 }
 
-fn race([piece, other]: [&Piece; 2], submitted: &[String; 2], conflict: Conflict) -> Finding {
+/// What orders two pieces.
+const EVENT: &str = "record an event behind the one that must come first, and have the other's stream wait for it (`cudaStreamWaitEvent`), or \
+                     wait for it in the program (`cudaStreamSynchronize`)";
+
+fn race([piece, other]: [&Piece; 2], submitted: &[String; 2], conflict: Conflict, help: &str) -> Finding {
     let Conflict { address, bytes, writes } = conflict;
     let verb = |party: &Piece, writes: bool| match writes {
         true if party.frees => "frees",
@@ -364,11 +372,7 @@ fn race([piece, other]: [&Piece; 2], submitted: &[String; 2], conflict: Conflict
         ),
         parties: Vec::new(),
         notes,
-        help: Some(
-            "record an event behind the one that must come first, and have the other's stream wait for it (`cudaStreamWaitEvent`), or \
-             wait for it in the program (`cudaStreamSynchronize`)"
-                .to_owned(),
-        ),
+        help: Some(help.to_owned()),
         times: 1,
     }
 }

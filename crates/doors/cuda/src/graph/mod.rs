@@ -30,6 +30,7 @@ use crate::{
     driver::{self, Driver, driver},
     event::Event,
     handle::Handle,
+    order,
     work::Work,
 };
 use std::{
@@ -377,11 +378,14 @@ impl Exec {
     /// Runs all enabled steps; kernels may change later ones.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let mut done = 0;
+        let mut nodes = order::Nodes::default();
         loop {
             let step = self.steps().get(done).cloned();
-            let Some(Step { work, enabled, .. }) = step else { return Ok(()) };
+            let Some(Step { work, enabled, after, .. }) = step else { return Ok(()) };
+            // A node that is disabled still passes on the order of what it depends on.
+            let run = || if enabled { work.run(context) } else { Ok(()) };
+            nodes.perform(&after, || work.name(), run)?;
             if enabled {
-                work.run(context)?;
                 context.failure().map_or(Ok(()), Err)?;
             }
             done += 1;
