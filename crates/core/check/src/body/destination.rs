@@ -32,8 +32,7 @@ impl<'a> Walker<'a, '_> {
                     }
                     Named::Element(reg, decl, component) => {
                         self.wrote(reg);
-                        self.register_fits(c, want, want.regs, decl, op.span);
-                        Operand::Element(reg, component)
+                        self.vector_element(c, want, (reg, decl, component), op.span)
                     }
                     Named::Part(reg, decl, selector) => {
                         self.wrote(reg);

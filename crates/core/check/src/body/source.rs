@@ -77,8 +77,7 @@ impl<'a> Walker<'a, '_> {
             Named::Reg(reg, _) => Operand::Reg(reg),
             Named::Element(reg, decl, component) => {
                 self.reads(reg, op.span);
-                self.register_fits(c, want, want.regs, decl, op.span);
-                Operand::Element(reg, component)
+                self.vector_element(c, want, (reg, decl, component), op.span)
             }
             Named::Part(reg, decl, selector) => {
                 self.reads(reg, op.span);
@@ -186,7 +185,11 @@ impl<'a> Walker<'a, '_> {
             }
             Named::Reg(reg, decl) if self.adds_offset(want, decl) => {
                 self.reads(reg, name.span);
-                Operand::Sum(reg, self.offset(offset, minus).unwrap_or(0))
+                let offset = self.offset(offset, minus).unwrap_or(0);
+                match want.count.is_some_and(|n| n > 1) {
+                    true => self.one_for_vector(c, want, decl, op.span),
+                    false => Operand::Sum(reg, offset),
+                }
             }
             Named::Unknown if tree.str(name.span) == "WARP_SZ" => self.constant(c, want, op),
             Named::Unknown => self.unknown(name.span, "variable"),

@@ -4,9 +4,9 @@
 //! integers cannot be combined with floating point. The instruction must accept this type.
 
 use super::walk::Walker;
-use super::{Access, Candidate, Operand, Want};
+use super::{Access, Candidate, Operand, RegId, Want};
 use crate::compat::{self, Constants, Types};
-use margay_isa::{Count, Kind as TypeKind, Mod, Opcode, Role, Special, Type};
+use margay_isa::{Component, Count, Kind as TypeKind, Mod, Opcode, Parts, Role, Special, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -33,6 +33,44 @@ impl<'a> Walker<'a, '_> {
             (Some(n), _) if n != u32::from(d.vector) => self.vector_fits(c, want, decl, span),
             _ => self.register_fits(c, want, want.regs, decl, span),
         }
+    }
+
+    /// An element of a vector, `v.x`, as an operand.
+    pub(super) fn vector_element(
+        &mut self,
+        c: &Candidate,
+        want: &Want,
+        (reg, decl, component): (RegId, u32, Component),
+        span: Span,
+    ) -> Operand {
+        if !want.element && want.count.is_some_and(|n| n > 1) {
+            return self.one_for_vector(c, want, decl, span);
+        }
+        // The selectors of SIMD video instructions mean bytes and halves; ptxas takes `.x` for one of them.
+        if let Some(parts) = want.opnd.parts.filter(|p| *p != Parts::One) {
+            let dot = self.tree.str(span).find('.').unwrap_or(0) as u32 + 1;
+            self.bad_part(parts, Span::new(span.start + dot, span.end));
+            return Operand::Error;
+        }
+        self.register_fits(c, want, want.regs, decl, span);
+        Operand::Element(reg, component)
+    }
+
+    /// A single value, `v.x` or `r+1`, where a vector is wanted.
+    #[cold]
+    pub(super) fn one_for_vector(&mut self, c: &Candidate, want: &Want, decl: u32, span: Span) -> Operand {
+        let n = want.count.unwrap_or(1);
+        let (name, text) = (self.tree.str(span), self.tree.str(self.mnemonic()));
+        let declared = self.body.regs[decl as usize].name;
+        let found = Diagnostic::new(Code::VectorSize, span, format!("`{text}` moves {n} values here, `{name}` is one"))
+            .label(declared, "declared here")
+            .help("name the registers in braces");
+        if super::source::spreads(c, want) {
+            self.report.text_only(found);
+            return Operand::Computed;
+        }
+        self.report.push(found);
+        Operand::Error
     }
 
     /// A vector by its name where its elements share the bits of one value, and are too many or too few.

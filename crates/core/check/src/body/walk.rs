@@ -235,6 +235,8 @@ impl<'a, 'm> Walker<'a, 'm> {
     }
 
     pub(super) fn duplicate(&mut self, name: &str, span: Span, first: Span) {
+        // Labels are declared when their block begins: the earlier of the two may be the one that is declared now.
+        let (span, first) = if span.start < first.start { (first, span) } else { (span, first) };
         let place = match self.names.family_of(name) {
             Some((count, at)) if at == first => format!("`{}<{count}>` declares it already", self.tree.str(first)),
             _ => "first declared here".to_owned(),

@@ -309,7 +309,7 @@ impl Filler<'_> {
                 Symbol::Func(f) if self.module.func(f).kind == FuncKind::Kernel => {
                     (since(3, 1, 35), "the address of a kernel as an initial value")
                 }
-                _ => (since(2, 1, 0), "the address of a function as an initial value"),
+                _ => (since(2, 1, 20), "the address of a function as an initial value"),
             };
             if let Some(lack) = lacking(self.module, &needs) {
                 let d = lack.diagnose(self.module, what, operand.span);

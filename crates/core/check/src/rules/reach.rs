@@ -75,6 +75,8 @@ struct Graph<'a> {
     reached: Vec<bool>,
     /// Where a function is first used.
     used: Vec<Option<Span>>,
+    /// Functions whose address a body or a variable holds.
+    addressed: Vec<usize>,
 }
 
 /// Functions whose addresses a variable's initial value holds.
@@ -89,21 +91,26 @@ fn held(module: &Module, id: GlobalId) -> impl Iterator<Item = FuncId> + '_ {
 impl<'a> Graph<'a> {
     fn new(module: &'a Module, facts: &'a [Facts], options: &'a Options) -> Graph<'a> {
         let n = module.funcs.len();
-        let mut graph = Graph { module, facts, options, reached: vec![false; n], used: vec![None; n] };
+        let reached = vec![false; n];
+        let mut graph = Graph { module, facts, options, reached, used: vec![None; n], addressed: Vec::new() };
         for f in facts {
             for (callee, at) in &f.calls {
                 graph.used[callee.0 as usize].get_or_insert(*at);
             }
             for (callee, at) in &f.taken {
                 graph.used[callee.0 as usize].get_or_insert(*at);
+                graph.addressed.push(callee.0 as usize);
             }
         }
         for index in 0..module.globals.len() {
             let id = GlobalId(index as u32);
             for f in held(module, id) {
                 graph.used[f.0 as usize].get_or_insert(module.global(id).span);
+                graph.addressed.push(f.0 as usize);
             }
         }
+        graph.addressed.sort_unstable();
+        graph.addressed.dedup();
         let roots = |f: &Function| f.defined && (options.relocatable || f.kind == FuncKind::Kernel);
         let mut open: Vec<usize> = (0..n).filter(|i| roots(&module.funcs[*i])).collect();
         while let Some(i) = open.pop() {
@@ -114,12 +121,14 @@ impl<'a> Graph<'a> {
         graph
     }
 
-    /// Functions that a function calls or whose addresses it may get.
+    /// Functions that a function calls or may call. One that calls indirectly, or holds the address of any function, may call all
+    /// whose address is held anywhere, also by variables and functions that no kernel reaches: so ptxas has it.
     fn next(&self, i: usize) -> Vec<usize> {
         let Some(f) = self.facts.get(i) else { return Vec::new() };
-        let direct = f.calls.iter().chain(&f.taken).map(|(f, _)| f.0 as usize);
-        let tables = f.globals.iter().flat_map(|(g, _)| held(self.module, *g)).map(|f| f.0 as usize);
-        direct.chain(tables).collect()
+        let tables = || f.globals.iter().any(|(g, _)| held(self.module, *g).next().is_some());
+        let any = f.indirect.is_some() || !f.taken.is_empty() || tables();
+        let direct = f.calls.iter().map(|(f, _)| f.0 as usize);
+        direct.chain(self.addressed.iter().copied().filter(|_| any)).collect()
     }
 
     fn reached(&self) -> impl Iterator<Item = (usize, &'a Function, &'a Facts)> + '_ {

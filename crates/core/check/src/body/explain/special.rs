@@ -75,8 +75,7 @@ impl<'a> Walker<'a, '_> {
         let name = self.tree.str(span);
         let info = special.info();
         let text = self.tree.str(self.mnemonic());
-        let allowed =
-            if want.element { reads_specials(c, want) } else { want.opnd.special || c.variant.op == Opcode::Cvt };
+        let allowed = if want.element { reads_specials(c, want) } else { want.opnd.special };
         if !allowed {
             let d = Diagnostic::new(Code::SpecialRegister, span, format!("`{text}` does not read special registers"))
                 .help(format!("move it first: `mov{} t, {name};`", info.ty));
