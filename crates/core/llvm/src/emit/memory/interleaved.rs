@@ -22,6 +22,7 @@ use crate::{
 use margay_ir::{
     Func, Inst, Ir, MemBase, MemSpace, Operand, Placed,
     explicit::{Access, access},
+    pass::Shape,
 };
 use margay_isa::{Effect, Opcode};
 
@@ -90,8 +91,20 @@ impl Emitter<'_> {
     /// Decides whether the kernel's frame is interleaved.
     pub fn interleave_frame(&mut self) {
         if self.options.observe.is_none() && !self.options.count && self.role != Role::Device {
-            self.local.interleaved = find(self.ir, self.func, self.id.0);
+            let worth = !self.options.lean || self.mostly_rows();
+            self.local.interleaved = find(self.ir, self.func, self.id.0).filter(|_| worth);
         }
+    }
+
+    /// Whether at least half of the accesses to local memory are rows, being at one offset in all lanes: the others take more code.
+    fn mostly_rows(&self) -> bool {
+        let func = self.func;
+        let local = func.insts.iter().filter(|inst| inst.space == Some(MemSpace::Local));
+        let by_lanes = |inst: &&Inst| {
+            let varies = |o: &Operand| matches!(o, Operand::Mem(MemBase::Reg(r), _) if self.slots[r.0 as usize].shape != Shape::Uniform);
+            func.operands(inst.srcs).iter().any(varies)
+        };
+        2 * local.clone().filter(by_lanes).count() <= local.count()
     }
 
     /// How an access to local memory finds the kernel's frame, if that is interleaved.
