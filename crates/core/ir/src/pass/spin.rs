@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use margay_isa::{Effect, Mod, Opcode};
-use std::collections::HashSet;
+use std::{cell::LazyCell, collections::HashSet};
 
 /// Whether an instruction observes other threads: a lock taken by `atom.cas` or `atom.exch`, a strong load of a flag,
 /// or an equivalent atomic.
@@ -48,7 +48,7 @@ fn changes_nothing(func: &Func, inst: &Inst) -> bool {
 
 /// Whether some loop polls by atomics: its exit depends on what an atomic has read, and it has no other effect that
 /// threads could see.
-fn polls_by_atomics(func: &Func, cfg: &Cfg) -> bool {
+fn polls_by_atomics(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> bool {
     let insts = |b: BlockId| func.insts(&func.blocks[b.0 as usize]);
     let is_atom = |inst: &&Inst| func.variant(inst).op == Opcode::Atom;
     let acts = |inst: &Inst| {
@@ -89,11 +89,7 @@ fn polls_by_atomics(func: &Func, cfg: &Cfg) -> bool {
     };
     let holds_atom =
         |l: &&Loop| cfg.order[l.first as usize..=l.last as usize].iter().any(|b| insts(*b).iter().any(|i| is_atom(&i)));
-    let mut found = cfg.loops.iter().filter(holds_atom).filter(|l| ends_by_what_it_finds(l)).peekable();
-    found.peek().is_some() && {
-        let termination = Termination::new(func, cfg);
-        found.any(|l| !termination.counts(l))
-    }
+    cfg.loops.iter().filter(holds_atom).any(|l| ends_by_what_it_finds(l) && !counts(l))
 }
 
 /// Adds the registers of some blocks that depend on registers of a set, transitively.
@@ -123,31 +119,31 @@ fn branches_on(func: &Func, b: BlockId, found: &HashSet<VReg>) -> bool {
 /// Whether lanes in loops of a function must let others overtake them: loops that may wait for other threads, and loops that never
 /// end.
 pub fn spins(func: &Func, cfg: &Cfg) -> bool {
-    polls_by_observing(func, cfg) || polls_by_loads(func, cfg) || polls_by_atomics(func, cfg) || never_ends(func, cfg)
+    let termination = LazyCell::new(|| Termination::new(func, cfg));
+    let counts = |l: &Loop| termination.counts(l);
+    polls_by_observing(func, cfg, counts)
+        || polls_by_loads(func, cfg)
+        || polls_by_atomics(func, cfg, counts)
+        || never_ends(func, cfg, |l| termination.of(l))
 }
 
 /// Whether some loop has no exit, or none that is taken as far as one can see ([`Ends::Never`]), or repeats
 /// itself: it accesses no memory except in what it calls, and carries no register from one iteration to the next. Threads in it must not
 /// keep the others from what they do.
-fn never_ends(func: &Func, cfg: &Cfg) -> bool {
+fn never_ends(func: &Func, cfg: &Cfg, ends: impl Fn(&Loop) -> Ends) -> bool {
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
     let stays = |l: &Loop| {
         let leaves = |to: &BlockId| !blocks(l).contains(to);
         !blocks(l).iter().any(|b| successors(&func.blocks[b.0 as usize].term).iter().any(leaves))
     };
-    if cfg.loops.is_empty() {
-        return false;
-    }
-    let termination = Termination::new(func, cfg);
-    if cfg.loops.iter().any(|l| stays(l) || termination.of(l) == Ends::Never) {
+    if cfg.loops.iter().any(|l| stays(l) || ends(l) == Ends::Never) {
         return true;
     }
     let inert = |l: &&Loop| {
         // Arguments and results lie in the frame.
         let framed = |i: &Inst| func.operands(i.srcs).iter().any(|o| matches!(o, Operand::Mem(MemBase::Frame(_), _)));
         let acts = |i: &Inst| func.variant(i).op.row().effect == Effect::Memory && !framed(i);
-        termination.of(l) != Ends::Always
-            && !blocks(l).iter().any(|b| func.insts(&func.blocks[b.0 as usize]).iter().any(acts))
+        ends(l) != Ends::Always && !blocks(l).iter().any(|b| func.insts(&func.blocks[b.0 as usize]).iter().any(acts))
     };
     let inert: Vec<&Loop> = cfg.loops.iter().filter(inert).collect();
     if inert.is_empty() {
@@ -169,7 +165,7 @@ fn carries(func: &Func, cfg: &Cfg, live: &Liveness, l: &Loop) -> bool {
 }
 
 /// Whether some loop observes other threads, some branch in it depends on memory, and no counter ends it.
-fn polls_by_observing(func: &Func, cfg: &Cfg) -> bool {
+fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> bool {
     let insts = |b: &BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
     let watched = |b: &BlockId| insts(b).any(|i| observes_others(func, i));
     if !cfg.reducible {
@@ -177,12 +173,8 @@ fn polls_by_observing(func: &Func, cfg: &Cfg) -> bool {
         return cfg.order.iter().filter(looped).any(watched);
     }
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
-    let watching: Vec<&Loop> = cfg.loops.iter().filter(|l| blocks(l).iter().any(watched)).collect();
-    if watching.is_empty() {
-        return false;
-    }
-    let termination = Termination::new(func, cfg);
-    watching.into_iter().filter(|l| !termination.counts(l)).map(blocks).any(|blocks| {
+    let watching = cfg.loops.iter().filter(|l| blocks(l).iter().any(watched));
+    watching.filter(|l| !counts(l)).map(blocks).any(|blocks| {
         let effect = |i: &Inst| func.variant(i).op.row().effect;
         if blocks.iter().flat_map(insts).any(|i| effect(i) == Effect::Call) {
             return true;

@@ -22,6 +22,12 @@ impl Sum {
         let divides = |v: u64| v.trailing_zeros() >= bits;
         divides(self.constant) && self.factors.values().all(|f| divides(*f))
     }
+
+    fn add(&mut self, r: VReg, factor: u64) -> bool {
+        let own = self.factors.entry(r).or_default();
+        *own = own.wrapping_add(factor);
+        true
+    }
 }
 
 impl Termination<'_> {
@@ -72,14 +78,6 @@ impl Termination<'_> {
             && self.cfg.reducible
             && !others.iter().any(|(other, _)| at(*other) <= at(b) || looped(*other));
         alone.then_some((*first, *i))
-    }
-}
-
-impl Sum {
-    fn add(&mut self, r: VReg, factor: u64) -> bool {
-        let own = self.factors.entry(r).or_default();
-        *own = own.wrapping_add(factor);
-        true
     }
 }
 

@@ -116,23 +116,19 @@ impl Emitter<'_> {
         let (lead, span) = (sites[self.lead(check)], (end - least) as u64);
         let group = GroupSite { members, lead, least, span, odd: odd as u64, odd_at };
         let site = self.site(SiteKind::Group(group));
-        let word = Ty::scalar(Elem::I32);
-        let failed = if check.space == ".shared" {
-            let (end, addresses) = self.call_at(lanes, ask("@margay.ask.group", Helper::CheckGroup));
-            self.w.value(
-                word,
-                format_args!("call i32 @margay.ask.group{end}(ptr %ctx, i32 {site}, i32 {bits}, {addresses})"),
-            )
+        // Shared memory has no range in the table.
+        let (name, text, known) = if check.space == ".shared" {
+            ("@margay.ask.group", ask("@margay.ask.group", Helper::CheckGroup), String::new())
         } else {
-            let (end, addresses) = self.call_at(lanes, slow::group());
             let (place, more) = ((lead + 1) * 16, span - u64::from(check.members[self.lead(check)].bytes));
-            self.w.value(
-                word,
-                format_args!(
-                    "call i32 @margay.check.group{end}(ptr %ctx, i32 {site}, i32 {bits}, {addresses}, i64 {place}, i64 {least}, i64 {more}, i64 {odd}, i64 {odd_at})"
-                ),
-            )
+            let known = format!(", i64 {place}, i64 {least}, i64 {more}, i64 {odd}, i64 {odd_at}");
+            ("@margay.check.group", slow::group(), known)
         };
+        let (end, addresses) = self.call_at(lanes, text);
+        let failed = self.w.value(
+            Ty::scalar(Elem::I32),
+            format_args!("call i32 {name}{end}(ptr %ctx, i32 {site}, i32 {bits}, {addresses}{known})"),
+        );
         let stopped = self.w.cmp("icmp ne", &failed, &int(Elem::I32, 0));
         let (good, mark) =
             on.map_or_else(|| (self.w.label("good"), self.w.mark()), |(label, mark)| (label.into(), mark));

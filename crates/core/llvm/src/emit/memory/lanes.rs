@@ -19,7 +19,7 @@ pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: &str, after: 
 fn row_loop(header: &str, before: &str, together: &str, step: &str, after: &str) -> String {
     let (jump, from) = if together.is_empty() { ("", "entry") } else { ("  br label %loop\nloop:\n", "loop") };
     format!(
-        "define internal {header} #1 {{\nentry:\n{SPILL}{before}{together}{jump}  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
+        "define internal {header} #1 {{\nentry:\n{ADDRESSES}{SPILL}{before}{together}{jump}  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
          %left = phi i32 [ %mask, %{from} ], [ %rest, %each ]\n  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
          %less = sub i32 %left, 1\n  %rest = and i32 %left, %less\n  %ap = getelementptr i64, ptr %addresses, i32 %lane\n  \
          %a = load i64, ptr %ap, align 8\n  %p = inttoptr i64 %a to ptr\n{step}  %more = icmp ne i32 %rest, 0\n  \
@@ -40,7 +40,7 @@ fn row_list(header: &str, together: &str, before: &str, step: &str, after: &str)
                    %p# = inttoptr i64 %a# to ptr\n";
         body.push_str(&format!("{one}{step}").replace('#', &lane.to_string()));
     }
-    let spills = format!("{SPILL}{before}");
+    let spills = format!("{ADDRESSES}{SPILL}{before}");
     // Only what the entry block allocates is part of the frame.
     let (variables, spills): (Vec<&str>, Vec<&str>) =
         spills.split_inclusive('\n').partition(|l| l.contains(" alloca "));
@@ -53,8 +53,9 @@ pub(super) fn align_of(elem: Elem, kind: Kind) -> u32 {
     if kind == Kind::Weak { 1 } else { elem.bits() / 8 }
 }
 
-const SPILL: &str =
-    "  %addresses = alloca <32 x i64>, align 64\n  store volatile <32 x i64> %at, ptr %addresses, align 64\n";
+/// The variable in which code for single lanes finds their addresses, and the store to it.
+const ADDRESSES: &str = "  %addresses = alloca <32 x i64>, align 64\n";
+const SPILL: &str = "  store volatile <32 x i64> %at, ptr %addresses, align 64\n";
 
 /// Code with the host's gathers or scatters (AVX-512), eight lanes at a time, and the declarations that it needs: `%at` has the addresses,
 /// `%mask` the bits of the lanes, `%values` what is stored. They access each element as a whole, and scatters the lowest lane first, as the
@@ -189,11 +190,10 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
         let (together, rows) = load_together(elem);
-        let (variable, store) = SPILL.split_at(SPILL.find("  store").unwrap_or(0));
         let (body, declared) = by_hardware(elem, true, true);
         let header = format!("<32 x {t}> @margay.gather.{t}(<32 x i64> %at, i32 %mask)");
         return format!(
-            "define internal {header} #1 {{\nentry:\n{variable}{FEW}{store}{together}{body}}}\n{declared}\n{rows}\n\
+            "define internal {header} #1 {{\nentry:\n{ADDRESSES}{FEW}{SPILL}{together}{body}}}\n{declared}\n{rows}\n\
              declare i32 @llvm.cttz.i32(i32, i1)\ndeclare i32 @llvm.ctpop.i32(i32)"
         );
     }
@@ -245,10 +245,9 @@ pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
         let ((together, rows), (body, declared)) = (store_together(elem), by_hardware(elem, false, true));
-        let (variable, store) = SPILL.split_at(SPILL.find("  store").unwrap_or(0));
         let header = format!("void @margay.scatter.{t}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)");
         return format!(
-            "define internal {header} #1 {{\nentry:\n{variable}{FEW}{store}{together}{body}}}\n{declared}\n{rows}"
+            "define internal {header} #1 {{\nentry:\n{ADDRESSES}{FEW}{SPILL}{together}{body}}}\n{declared}\n{rows}"
         );
     }
     let before = format!("  %in = alloca <32 x {t}>, align 64\n  store <32 x {t}> %values, ptr %in, align 64\n");

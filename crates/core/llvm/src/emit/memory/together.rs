@@ -42,7 +42,7 @@ const HALF: u32 = 16;
 
 /// Code that goes to `%one` if the lanes of a mask access consecutive elements from `%base0` and `%base1` on, by the halves `%in0` and
 /// `%in1` of the mask, else to `%several`, where `%fa` is the address of the first lane.
-pub(super) fn find_rows(bytes: u32) -> String {
+fn find_rows(bytes: u32) -> String {
     let mut text = String::from("  %half0 = and i32 %mask, 65535\n  %half1 = lshr i32 %mask, 16\n");
     for k in 0..32 / HALF {
         text.push_str(&format!(
@@ -136,7 +136,7 @@ pub(super) fn store_together(elem: Elem) -> (String, String) {
 }
 
 /// A load of one element for all lanes, `%same.all`.
-pub(super) fn load_same(elem: Elem, address: &str) -> String {
+fn load_same(elem: Elem, address: &str) -> String {
     let (t, align, all) = (Ty::scalar(elem), align_of(elem, Kind::Weak), Ty::lanes(elem));
     format!(
         "  %same.p = inttoptr i64 {address} to ptr\n  %same.v = load {t}, ptr %same.p, align {align}\n  \
@@ -158,7 +158,7 @@ pub(super) fn load_all_together(elem: Elem) -> String {
     )
 }
 
-pub(super) fn load_rows(elem: Elem) -> String {
+fn load_rows(elem: Elem) -> String {
     let (t, align) = (Ty::scalar(elem), align_of(elem, Kind::Weak));
     let mut text = String::new();
     for lane in (0..32).step_by(ROW as usize) {
