@@ -5,13 +5,14 @@ use crate::{
     code::cache,
     code::ffi::{CompilerScope, Listener},
     code::key::{CacheKey, Content},
+    code::library::{self, Library, LibraryFunction, Texts},
     code::link::Linked,
     code::narrow::narrow,
     code::serialized::{In, Out},
     code::target,
     emit::{self, Interleaved, LARGEST, Options, Refused, Site, SiteKind},
 };
-use inkwell::{context::Context, memory_buffer::MemoryBuffer, module::Module};
+use inkwell::{context::Context, memory_buffer::MemoryBuffer, module::Module, targets::TargetMachine};
 use margay_check::FuncKind;
 use margay_exec::{
     Effort, Image, Log, NoCode, matrix,
@@ -21,12 +22,13 @@ use margay_ir::{
     Callee, FuncId, Ir, Placed,
     pass::{reachable, recursive},
 };
-use std::{collections::BTreeSet, fmt::Write, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 /// A compiled kernel.
 pub struct Compiled {
-    /// Keeps the code mapped.
+    /// Keep the code mapped.
     _linked: Linked,
+    _library: Library,
     /// Entry of the kernel.
     pub entry: usize,
     /// The kernel.
@@ -70,8 +72,8 @@ impl Facts {
         self.sites.iter().filter(|s| matches!(s.kind, SiteKind::Effect { .. }))
     }
 
-    /// Serializes the facts; `None` if a site has no serialized form.
-    fn store(&self, frames: Frames) -> Option<Vec<u8>> {
+    /// Serializes the facts, with what is known of the object; `None` if a site has no serialized form.
+    fn store(&self, frames: Frames, library: &Library) -> Option<Vec<u8>> {
         let Facts { reached, sites, pure: _, spill_size, by_warp, uses_local, interleaved, recursive } = self;
         let mut out = Out::default();
         [frames.sum, frames.largest].into_iter().for_each(|n| out.number(n as u64));
@@ -79,11 +81,12 @@ impl Facts {
         let flags = [by_warp, uses_local, recursive].map(|flag| u64::from(*flag));
         let frame = interleaved.map_or([0; 3], |Interleaved { start, size, unit }| [start, size, unit]);
         frame.into_iter().for_each(|n| out.number(n.into()));
+        out.library(library.iter().map(|(function, _)| function));
         [*spill_size].into_iter().chain(flags).chain([sites.len() as u64]).for_each(|n| out.number(n));
         sites.iter().all(|site| out.site(site)).then_some(out.0)
     }
 
-    fn restore(bytes: &[u8], ir: &Ir<Placed>) -> Option<(Facts, Frames)> {
+    fn restore(bytes: &[u8], ir: &Ir<Placed>) -> Option<(Facts, Frames, Vec<LibraryFunction>)> {
         let mut bytes = In(bytes);
         let mut size = || usize::try_from(bytes.number()?).ok();
         let frames = Frames { sum: size()?, largest: size()? };
@@ -91,11 +94,12 @@ impl Facts {
         let mut word = || u32::try_from(bytes.number()?).ok();
         let (start, size, unit) = (word()?, word()?, word()?);
         let interleaved = (size > 0).then_some(Interleaved { start, size, unit });
+        let library = bytes.library()?;
         let spill_size = bytes.number()?;
         let (by_warp, uses_local, recursive) = (bytes.bit()?, bytes.bit()?, bytes.bit()?);
         let sites = bytes.sites()?;
         let pure = pure_functions(ir, &sites).ok()?;
-        Some((Facts { reached, sites, pure, spill_size, by_warp, uses_local, interleaved, recursive }, frames))
+        Some((Facts { reached, sites, pure, spill_size, by_warp, uses_local, interleaved, recursive }, frames, library))
     }
 }
 
@@ -139,6 +143,7 @@ pub struct Object {
     pub facts: Arc<Facts>,
     frames: Frames,
     bytes: Vec<u8>,
+    library: Library,
 }
 
 impl Recipe {
@@ -151,8 +156,9 @@ impl Recipe {
     /// Looks up the object of an earlier compilation in the cache.
     pub fn cached(&self, effort: Effort) -> Option<Object> {
         let entry = cache::find(self.key, effort)?;
-        let (facts, frames) = Facts::restore(&entry.facts, &self.image.ir)?;
-        Some(Object { facts: Arc::new(facts), frames, bytes: entry.object })
+        let (facts, frames, library) = Facts::restore(&entry.facts, &self.image.ir)?;
+        let library = library.into_iter().map(|f| f.find().map(|linked| (f, linked))).collect::<Option<Library>>()?;
+        Some(Object { facts: Arc::new(facts), frames, bytes: entry.object, library })
     }
 
     /// Notes that the code would have paid; see [`margay_exec::Program::note_demand`].
@@ -181,25 +187,29 @@ impl Recipe {
         }
         let Some(_scope) = CompilerScope::enter() else { return Err(NoCode::Unavailable("the process ends".into())) };
         log.time("load LLVM", target::initialize).map_err(NoCode::Unavailable)?;
-        let (bytes, frames) = draft.compile(effort, log).map_err(NoCode::Bug)?;
-        if let Some(facts) = draft.facts.store(frames) {
+        let (bytes, frames, library) = draft.compile(effort, log)?;
+        if let Some(facts) = draft.facts.store(frames, &library) {
             log.time("store", || cache::store(self.key, effort, &facts, &bytes));
         }
-        Ok(Object { facts: draft.facts.clone(), frames, bytes })
+        Ok(Object { facts: draft.facts.clone(), frames, bytes, library })
     }
 
     /// Links an object, so that it can be called.
     pub fn link(&self, object: &Object) -> Result<Compiled, String> {
-        let linked = Linked::object(&object.bytes)?;
+        let library = object.library.clone();
+        let linked = Linked::object(&object.bytes, &library)?;
         let entry = linked.address(&emit::symbol(self.kernel))?;
         let (kernel, facts) = (self.kernel, object.facts.clone());
-        Ok(Compiled { entry, _linked: linked, kernel, frames: object.frames, facts })
+        Ok(Compiled { entry, _linked: linked, _library: library, kernel, frames: object.frames, facts })
     }
 }
 
 /// A kernel as LLVM IR text.
 pub struct Draft {
-    text: String,
+    /// The kernel and everything it may call.
+    bodies: String,
+    /// What these functions need: declarations, constants, and definitions.
+    declared: BTreeSet<String>,
     /// Threads of a CTA; the greatest number if that is unknown.
     threads: u32,
     facts: Arc<Facts>,
@@ -229,52 +239,67 @@ impl Draft {
         let pure = pure_functions(ir, &sites)?;
         let indirect = |f: &FuncId| ir.func(*f).calls.iter().any(|c| matches!(c.callee, Callee::Indirect(..)));
         let recursive = functions.iter().any(indirect) || recursive(ir, &functions).is_some();
-        let text = module(&bodies, &declared);
-        if text.len() > LARGEST {
-            return Err(Refused::too_large(text.len(), kernel));
+        let size = bodies.len() + declared.iter().map(String::len).sum::<usize>();
+        if size > LARGEST {
+            return Err(Refused::too_large(size, kernel));
         }
         let facts = Facts { reached: functions, sites, pure, spill_size, by_warp, uses_local, interleaved, recursive };
-        Ok(Draft { text, threads: options.threads().unwrap_or(u32::MAX), facts: Arc::new(facts) })
+        Ok(Draft { bodies, declared, threads: options.threads().unwrap_or(u32::MAX), facts: Arc::new(facts) })
     }
 
-    fn compile(&self, effort: Effort, log: &Log) -> Result<(Vec<u8>, Frames), String> {
-        let context = Context::create();
-        let listener = Listener::new(&context);
-        let module = log.time("parse", || self.parse(&context))?;
-        let machine = log.time("optimize", || target::optimize(&module, effort, self.text.len()))?;
-        let module = log.time("narrow", || self.narrowed(&context, module, effort))?;
-        let object = log.time("generate", || target::emit_object(&module, &machine))?;
-        Ok((object, Frames::from_notes(&listener.notes(), self.facts.reached.len())))
+    fn compile(&self, effort: Effort, log: &Log) -> Result<(Vec<u8>, Frames, Library), NoCode> {
+        let texts = Texts::new(&self.declared);
+        let library = log.time("library", || library::link(&texts.library(&self.bodies), effort))?;
+        let text = texts.module(&self.bodies, &library);
+        let (bytes, notes) = compile_text(&text, self.threads, effort, log).map_err(NoCode::Bug)?;
+        Ok((bytes, Frames::from_notes(&notes, self.facts.reached.len()), library))
     }
 
-    fn parse<'c>(&self, context: &'c Context) -> Result<Module<'c>, String> {
-        parse(context, &self.text)
-    }
-
-    /// An optimized module as the code generator gets it.
-    fn narrowed<'c>(&self, context: &'c Context, module: Module<'c>, effort: Effort) -> Result<Module<'c>, String> {
-        if !target::narrows(effort) {
-            return Ok(module);
-        }
-        let text = narrow(&module.print_to_string().to_string(), self.threads);
-        parse(context, &text)
-    }
-
-    /// The code of the given form as text.
+    /// The code of the given form as text. All functions are part of the module.
     pub fn show(self, effort: Effort, form: Form) -> Result<String, String> {
+        let text = Texts::new(&self.declared).module(&self.bodies, &Library::new());
         if form == Form::Emitted {
-            return Ok(self.text);
+            return Ok(text);
         }
         target::initialize()?;
         let context = Context::create();
-        let module = self.parse(&context)?;
-        let machine = target::optimize(&module, effort, self.text.len())?;
-        let module = self.narrowed(&context, module, effort)?;
+        let (module, machine) = optimized(&context, &text, self.threads, effort, &Log::default())?;
         match form {
             Form::Assembly => target::emit_assembly(&module, &machine),
             Form::Emitted | Form::Optimized => Ok(module.print_to_string().to_string()),
         }
     }
+}
+
+/// Compiles a module for CTAs of at most `threads` threads to an object; also gives LLVM's notes.
+pub(super) fn compile_text(
+    text: &str,
+    threads: u32,
+    effort: Effort,
+    log: &Log,
+) -> Result<(Vec<u8>, Vec<String>), String> {
+    let context = Context::create();
+    let listener = Listener::new(&context);
+    let (module, machine) = optimized(&context, text, threads, effort, log)?;
+    let object = log.time("generate", || target::emit_object(&module, &machine))?;
+    Ok((object, listener.notes()))
+}
+
+/// A module as the code generator gets it.
+fn optimized<'c>(
+    context: &'c Context,
+    text: &str,
+    threads: u32,
+    effort: Effort,
+    log: &Log,
+) -> Result<(Module<'c>, TargetMachine), String> {
+    let module = log.time("parse", || parse(context, text))?;
+    let machine = log.time("optimize", || target::optimize(&module, effort, text.len()))?;
+    if !target::narrows(effort) {
+        return Ok((module, machine));
+    }
+    let narrowed = log.time("narrow", || parse(context, &narrow(&module.print_to_string().to_string(), threads)))?;
+    Ok((narrowed, machine))
 }
 
 fn parse<'c>(context: &'c Context, text: &str) -> Result<Module<'c>, String> {
@@ -296,27 +321,9 @@ fn pure_functions(ir: &Ir<Placed>, sites: &[Site]) -> Result<Vec<Option<PureFn>>
     sites.iter().map(find).collect()
 }
 
-/// Assembles the text of a module: declarations, helpers, functions, attributes, metadata.
-fn module(bodies: &str, declared: &BTreeSet<String>) -> String {
-    // Definitions of helpers carry declarations, one per line; each is kept once.
-    let lines: BTreeSet<&str> = declared.iter().flat_map(|d| d.lines().filter(|l| l.starts_with("declare"))).collect();
-    let mut out = String::with_capacity(bodies.len() + 4096);
-    for line in lines {
-        let _ = writeln!(out, "{line}");
-    }
-    for d in declared.iter().filter(|d| d.starts_with('@')) {
-        let _ = writeln!(out, "{d}");
-    }
-    for d in declared.iter().filter(|d| d.starts_with("define")) {
-        d.lines().filter(|l| !l.starts_with("declare")).for_each(|l| {
-            let _ = writeln!(out, "{l}");
-        });
-    }
-    out.push_str(bodies);
-    out.push_str(
-        // LLVM reports the size of each frame; large frames probe every page, so that none can skip a guard page.
-        "attributes #0 = { nounwind \"warn-stack-size\"=\"0\" \"probe-stack\"=\"inline-asm\" }\nattributes #1 = { nounwind }\nattributes #2 = { nounwind noinline cold }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n\
-         !1 = distinct !{!1, !\"margay\"}\n!2 = distinct !{!2, !1, !\"the program's memory\"}\n!3 = !{!2}\n!4 = !{}\n",
-    );
-    out
+/// The end of every module: attributes and metadata.
+pub(super) fn trailer() -> &'static str {
+    // LLVM reports the size of each frame; large frames probe every page, so that none can skip a guard page.
+    "attributes #0 = { nounwind \"warn-stack-size\"=\"0\" \"probe-stack\"=\"inline-asm\" }\nattributes #1 = { nounwind }\nattributes #2 = { nounwind noinline cold }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n\
+     !1 = distinct !{!1, !\"margay\"}\n!2 = distinct !{!2, !1, !\"the program's memory\"}\n!3 = !{!2}\n!4 = !{}\n"
 }

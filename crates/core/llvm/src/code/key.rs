@@ -10,7 +10,7 @@ use margay_ir::{Func, FuncId, Global, Ir, Placed, pass};
 use std::hash::{Hash, Hasher};
 
 /// A 128-bit hash of a kernel, its callees and the way it is compiled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CacheKey(pub [u64; 2]);
 
 /// A 128-bit hash of a kernel and its callees.
@@ -20,9 +20,18 @@ pub struct Content([u64; 2]);
 impl CacheKey {
     /// The key of a kernel under `options`, for this version of the engine on this host.
     pub fn new(content: Content, options: &Options) -> CacheKey {
+        CacheKey::of((content, options))
+    }
+
+    /// The key of a module, for this version of the engine on this host.
+    pub fn of_text(module: &str) -> CacheKey {
+        CacheKey::of(module)
+    }
+
+    fn of(what: impl Hash) -> CacheKey {
         let mut h = DoubleHash::default();
         (env!("CARGO_PKG_VERSION"), env!("MARGAY_ENGINE"), target::host(), target::library()).hash(&mut h);
-        (content, options).hash(&mut h);
+        what.hash(&mut h);
         CacheKey(h.both())
     }
 }

@@ -8,6 +8,7 @@
 //! One of the five files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
 
+use crate::code::library::Library;
 use std::{
     collections::HashMap,
     ffi::{CString, c_void},
@@ -198,8 +199,9 @@ fn process_symbol(name: &str) -> Result<u64, String> {
 }
 
 impl Linked {
-    /// Links one relocatable object; undefined symbols are resolved in this process.
-    pub fn object(bytes: &[u8]) -> Result<Linked, String> {
+    /// Links one relocatable object; undefined symbols are resolved in the library, else in this process. Who calls the code must
+    /// hold the library too.
+    pub fn object(bytes: &[u8], library: &Library) -> Result<Linked, String> {
         let damaged = || "an object that cannot be read".to_owned();
         let object = Object(bytes);
         let sections = object.sections().ok_or_else(damaged)?;
@@ -219,7 +221,11 @@ impl Linked {
         for (i, name) in wanted.iter().enumerate() {
             let jump = &mut image[layout.jumps + JUMP * i..][..JUMP];
             jump[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
-            jump[6..14].copy_from_slice(&process_symbol(name)?.to_le_bytes());
+            let address = match library.iter().find(|(function, _)| function.symbol == *name) {
+                Some((_, linked)) => linked.address(name)? as u64,
+                None => process_symbol(name)?,
+            };
+            jump[6..14].copy_from_slice(&address.to_le_bytes());
         }
         let mut linked = Linked::map(layout.size)?;
         // Offset of a symbol in the mapping.
@@ -264,6 +270,12 @@ impl Linked {
         let defined = symbols.iter().filter(|s| s.section != UNDEFINED && !s.name.is_empty());
         linked.symbols = defined.filter_map(|s| Some((s.name.to_owned(), base + place(s)?))).collect();
         Ok(linked)
+    }
+
+    /// Code without symbols.
+    #[cfg(test)]
+    pub fn none() -> Linked {
+        Linked { start: NonNull::dangling(), size: 0, symbols: HashMap::new() }
     }
 
     /// Maps writable pages, to be protected by [`Linked::fill`].
@@ -364,7 +376,7 @@ mod tests {
 
     #[test]
     fn code_finds_its_data() {
-        let linked = Linked::object(&object(PC_RELATIVE)).unwrap();
+        let linked = Linked::object(&object(PC_RELATIVE), &Library::new()).unwrap();
         let f = linked.address("f").unwrap();
         // SAFETY: the code of `f` lies there; it takes no arguments and returns a pointer.
         let f = unsafe { std::mem::transmute::<usize, extern "C" fn() -> *const u8>(f) };
@@ -375,7 +387,7 @@ mod tests {
 
     #[test]
     fn addresses_come_from_a_table() {
-        let linked = Linked::object(&object(GOT_RELATIVE[2])).unwrap();
+        let linked = Linked::object(&object(GOT_RELATIVE[2]), &Library::new()).unwrap();
         let f = linked.address("f").unwrap();
         // SAFETY: as above; `f` returns the address of the word that holds the address of `.rodata`.
         let word = unsafe { std::mem::transmute::<usize, extern "C" fn() -> *const *const u8>(f) }();
@@ -385,16 +397,16 @@ mod tests {
 
     #[test]
     fn unknown_relocations_and_damaged_objects_are_errors() {
-        assert!(Linked::object(&object(10)).is_err(), "R_X86_64_32");
+        assert!(Linked::object(&object(10), &Library::new()).is_err(), "R_X86_64_32");
         let whole = object(PC_RELATIVE);
         for n in 0..whole.len() {
-            assert!(Linked::object(&whole[..n]).is_err(), "{n} bytes");
+            assert!(Linked::object(&whole[..n], &Library::new()).is_err(), "{n} bytes");
         }
         // A corrupted byte may give an object or an error, but no panic.
         for n in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[n] ^= 0x80;
-            let _ = Linked::object(&bytes);
+            let _ = Linked::object(&bytes, &Library::new());
         }
     }
 }

@@ -6,6 +6,7 @@ mod claim;
 pub mod compile;
 pub mod ffi;
 pub mod key;
+pub mod library;
 pub mod link;
 pub mod load;
 mod narrow;

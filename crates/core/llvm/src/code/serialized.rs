@@ -1,5 +1,6 @@
 //! Serialization of [`crate::code::compile::Facts`], stored with the code on disk.
 
+use crate::code::{key::CacheKey, library::LibraryFunction};
 use crate::emit::{GroupSite, Moment, Site, SiteKind};
 use margay_exec::{AccessKind, FaultKind};
 use margay_ir::Builtin;
@@ -58,6 +59,14 @@ impl Out {
     fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
         self.0.extend(bytes);
+    }
+
+    pub fn library<'f>(&mut self, functions: impl ExactSizeIterator<Item = &'f LibraryFunction>) {
+        self.number(functions.len() as u64);
+        for LibraryFunction { symbol, key } in functions {
+            self.bytes(symbol.as_bytes());
+            key.0.iter().for_each(|n| self.number(*n));
+        }
     }
 
     /// Writes a site; false if it has no serialized form.
@@ -160,6 +169,16 @@ impl In<'_> {
         (0..self.length()?).map(|_| T::try_from(self.number()?).ok()).collect()
     }
 
+    /// Reads the functions of the library that code calls.
+    pub fn library(&mut self) -> Option<Vec<LibraryFunction>> {
+        (0..self.length()?)
+            .map(|_| {
+                let symbol = self.text()?;
+                Some(LibraryFunction { symbol, key: CacheKey([self.number()?, self.number()?]) })
+            })
+            .collect()
+    }
+
     /// Reads all sites.
     pub fn sites(&mut self) -> Option<Vec<Site>> {
         (0..self.length()?).map(|_| self.site()).collect()
@@ -245,6 +264,18 @@ impl In<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_of_the_library_round_trip() {
+        let function = |symbol: &str, n| LibraryFunction { symbol: symbol.into(), key: CacheKey([n, !n]) };
+        let all = vec![function("margay.gather.i32", 7), function("margay.scatter.8", u64::MAX)];
+        let mut out = Out::default();
+        out.library(all.iter());
+        assert_eq!(In(&out.0).library(), Some(all));
+        for cut in 0..out.0.len() {
+            assert_eq!(In(&out.0[..cut]).library(), None, "{cut} of {} bytes", out.0.len());
+        }
+    }
 
     #[test]
     fn sites_round_trip() {

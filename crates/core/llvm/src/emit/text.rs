@@ -32,6 +32,8 @@ pub struct Writer {
     /// How masks and addresses were computed, by the number of their temporary, for [`Masks::Calls`].
     pub(super) origins: HashMap<u32, Origin>,
     pub(super) known: Known,
+    /// Results of operations in the entry block, by their text.
+    once: HashMap<String, Val>,
     next: u32,
 }
 
@@ -161,6 +163,17 @@ impl Writer {
         v
     }
 
+    /// The result of a pure operation on values of the entry block, which computes it once.
+    pub fn once(&mut self, ty: Ty, text: fmt::Arguments<'_>) -> Val {
+        let text = text.to_string();
+        if let Some(known) = self.once.get(&text) {
+            return known.clone();
+        }
+        let v = self.at_entry(ty, format_args!("{text}"));
+        self.once.insert(text, v.clone());
+        v
+    }
+
     /// Broadcasts a scalar to all lanes; a vector is returned as it is.
     pub fn splat(&mut self, v: &Val) -> Val {
         if v.ty.vector {
@@ -258,6 +271,9 @@ impl Writer {
             }
         }
         let wide = self.value(ty, format_args!("{name} {} {v} to {ty}", v.ty));
+        if name == "bitcast" {
+            self.same(format_args!("bitcast {ty} {wide} to {}", v.ty), v);
+        }
         if (name, v.ty.elem, elem) == ("zext", Elem::I32, Elem::I64) {
             self.note(&wide, Origin::Widened(v.clone()));
         }

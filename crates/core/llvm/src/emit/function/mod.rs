@@ -406,7 +406,10 @@ impl Emitter<'_> {
             self.lane_sets.pending = (0..func.blocks.len()).map(|_| self.w.alloca(&ty, 64)).collect();
             for p in self.lane_sets.pending.clone() {
                 self.pin_if_many(&p);
-                let _ = writeln!(self.w.entry, "  store {ty} zeroinitializer, ptr {p}, align 4");
+                // Code for all warps of a CTA clears the sets of each warp.
+                if self.role != Role::Grid {
+                    let _ = writeln!(self.w.entry, "  store {ty} zeroinitializer, ptr {p}, align 4");
+                }
             }
             // The host reads this mask where warps synchronize, and device functions read their caller's: it lives in
             // the context.

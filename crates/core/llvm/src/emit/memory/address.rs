@@ -85,12 +85,20 @@ impl Emitter<'_> {
     pub fn local_lanes(&mut self, offset: &Val) -> Address {
         self.local.used = true;
         let base = self.ctx_value(Elem::I64, at::LOCAL);
-        let stride = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
-        let lanes = per_lane(Elem::I64, i128::from);
-        let windows = self.w.op("mul", &stride, &lanes);
-        let windows = self.w.op("add", &base, &windows);
+        let steps = self.local_steps();
+        let windows = self.w.op("add", &base, &steps);
         let offset = self.w.resize(offset, Elem::I64, false);
         Address::Lanes(self.w.op("add", &windows, &offset))
+    }
+
+    /// The lanes' local windows, in bytes from that of the first lane.
+    fn local_steps(&mut self) -> Val {
+        let stride = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
+        let lanes = per_lane(Elem::I64, i128::from);
+        let ty = lanes.ty;
+        let one = self.w.once(ty, format_args!("insertelement {ty} poison, i64 {stride}, i32 0"));
+        let all = self.w.once(ty, format_args!("shufflevector {ty} {one}, {ty} poison, <32 x i32> zeroinitializer"));
+        self.w.once(ty, format_args!("mul {ty} {all}, {lanes}"))
     }
 
     /// The address of each lane, as a vector.

@@ -193,6 +193,13 @@ impl Emitter<'_> {
         self.w.intrinsic("llvm.usub.sat", size.ty, &[size, &less])
     }
 
+    /// The same as 32 bits for a window whose size is a field of the context.
+    fn places_of_window(&mut self, size: &Val, span: u64) -> Val {
+        self.w.declared.insert("declare i64 @llvm.usub.sat.i64(i64, i64)".into());
+        let wide = self.w.once(size.ty, format_args!("call i64 @llvm.usub.sat.i64(i64 {size}, i64 {})", span - 1));
+        self.w.once(Ty::scalar(Elem::I32), format_args!("trunc i64 {wide} to i32"))
+    }
+
     /// Branches to the slow path unless all (possibly active) lanes are aligned and inside their window.
     pub(super) fn check(&mut self, address: &Address, check: &Check, space: MemSpace, mask: Option<&Val>) {
         let window = match space {
@@ -347,8 +354,7 @@ impl Emitter<'_> {
             return self.check_members(lanes, check, &sites, mask, None);
         }
         let (least, end) = check.extent();
-        let limit = self.places(size, (end - least) as u64);
-        let limit = self.w.resize(&limit, Elem::I32, false);
+        let limit = self.places_of_window(size, (end - least) as u64);
         let from = self.w.op_const("add", offsets, i128::from(least));
         let mut bad = self.w.cmp("icmp uge", &from, &limit);
         let (odd, odd_at) = check.odd();

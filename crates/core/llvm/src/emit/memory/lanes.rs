@@ -57,22 +57,70 @@ pub(super) fn align_of(elem: Elem, kind: Kind) -> u32 {
 const ADDRESSES: &str = "  %addresses = alloca <32 x i64>, align 64\n";
 const SPILL: &str = "  store volatile <32 x i64> %at, ptr %addresses, align 64\n";
 
-/// Code with the host's gathers or scatters (AVX-512), eight lanes at a time, and the declarations that it needs: `%at` has the addresses,
-/// `%mask` the bits of the lanes, `%values` what is stored. They access each element as a whole, and scatters the lowest lane first, as the
-/// loops do. Inactive lanes take as long as active ones, so eight lanes are left out if all of them are inactive.
+/// The begin of code with the host's gathers or scatters. Only lean code finds the addresses of few lanes in memory.
+fn begin(elem: Elem, lean: bool) -> String {
+    let row = format!("  %list = alloca <32 x {}>, align 64\n", Ty::scalar(elem));
+    if lean { format!("{ADDRESSES}{row}{SPILL}{FEW}") } else { format!("{ADDRESSES}{FEW}{SPILL}") }
+}
+
+/// How the host's gathers or scatters (AVX-512) access eight lanes at a time. They access each element as a whole, and scatters the lowest
+/// lane first, as loops over lanes do.
+struct Hardware {
+    /// The type of eight elements: bytes come from the words around them, which lie on the same page.
+    eight: String,
+    /// The intrinsic and its declaration.
+    name: String,
+    declared: String,
+}
+
+impl Hardware {
+    fn new(elem: Elem, loads: bool) -> Hardware {
+        let word = if elem == Elem::I8 { Elem::I32 } else { elem };
+        let suffix = match elem {
+            Elem::F32 => "ps",
+            Elem::F64 => "pd",
+            _ if word.bits() == 32 => "pi",
+            _ => "pq",
+        };
+        let eight = format!("<8 x {}>", Ty::scalar(word));
+        let verb = if loads { "gather" } else { "scatter" };
+        let name = format!("@llvm.x86.avx512.mask.{verb}.q{suffix}.512");
+        let declared = match loads {
+            true => format!("declare {eight} {name}({eight}, ptr, <8 x i64>, <8 x i1>, i32)"),
+            false => format!("declare void {name}(ptr, <8 x i1>, <8 x i64>, {eight}, i32)"),
+        };
+        Hardware { eight, name, declared }
+    }
+
+    /// Code that loads `%g…` from the addresses `%a…`, by the mask `on`; `lane` ends the names.
+    fn load(&self, elem: Elem, on: &str, lane: &str) -> String {
+        let Hardware { eight, name, .. } = self;
+        let from = |a: &str| format!("{eight} zeroinitializer, ptr null, <8 x i64> %{a}{lane}, <8 x i1> {on}, i32 1");
+        match elem {
+            Elem::I8 => format!(
+                "  %d{lane} = and <8 x i64> %a{lane}, splat (i64 -4)\n  %w{lane} = call {eight} {name}({})\n  \
+                 %o{lane} = trunc <8 x i64> %a{lane} to {eight}\n  %p{lane} = and {eight} %o{lane}, splat (i32 3)\n  \
+                 %q{lane} = shl {eight} %p{lane}, splat (i32 3)\n  %r{lane} = lshr {eight} %w{lane}, %q{lane}\n  \
+                 %g{lane} = trunc {eight} %r{lane} to <8 x i8>\n",
+                from("d")
+            ),
+            _ => format!("  %g{lane} = call {eight} {name}({})\n", from("a")),
+        }
+    }
+
+    /// Code that stores `%v…` to the addresses `%a…`, by the mask `on`; `lane` ends the names.
+    fn store(&self, on: &str, lane: &str) -> String {
+        let Hardware { eight, name, .. } = self;
+        format!("  call void {name}(ptr null, <8 x i1> {on}, <8 x i64> %a{lane}, {eight} %v{lane}, i32 1)\n")
+    }
+}
+
+/// Code with the host's gathers or scatters, and the declarations that it needs: `%at` has the addresses, `%mask` the bits of the lanes,
+/// `%values` what is stored. Inactive lanes take as long as active ones, so eight lanes are left out if all of them are inactive.
 fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
-    let (t, bytes) = (Ty::scalar(elem), elem == Elem::I8);
-    // Bytes come from the words around them, which lie on the same page.
-    let word = if bytes { Elem::I32 } else { elem };
-    let suffix = match elem {
-        Elem::F32 => "ps",
-        Elem::F64 => "pd",
-        _ if word.bits() == 32 => "pi",
-        _ => "pq",
-    };
-    let (eight, addresses, lanes) = (format!("<8 x {}>", Ty::scalar(word)), "<8 x i64>", "<8 x i1>");
-    let verb = if loads { "gather" } else { "scatter" };
-    let name = format!("@llvm.x86.avx512.mask.{verb}.q{suffix}.512");
+    let t = Ty::scalar(elem);
+    let hardware = Hardware::new(elem, loads);
+    let of = if elem == Elem::I8 { "<8 x i8>" } else { &hardware.eight };
     let mut text = match masked {
         true => "  %lanes.on = bitcast i32 %mask to <32 x i1>\n  br label %parts\nparts:\n".to_string(),
         false => String::new(),
@@ -95,43 +143,55 @@ fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
         if masked {
             part("m", "i1", "lanes.on");
         }
-        if bytes {
-            text.push_str(&format!(
-                "  %d{lane} = and {addresses} %a{lane}, splat (i64 -4)\n  \
-                 %w{lane} = call {eight} {name}({eight} zeroinitializer, ptr null, {addresses} %d{lane}, {lanes} {on}, i32 1)\n  \
-                 %o{lane} = trunc {addresses} %a{lane} to {eight}\n  %p{lane} = and {eight} %o{lane}, splat (i32 3)\n  \
-                 %q{lane} = shl {eight} %p{lane}, splat (i32 3)\n  %r{lane} = lshr {eight} %w{lane}, %q{lane}\n  \
-                 %g{lane} = trunc {eight} %r{lane} to <8 x i8>\n"
-            ));
-        } else if loads {
-            let from = format!("{eight} zeroinitializer, ptr null, {addresses} %a{lane}, {lanes} {on}, i32 1");
-            text.push_str(&format!("  %g{lane} = call {eight} {name}({from})\n"));
+        if loads {
+            text.push_str(&hardware.load(elem, &on, &lane.to_string()));
         } else {
             part("v", &t.to_string(), "values");
-            let to = format!("ptr null, {lanes} {on}, {addresses} %a{lane}, {eight} %v{lane}, i32 1");
-            text.push_str(&format!("  call void {name}({to})\n"));
+            text.push_str(&hardware.store(&on, &lane.to_string()));
         }
         if masked {
             let before = if lane == 0 { "parts".to_string() } else { format!("over{}", lane - 8) };
             text.push_str(&format!("  br label %over{lane}\nover{lane}:\n"));
             if loads {
                 text.push_str(&format!(
-                    "  %y{lane} = phi {eight} [ zeroinitializer, %{before} ], [ %g{lane}, %on{lane} ]\n"
+                    "  %y{lane} = phi {of} [ zeroinitializer, %{before} ], [ %g{lane}, %on{lane} ]\n"
                 ));
             }
         }
     }
-    let declared = match loads {
-        true => {
-            text.push_str(&join_rows(elem, if masked { 'y' } else { 'g' }));
-            format!("declare {eight} {name}({eight}, ptr, {addresses}, {lanes}, i32)")
-        }
-        false => {
-            text.push_str("  ret void\n");
-            format!("declare void {name}(ptr, {lanes}, {addresses}, {eight}, i32)")
-        }
+    text.push_str(&if loads { join_rows(elem, if masked { 'y' } else { 'g' }) } else { "  ret void\n".into() });
+    (text, hardware.declared)
+}
+
+/// The same as [`by_hardware`] for masks, as a loop over eight lanes at a time, which is less code. It follows [`begin`].
+fn eights(elem: Elem, loads: bool) -> (String, String) {
+    let (t, hardware) = (Ty::scalar(elem), Hardware::new(elem, loads));
+    let eight = format!("<8 x {t}>");
+    let access = match loads {
+        true => format!(
+            "{}  %gp = getelementptr {eight}, ptr %list, i32 %part\n  store {eight} %g, ptr %gp, align 8\n",
+            hardware.load(elem, "%on", "")
+        ),
+        false => format!(
+            "  %vp = getelementptr {eight}, ptr %list, i32 %part\n  %v = load {eight}, ptr %vp, align 8\n{}",
+            hardware.store("%on", "")
+        ),
     };
-    (text, declared)
+    let (content, end) = match loads {
+        true => {
+            ("zeroinitializer", format!("  %whole = load <32 x {t}>, ptr %list, align 64\n  ret <32 x {t}> %whole\n"))
+        }
+        false => ("%values", "  ret void\n".into()),
+    };
+    let text = format!(
+        "  store volatile <32 x {t}> {content}, ptr %list, align 64\n  br label %parts\nparts:\n  \
+         %part = phi i32 [ 0, %apart.lanes ], [ %next, %over ]\n  %left = phi i32 [ %mask, %apart.lanes ], [ %rest, %over ]\n  \
+         %low = trunc i32 %left to i8\n  %idle = icmp eq i8 %low, 0\n  br i1 %idle, label %over, label %some\nsome:\n  \
+         %on = bitcast i8 %low to <8 x i1>\n  %ap = getelementptr <8 x i64>, ptr %addresses, i32 %part\n  \
+         %a = load <8 x i64>, ptr %ap, align 64\n{access}  br label %over\nover:\n  %next = add i32 %part, 1\n  \
+         %rest = lshr i32 %left, 8\n  %more = icmp ne i32 %rest, 0\n  br i1 %more, label %parts, label %end\nend:\n{end}"
+    );
+    (text, hardware.declared)
 }
 
 /// The functions of a text, and one that calls its first function with addresses as one number and a word for each lane
@@ -186,14 +246,15 @@ fn row_mask(width: u32) -> String {
     }
 }
 
-pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
+pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) -> String {
     let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
-        let (together, rows) = load_together(elem);
-        let (body, declared) = by_hardware(elem, true, true);
+        let (together, rows) = load_together(elem, lean);
+        let (body, declared) = if lean { eights(elem, true) } else { by_hardware(elem, true, true) };
         let header = format!("<32 x {t}> @margay.gather.{t}(<32 x i64> %at, i32 %mask)");
+        let begin = begin(elem, lean);
         return format!(
-            "define internal {header} #1 {{\nentry:\n{ADDRESSES}{FEW}{SPILL}{together}{body}}}\n{declared}\n{rows}\n\
+            "define internal {header} #1 {{\nentry:\n{begin}{together}{body}}}\n{declared}\n{rows}\n\
              declare i32 @llvm.cttz.i32(i32, i1)\ndeclare i32 @llvm.ctpop.i32(i32)"
         );
     }
@@ -205,7 +266,7 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool) -> String {
     );
     let after = format!("  %result = load <32 x {t}>, ptr %out, align 64\n  ret <32 x {t}> %result\n");
     let together = (kind == Kind::Weak && elem.bits() <= 64).then(|| {
-        let (text, declared) = load_together(elem);
+        let (text, declared) = load_together(elem, lean);
         (format!("{FEW}{text}"), format!("{declared}\ndeclare i32 @llvm.ctpop.i32(i32)"))
     });
     let (together, declared) = together.unwrap_or_default();
@@ -241,14 +302,14 @@ pub(super) fn gather_all(elem: Elem, kind: Kind, hardware: bool) -> String {
     text
 }
 
-pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool) -> String {
+pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) -> String {
     let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
-        let ((together, rows), (body, declared)) = (store_together(elem), by_hardware(elem, false, true));
+        let (together, rows) = store_together(elem);
+        let (body, declared) = if lean { eights(elem, false) } else { by_hardware(elem, false, true) };
         let header = format!("void @margay.scatter.{t}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)");
-        return format!(
-            "define internal {header} #1 {{\nentry:\n{ADDRESSES}{FEW}{SPILL}{together}{body}}}\n{declared}\n{rows}"
-        );
+        let begin = begin(elem, lean);
+        return format!("define internal {header} #1 {{\nentry:\n{begin}{together}{body}}}\n{declared}\n{rows}");
     }
     let before = format!("  %in = alloca <32 x {t}>, align 64\n  store <32 x {t}> %values, ptr %in, align 64\n");
     let store = kind.store(&t.to_string(), "%v", "%p", align);

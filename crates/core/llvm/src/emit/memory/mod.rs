@@ -301,7 +301,8 @@ impl Emitter<'_> {
             }
             Some(m) => {
                 let bits = self.bits(m);
-                let (at, addresses) = self.call_at(lanes, gather_some(elem, kind, self.by_hardware(elem, kind)));
+                let (at, addresses) =
+                    self.call_at(lanes, gather_some(elem, kind, self.by_hardware(elem, kind), self.options.lean));
                 self.w.value(ty, format_args!("call {ty} @margay.gather.{scalar}{suffix}{at}({addresses}, i32 {bits})"))
             }
         }
@@ -449,7 +450,7 @@ impl Emitter<'_> {
             }
             Some(m) => {
                 let bits = self.bits(m);
-                let text = scatter_some(v.ty.elem, kind, self.by_hardware(v.ty.elem, kind));
+                let text = scatter_some(v.ty.elem, kind, self.by_hardware(v.ty.elem, kind), self.options.lean);
                 let (at, addresses) = self.call_at(lanes, text);
                 self.w.line(format_args!(
                     "call void @margay.scatter.{scalar}{suffix}{at}({addresses}, {} {v}, i32 {bits})",

@@ -41,8 +41,8 @@ pub(super) const FEW: &str = "  %count = call i32 @llvm.ctpop.i32(i32 %mask)\n  
 const HALF: u32 = 16;
 
 /// Code that goes to `%one` if the lanes of a mask access consecutive elements from `%base0` and `%base1` on, by the halves `%in0` and
-/// `%in1` of the mask, else to `%several`, where `%fa` is the address of the first lane.
-fn find_rows(bytes: u32) -> String {
+/// `%in1` of the mask, else to a label, where `%fa` is the address of the first lane.
+fn find_rows(bytes: u32, otherwise: &str) -> String {
     let mut text = String::from("  %half0 = and i32 %mask, 65535\n  %half1 = lshr i32 %mask, 16\n");
     for k in 0..32 / HALF {
         text.push_str(&format!(
@@ -51,52 +51,66 @@ fn find_rows(bytes: u32) -> String {
              %fa{k} = load i64, ptr %fp{k}, align 8\n  %far{k} = zext i32 %lane{k} to i64\n  \
              %back{k} = mul i64 %far{k}, {bytes}\n  %begin{k} = sub i64 %fa{k}, %back{k}\n  \
              %base{k} = inttoptr i64 %begin{k} to ptr\n  %bits{k} = trunc i32 %half{k} to i16\n  \
-             %in{k} = bitcast i16 %bits{k} to <16 x i1>\n  \
-             %begin.one{k} = insertelement <16 x i64> poison, i64 %begin{k}, i32 0\n  \
-             %begin.all{k} = shufflevector <16 x i64> %begin.one{k}, <16 x i64> poison, <16 x i32> zeroinitializer\n",
+             %in{k} = bitcast i16 %bits{k} to <16 x i1>\n",
             first = k * HALF
         ));
     }
     let list = |f: &dyn Fn(u32) -> String| (0..32).map(f).collect::<Vec<_>>().join(", ");
     text + &format!(
-        "  %begins = shufflevector <16 x i64> %begin.all0, <16 x i64> %begin.all1, <32 x i32> <{}>\n  \
+        "  %begin.low = insertelement <32 x i64> poison, i64 %begin0, i32 0\n  \
+         %begin.both = insertelement <32 x i64> %begin.low, i64 %begin1, i32 {HALF}\n  \
+         %begins = shufflevector <32 x i64> %begin.both, <32 x i64> poison, <32 x i32> <{}>\n  \
          %row = add <32 x i64> %begins, <{}>\n  %known = freeze <32 x i64> %at\n  \
          %off = icmp ne <32 x i64> %known, %row\n  %off.bits = bitcast <32 x i1> %off to i32\n  \
          %off.some = and i32 %off.bits, %mask\n  %empty = icmp eq i32 %half0, 0\n  \
          %fa = select i1 %empty, i64 %fa1, i64 %fa0\n  %found.rows = icmp eq i32 %off.some, 0\n  \
-         br i1 %found.rows, label %one, label %several\n",
-        list(&|lane| format!("i32 {lane}")),
+         br i1 %found.rows, label %one, label %{otherwise}\n",
+        list(&|lane| format!("i32 {}", lane / HALF * HALF)),
         list(&|lane| format!("i64 {}", lane % HALF * bytes))
     )
 }
 
 /// The begin of a loop over the lanes of a mask that loads from consecutive addresses at once: whatever lanes there are if they access
-/// rows, or one element, and single elements that the lanes of rows share. Lanes run apart where their loops end at different
-/// times, and those left still access rows, as the light tier's code does where it counts rows as varying.
-pub(super) fn load_together(elem: Elem) -> (String, String) {
+/// rows, or if halves of the warp share an element, and single elements that the lanes of shorter rows share, but in lean code. Lanes
+/// run apart where their loops end at different times, and those left still access rows, as the light tier's code does where it counts
+/// rows as varying.
+pub(super) fn load_together(elem: Elem, lean: bool) -> (String, String) {
     let (t, bytes, align) = (Ty::scalar(elem), elem.bits() / 8, align_of(elem, Kind::Weak));
     let (all, half) = (Ty::lanes(elem), Ty::lanes(elem).part(HALF));
     let name = format!("llvm.masked.load.v{HALF}{}.p0", mangle(t));
     let MaskedAlign { declared, attribute, argument } = masked_align(align);
-    let same = load_same(elem, "%fa");
     let order = (0..32).map(|lane| format!("i32 {lane}")).collect::<Vec<_>>().join(", ");
+    let halves = (0..32).map(|lane| format!("i32 {}", lane / HALF * HALF)).collect::<Vec<_>>().join(", ");
     let load = |k: u32| {
         format!(
             "  %found{k} = call {half} @{name}(ptr {attribute}%base{k}{argument}, <{HALF} x i1> %in{k}, {half} zeroinitializer)\n"
         )
     };
+    // A half without lanes loads what the other one does.
     let one = format!(
         "{}one:\n{}{}  %found = shufflevector {half} %found0, {half} %found1, <32 x i32> <{order}>\n  ret {all} %found\n\
-         several:\n  %firsts.1 = insertelement <32 x i64> poison, i64 %fa, i32 0\n  \
-         %firsts.all = shufflevector <32 x i64> %firsts.1, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
-         %unlike = icmp ne <32 x i64> %known, %firsts.all\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
+         several:\n  %void = icmp eq i32 %half1, 0\n  %fb = select i1 %void, i64 %fa0, i64 %fa1\n  \
+         %begins.0 = insertelement <32 x i64> poison, i64 %fa, i32 0\n  \
+         %begins.1 = insertelement <32 x i64> %begins.0, i64 %fb, i32 {HALF}\n  \
+         %begins.all = shufflevector <32 x i64> %begins.1, <32 x i64> poison, <32 x i32> <{halves}>\n  \
+         %unlike = icmp ne <32 x i64> %known, %begins.all\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
          %unlike.some = and i32 %unlike.bits, %mask\n  %alike = icmp eq i32 %unlike.some, 0\n  \
-         br i1 %alike, label %same, label %mixed\nsame:\n{same}  %same.on = bitcast i32 %mask to <32 x i1>\n  \
-         %same.some = select <32 x i1> %same.on, {all} %same.all, {all} zeroinitializer\n  ret {all} %same.some\nmixed:\n  %every = icmp eq i32 %mask, -1\n  br i1 %every, label %full, label %apart.lanes\nfull:\n",
-        find_rows(bytes),
+         br i1 %alike, label %same, label %mixed\nsame:\n  %same.a = inttoptr i64 %fa to ptr\n  %same.b = inttoptr i64 %fb to ptr\n  \
+         %same.x = load {t}, ptr %same.a, align {align}\n  %same.y = load {t}, ptr %same.b, align {align}\n  \
+         %same.0 = insertelement {all} poison, {t} %same.x, i32 0\n  %same.1 = insertelement {all} %same.0, {t} %same.y, i32 {HALF}\n  \
+         %same.all = shufflevector {all} %same.1, {all} poison, <32 x i32> <{halves}>\n  \
+         %same.on = bitcast i32 %mask to <32 x i1>\n  \
+         %same.some = select <32 x i1> %same.on, {all} %same.all, {all} zeroinitializer\n  ret {all} %same.some\nmixed:\n",
+        find_rows(bytes, "several"),
         load(0),
         load(1)
     );
+    let declaration = format!("declare {half} @{name}(ptr{declared}, <{HALF} x i1>, {half})");
+    if lean {
+        return (format!("{one}  br label %apart.lanes\napart.lanes:\n"), declaration);
+    }
+    let one =
+        format!("{one}  %every = icmp eq i32 %mask, -1\n  br i1 %every, label %full, label %apart.lanes\nfull:\n");
     let mut shared = String::from(
         "  %other = icmp ne <32 x i64> %at, %firsts\n  %other.bits = bitcast <32 x i1> %other to i32\n  \
          %alone = icmp ne i32 %other.bits, 0\n  br i1 %alone, label %apart.lanes, label %share\nshare:\n",
@@ -114,7 +128,7 @@ pub(super) fn load_together(elem: Elem) -> (String, String) {
         .collect();
     let shared = shared.replace("share:\n", &format!("share:\n{starts}"));
     let text = format!("{one}{}{shared}{}apart.lanes:\n", consecutive(bytes, &load_rows(elem)), join_rows(elem, 'k'));
-    (text, format!("declare {half} @{name}(ptr{declared}, <{HALF} x i1>, {half})"))
+    (text, declaration)
 }
 
 /// The begin of a loop over the lanes of a mask that stores rows at once.
@@ -122,7 +136,7 @@ pub(super) fn store_together(elem: Elem) -> (String, String) {
     let (all, half) = (Ty::lanes(elem), Ty::lanes(elem).part(HALF));
     let name = format!("llvm.masked.store.v{HALF}{}.p0", mangle(Ty::scalar(elem)));
     let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Kind::Weak));
-    let mut text = find_rows(elem.bits() / 8) + "one:\n";
+    let mut text = find_rows(elem.bits() / 8, "apart.lanes") + "one:\n";
     for k in 0..32 / HALF {
         let picks = (k * HALF..(k + 1) * HALF).map(|lane| format!("i32 {lane}")).collect::<Vec<_>>().join(", ");
         text.push_str(&format!(
@@ -130,7 +144,7 @@ pub(super) fn store_together(elem: Elem) -> (String, String) {
              call void @{name}({half} %piece{k}, ptr {attribute}%base{k}{argument}, <{HALF} x i1> %in{k})\n"
         ));
     }
-    text.push_str("  ret void\nseveral:\n  br label %apart.lanes\napart.lanes:\n");
+    text.push_str("  ret void\napart.lanes:\n");
     let counts = "declare i32 @llvm.cttz.i32(i32, i1)\ndeclare i32 @llvm.ctpop.i32(i32)";
     (text, format!("declare void @{name}({half}, ptr{declared}, <{HALF} x i1>)\n{counts}"))
 }
