@@ -146,7 +146,7 @@ impl Link {
     fn lacks_symbols(&mut self, optimized: bool) -> bool {
         let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
         let missing = undefined(&texts, |i| self.names[i].is_some()).into_iter();
-        let at = |(name, text): (&str, usize)| {
+        let at = |(name, text): (String, usize)| {
             format!("undefined reference to `{name}` in {}", self.names[text].as_deref().unwrap_or_default())
         };
         let lines: Vec<String> = missing.map(at).collect();
