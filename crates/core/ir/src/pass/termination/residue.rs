@@ -47,25 +47,30 @@ impl Termination<'_> {
         let Some((at, i)) = self.only_definition(r, b) else {
             return sum.add(r, factor);
         };
-        let inst = &self.func.insts[i as usize];
+        self.add_result(sum, i, factor, at, bits, depth).unwrap_or_else(|| sum.add(r, factor))
+    }
+
+    /// The same for the result of an instruction; `None` if that is not a sum.
+    fn add_result(&self, sum: &mut Sum, inst: u32, factor: u64, b: BlockId, bits: u32, depth: usize) -> Option<bool> {
+        let inst = &self.func.insts[inst as usize];
         let (v, srcs) = (self.func.variant(inst), self.func.operands(inst.srcs));
         let plain = is_integer(v.t()) && v.t().bits() >= bits && inst.guard.is_none() && inst.dsts.range().len() == 1;
-        let plain = plain && ![Mod::Sat, Mod::Cc, Mod::Hi].iter().any(|m| v.has(*m));
-        let mut add = |o: &Operand, by: u64| self.add_to(sum, o, factor.wrapping_mul(by), at, bits, depth + 1);
-        let known = match (v.op, srcs) {
-            _ if !plain => None,
-            (Opcode::Mov, [a]) => Some(add(a, 1)),
-            (Opcode::Cvt, [a]) if v.ty(Var::U).is_some_and(|t| is_integer(t) && t.bits() >= bits) => Some(add(a, 1)),
-            (Opcode::Add, [a, b]) => Some(add(a, 1) && add(b, 1)),
-            (Opcode::Sub, [a, b]) => Some(add(a, 1) && add(b, u64::MAX)),
-            (Opcode::Neg, [a]) => Some(add(a, u64::MAX)),
-            (Opcode::Mul, [a, Operand::Imm(c)]) => Some(add(a, *c)),
-            (Opcode::Mad, [a, Operand::Imm(c), b]) => Some(add(a, *c) && add(b, 1)),
-            (Opcode::Shl, [a, Operand::Imm(k)]) if *k < 64 => Some(add(a, 1 << k)),
-            (Opcode::And, [a, Operand::Imm(m)]) if m.trailing_ones() >= bits => Some(add(a, 1)),
-            _ => None,
-        };
-        known.unwrap_or_else(|| sum.add(r, factor))
+        if !plain || [Mod::Sat, Mod::Cc, Mod::Hi].iter().any(|m| v.has(*m)) {
+            return None;
+        }
+        let mut add = |o: &Operand, by: u64| self.add_to(sum, o, factor.wrapping_mul(by), b, bits, depth + 1);
+        Some(match (v.op, srcs) {
+            (Opcode::Mov, [a]) => add(a, 1),
+            (Opcode::Cvt, [a]) if v.ty(Var::U).is_some_and(|t| is_integer(t) && t.bits() >= bits) => add(a, 1),
+            (Opcode::Add, [a, b]) => add(a, 1) && add(b, 1),
+            (Opcode::Sub, [a, b]) => add(a, 1) && add(b, u64::MAX),
+            (Opcode::Neg, [a]) => add(a, u64::MAX),
+            (Opcode::Mul, [a, Operand::Imm(c)]) => add(a, *c),
+            (Opcode::Mad, [a, Operand::Imm(c), b]) => add(a, *c) && add(b, 1),
+            (Opcode::Shl, [a, Operand::Imm(k)]) if *k < 64 => add(a, 1 << k),
+            (Opcode::And, [a, Operand::Imm(m)]) if m.trailing_ones() >= bits => add(a, 1),
+            _ => return None,
+        })
     }
 
     /// The only definition of a register that reaches a block: the first one in the layout, if no loop leads from the others back to the
@@ -91,17 +96,10 @@ impl Body<'_> {
         let mut starts = self.all.defs[start.0 as usize].iter().filter(|(b, _)| before(*b)).peekable();
         starts.peek().is_some()
             && starts.all(|(b, i)| {
-                let inst = &self.all.func.insts[*i as usize];
-                let (op, srcs) = (self.all.func.variant(inst).op, self.all.func.operands(inst.srcs));
-                let second = if op == Opcode::Sub { u64::MAX } else { 1 };
                 let mut sum = Sum { constant: added, ..Sum::default() };
-                let mut add = |o: &Operand, factor: u64, at: BlockId| self.all.add_to(&mut sum, o, factor, at, bits, 0);
-                matches!(op, Opcode::Mov | Opcode::Add | Opcode::Sub)
-                    && inst.guard.is_none()
-                    && srcs.iter().zip([1, second]).all(|(o, factor)| add(o, factor, *b))
-                    && add(bound, u64::MAX, header)
-                    && others.iter().all(|o| add(o, 1, header))
-                    && sum.is_multiple(bits)
+                let begins = self.all.add_result(&mut sum, *i, 1, *b, bits, 0) == Some(true);
+                let mut add = |o: &Operand, factor: u64| self.all.add_to(&mut sum, o, factor, header, bits, 0);
+                begins && add(bound, u64::MAX) && others.iter().all(|o| add(o, 1)) && sum.is_multiple(bits)
             })
     }
 }

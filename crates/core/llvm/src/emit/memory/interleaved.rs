@@ -149,15 +149,7 @@ impl Emitter<'_> {
             return self.refuse("a local address");
         };
         let total = bytes * count;
-        let at = match base {
-            MemBase::Frame(f) => self.frame_address(f.0, *offset),
-            MemBase::Reg(r) => {
-                let v = self.read(*r);
-                let v = self.w.resize(&v, Elem::I32, false);
-                self.w.op_const("add", &v, i128::from(*offset as i32))
-            }
-            _ => int(Elem::I32, i128::from(*offset as i32)),
-        };
+        let at = self.local_offset(base, *offset);
         let within = self.w.op_const("sub", &at, frame.start.into());
         let elements = |e: &mut Self, first: &Val| -> Vec<Val> {
             (0..count).map(|i| e.w.op_const("add", first, (i * bytes).into())).collect()
@@ -174,14 +166,7 @@ impl Emitter<'_> {
             e.checked_local(&at, Some(&what.check()), mask);
             elements(e, &at).iter().map(|v| e.address_anywhere(frame, v)).collect()
         };
-        let places = frame.size.saturating_sub(total - 1);
-        let mut bad = self.w.cmp("icmp uge", &within, &constant(within.ty, places.into()));
-        let odd = i128::from(margay_ir::explicit::alignment(total)) - 1;
-        if odd > 0 {
-            let rest = self.w.op_const("and", &at, odd);
-            let misaligned = self.w.cmp("icmp ne", &rest, &constant(rest.ty, 0));
-            bad = self.w.op("or", &bad, &misaligned);
-        }
+        let bad = self.leaves_frame(frame, (&at, &within), total);
         let done = self.w.label("accessed");
         let (hot, mark) = self.unlikely(&bad, mask);
         let cold = anywhere(self);
@@ -207,6 +192,32 @@ impl Emitter<'_> {
             f(self, &[Address::Lanes(lanes)]);
         }
         Ok(())
+    }
+
+    /// The offset in the window that an address with this base has.
+    fn local_offset(&mut self, base: &MemBase, offset: i64) -> Val {
+        match base {
+            MemBase::Frame(f) => self.frame_address(f.0, offset),
+            MemBase::Reg(r) => {
+                let v = self.read(*r);
+                let v = self.w.resize(&v, Elem::I32, false);
+                self.w.op_const("add", &v, i128::from(offset as i32))
+            }
+            _ => int(Elem::I32, i128::from(offset as i32)),
+        }
+    }
+
+    /// Whether an access to `bytes` bytes, at the offset `at` in the window and `within` in the frame, leaves the frame or is misaligned.
+    fn leaves_frame(&mut self, frame: Interleaved, (at, within): (&Val, &Val), bytes: u32) -> Val {
+        let places = frame.size.saturating_sub(bytes - 1);
+        let outside = self.w.cmp("icmp uge", within, &constant(within.ty, places.into()));
+        let odd = i128::from(margay_ir::explicit::alignment(bytes)) - 1;
+        if odd == 0 {
+            return outside;
+        }
+        let rest = self.w.op_const("and", at, odd);
+        let misaligned = self.w.cmp("icmp ne", &rest, &constant(rest.ty, 0));
+        self.w.op("or", &outside, &misaligned)
     }
 
     /// The first row of the warp.
