@@ -4,6 +4,7 @@ use crate::{
     Counts, CtaWindows, Fault, Interest, Log, Memory, Observer, Snapshot, Stop,
     device::{Driver, Queued},
     mem::{self, Allocation, Kind, Reach, Running},
+    texture::Seen,
 };
 use margay_ir::{BlockId, FuncId, GlobalId, Ir, Placed, SourcePlace};
 use std::{
@@ -142,6 +143,8 @@ pub struct Grid<'a> {
     pub counts: Option<&'a Counts>,
     /// What its threads have queued.
     pub queued: Queued,
+    /// The texture, sampler and surface objects that it has used.
+    pub objects: Seen,
     /// See [`Grid::note_undefined`].
     undefined: OnceLock<Box<Fault>>,
     /// The parameter block, inside device memory (`cvta.param` yields a generic address of it).
@@ -197,6 +200,7 @@ impl<'a> Grid<'a> {
             driver: None,
             counts: None,
             queued: Queued::default(),
+            objects: Seen::default(),
             undefined: OnceLock::new(),
             params,
             workspace,

@@ -282,10 +282,13 @@ impl<'a> Ctx<'a> {
 
     /// The same with words.
     pub fn write_words(&mut self, d: Dst, values: &[u32; LANES], mask: u32) {
-        if d.row != NOWHERE && matches!(d.shape, Shape::Word) && d.bits >= 32 {
+        if d.row == NOWHERE {
+            return;
+        }
+        if matches!(d.shape, Shape::Word) && d.bits >= 32 {
             self.warp.select.merge_words(u32s_mut(&mut self.regs[d.row as usize..=d.row as usize]), values, mask);
         } else {
-            self.write(d, &values.map(u64::from), mask);
+            self.write(d, &each(values, u64::from), mask);
         }
     }
 

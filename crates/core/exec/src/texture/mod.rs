@@ -9,10 +9,12 @@
 mod format;
 mod rows;
 mod sample;
+mod seen;
 
 pub use format::{Format, Scalar, Texel};
 pub use rows::Reads;
 pub use sample::{Compare, Geometry, Lod, Query, gather, sample};
+pub use seen::Seen;
 
 use crate::mem::{self, Allocation, Block};
 use std::{

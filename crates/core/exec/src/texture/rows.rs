@@ -74,19 +74,16 @@ impl<'a> Reads<'a> {
 
     /// The channels that the active lanes read at coordinates, by dimension; those of other lanes are arbitrary.
     pub fn channels(&self, at: &[[u32; LANES]; 3], active: u32, out: &mut [[u32; LANES]; 4]) {
-        let axis = |d: usize| {
-            let size = self.level.size[d];
-            match d < self.dims {
-                true => vectorize(Locate { at: &at[d], size, mode: self.modes[d], reads: self }),
-                false => Axis { low: [0; LANES], high: [0; LANES], weight: [0.0; LANES] },
-            }
-        };
-        let axes = [axis(0), axis(1), axis(2)];
+        let mut axes = [const { Axis { low: [0; LANES], high: [0; LANES], weight: [0.0; LANES] } }; 3];
+        for (d, axis) in axes.iter_mut().enumerate().take(self.dims) {
+            vectorize(Locate { at: &at[d], size: self.level.size[d], mode: self.modes[d], reads: self, axis });
+        }
         let lanes = (0..LANES).filter(|lane| active >> lane & 1 != 0);
         let single = (self.format.scalar, self.format.bits, self.format.channels) == (Scalar::Float, 32, 1);
         match self.format.channels {
             1 if !self.linear && self.format.bits == 32 => self.words(&axes, lanes, out),
             _ if !self.linear => lanes.for_each(|lane| self.nearest(&axes, lane, out)),
+            1 if single && self.dims < 3 => self.means(&axes, lanes, out),
             1 if single => lanes.for_each(|lane| self.mean(&axes, lane, |at| [self.float(at)], out)),
             1 => lanes.for_each(|lane| self.mean::<1>(&axes, lane, |at| self.floats(at), out)),
             2 => lanes.for_each(|lane| self.mean::<2>(&axes, lane, |at| self.floats(at), out)),
@@ -126,6 +123,44 @@ impl<'a> Reads<'a> {
             } else {
                 first[lane] = self.float(self.texels.row(self.level, y, z) + 4 * u64::from(x)).to_bits();
             }
+        }
+    }
+
+    /// The means of texels of one float in at most two dimensions, as [`mean_of_channels`] defines them: texels without weight are not read.
+    fn means(&self, axes: &[Axis; 3], lanes: impl Iterator<Item = usize>, out: &mut [[u32; LANES]; 4]) {
+        let [x, y, _] = axes;
+        // By row and column; zeros take no part in a sum.
+        let mut texels = [[[0.0; LANES]; 2]; 2];
+        let mut between = false;
+        for lane in lanes {
+            let (right, up) = (x.weight[lane] != 0.0, y.weight[lane] != 0.0);
+            let [left_at, right_at] = x.pair(lane).map(|i| 4 * u64::from(i));
+            let low = self.texels.row(self.level, y.low[lane], 0);
+            texels[0][0][lane] = self.float(low + left_at);
+            if !(right || up) {
+                continue;
+            }
+            between = true;
+            if right {
+                texels[0][1][lane] = self.float(low + right_at);
+            }
+            if up {
+                let high = self.texels.row(self.level, y.high[lane], 0);
+                texels[1][0][lane] = self.float(high + left_at);
+                if right {
+                    texels[1][1][lane] = self.float(high + right_at);
+                }
+            }
+        }
+        let [first, rest @ ..] = out;
+        // What formats lack.
+        for (to, value) in rest.iter_mut().zip([0.0f32, 0.0, 1.0]) {
+            to.fill(value.to_bits());
+        }
+        match between {
+            // A sum begins with a positive zero.
+            false => first.iter_mut().zip(&texels[0][0]).for_each(|(to, v)| *to = (0.0 + v).to_bits()),
+            true => vectorize(Mix { texels: &texels, weights: [&x.weight, &y.weight], out: first }),
         }
     }
 
@@ -169,80 +204,134 @@ struct Locate<'a> {
     size: u32,
     mode: Address,
     reads: &'a Reads<'a>,
+    axis: &'a mut Axis,
+}
+
+/// A coordinate as a double; that of no number is the first one.
+#[inline(always)]
+fn coordinate(bits: u32) -> f64 {
+    let x = f32::from_bits(bits);
+    f64::from(if x.is_nan() { 0.0 } else { x })
+}
+
+/// A number from 0 to 2^32 - 1 as an integer; a conversion, which checks, would not become vector instructions.
+#[inline(always)]
+fn integer(v: f64) -> u32 {
+    const UNITS: f64 = (1_u64 << 52) as f64; // numbers of this size differ by one
+    (v + UNITS).to_bits() as u32
+}
+
+/// The texel of a whole number that exists, where `last` is the last one. (`clamp` could panic, which would keep loops from becoming
+/// vector instructions.)
+#[inline(always)]
+fn clamped(i: f64, last: f64) -> u32 {
+    integer(i.max(0.0).min(last))
+}
+
+/// The same for neighbors of texels in an image that repeats.
+#[inline(always)]
+fn wrapped(i: f64, last: f64) -> u32 {
+    let inside = i.max(0.0).min(last);
+    let other = if i < 0.0 { last } else { 0.0 };
+    integer(if i == inside { inside } else { other })
+}
+
+/// A normalized coordinate in texels, of which there are `size`. Where the image repeats, `part` gives the place in it for the whole
+/// number of images before and the rest.
+#[inline(always)]
+fn place(x: f64, size: f64, part: impl Fn(f64, f64) -> f64) -> f64 {
+    let whole = x.floor();
+    size * if x.is_finite() { part(whole, x - whole) } else { x }
+}
+
+/// The place in an image of which every second one is mirrored.
+#[inline(always)]
+fn mirrored(whole: f64, rest: f64) -> f64 {
+    if whole - 2.0 * (whole / 2.0).floor() == 0.0 { rest } else { 1.0 - rest }
 }
 
 impl Locate<'_> {
-    /// The nearest texel of a coordinate in texels.
+    /// Finds the texels of coordinates that `place` converts to texels; `index` is the texel of a whole number.
     #[inline(always)]
-    fn nearest(&self, bits: u32) -> u32 {
-        let inside = f32::from_bits(bits).floor().max(0.0).min((self.size - 1) as f32);
-        inside as i32 as u32
-    }
-
-    /// A normalized coordinate, in texels.
-    #[inline(always)]
-    fn place(&self, bits: u32) -> f64 {
-        let x = f64::from(f32::from_bits(bits));
-        let x = if x.is_nan() { 0.0 } else { x };
-        if !self.reads.normalized {
-            return x;
+    fn find(self, place: impl Fn(f64) -> f64, index: impl Fn(f64) -> u32) {
+        let Locate { at, axis, .. } = self;
+        // Rows and columns of an image often have one coordinate for the whole warp.
+        let same = at.iter().all(|bits| *bits == at[0]);
+        let lanes = if same { 1 } else { LANES };
+        // The loops are apart, so that each becomes vector instructions.
+        let mut whole = [0.0; LANES];
+        for lane in 0..lanes {
+            whole[lane] = place(coordinate(at[lane]));
         }
-        let whole = x.floor();
-        let part = x - whole;
-        let repeated = match self.mode {
-            Address::Wrap => part,
-            Address::Mirror if whole - 2.0 * (whole / 2.0).floor() == 0.0 => part,
-            Address::Mirror => 1.0 - part,
-            Address::Clamp | Address::Border => x,
-        };
-        f64::from(self.size) * if x.is_finite() { repeated } else { x }
-    }
-
-    /// The index of a texel, also for neighbors outside.
-    #[inline(always)]
-    fn index(&self, i: f64) -> u32 {
-        let last = f64::from(self.size - 1);
-        // `clamp` could panic, which would keep the loops from becoming vector instructions.
-        let inside = i.max(0.0).min(last);
-        let wrapped = if i < 0.0 { last } else { 0.0 };
-        let found = if self.mode == Address::Wrap && i != inside { wrapped } else { inside };
-        found as i32 as u32
+        if self.reads.linear {
+            for lane in 0..lanes {
+                // Far outside any image, a rounded coordinate will do.
+                let x = (whole[lane] - 0.5).max(-1e9).min(1e9);
+                let fixed = (x * 256.0).round_ties_even() / 256.0;
+                whole[lane] = fixed.floor();
+                axis.weight[lane] = fixed - whole[lane];
+            }
+            for lane in 0..lanes {
+                axis.high[lane] = index(whole[lane] + 1.0);
+            }
+        } else {
+            for lane in 0..lanes {
+                whole[lane] = whole[lane].floor();
+            }
+        }
+        for lane in 0..lanes {
+            axis.low[lane] = index(whole[lane]);
+        }
+        if same {
+            let Axis { low, high, weight } = *axis;
+            *axis = Axis { low: [low[0]; LANES], high: [high[0]; LANES], weight: [weight[0]; LANES] };
+        }
     }
 }
 
 impl Loops for Locate<'_> {
-    type Output = Axis;
+    type Output = ();
 
     #[inline(always)]
-    fn run<const FUSED: bool>(self) -> Axis {
-        let mut axis = Axis { low: [0; LANES], high: [0; LANES], weight: [0.0; LANES] };
-        let Reads { integer, linear, normalized, .. } = *self.reads;
-        // The loops are apart, so that each becomes vector instructions.
-        if integer {
-            for lane in 0..LANES {
-                let index = self.at[lane];
-                axis.low[lane] = if index < self.size { index } else { OUTSIDE };
+    fn run<const FUSED: bool>(self) {
+        let (size, last) = (f64::from(self.size), f64::from(self.size - 1));
+        match (self.reads.normalized, self.mode) {
+            _ if self.reads.integer => {
+                for lane in 0..LANES {
+                    let index = self.at[lane];
+                    self.axis.low[lane] = if index < self.size { index } else { OUTSIDE };
+                }
             }
-        } else if !linear && !normalized {
-            for lane in 0..LANES {
-                axis.low[lane] = self.nearest(self.at[lane]);
-            }
-        } else if !linear {
-            for lane in 0..LANES {
-                axis.low[lane] = self.index(self.place(self.at[lane]).floor());
-            }
-        } else {
-            for lane in 0..LANES {
-                // Far outside any image, a rounded coordinate will do.
-                let x = (self.place(self.at[lane]) - 0.5).clamp(-1e9, 1e9);
-                let fixed = (x * 256.0).round_ties_even();
-                let low = (fixed / 256.0).floor();
-                axis.weight[lane] = fixed / 256.0 - low;
-                axis.low[lane] = self.index(low);
-                axis.high[lane] = self.index(low + 1.0);
-            }
+            (false, _) => self.find(|x| x, |i| clamped(i, last)),
+            (true, Address::Wrap) => self.find(|x| place(x, size, |_, rest| rest), |i| wrapped(i, last)),
+            (true, Address::Mirror) => self.find(|x| place(x, size, mirrored), |i| clamped(i, last)),
+            (true, Address::Clamp | Address::Border) => self.find(|x| size * x, |i| clamped(i, last)),
         }
-        axis
+    }
+}
+
+/// The loop over lanes that weighs four texels, by row and column, with the weights of the right and upper ones.
+struct Mix<'a> {
+    texels: &'a [[[f32; LANES]; 2]; 2],
+    weights: [&'a [f64; LANES]; 2],
+    out: &'a mut [u32; LANES],
+}
+
+impl Loops for Mix<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let [x, y] = self.weights;
+        for lane in 0..LANES {
+            let mut sum = 0.0;
+            for (row, of_row) in self.texels.iter().zip([1.0 - y[lane], y[lane]]) {
+                for (texel, of_column) in row.iter().zip([1.0 - x[lane], x[lane]]) {
+                    sum += of_column * of_row * f64::from(texel[lane]);
+                }
+            }
+            self.out[lane] = (sum as f32).to_bits();
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use margay_isa::{Mod, Type};
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 /// The object of a handle; a fault if it has another kind, or nothing is bound to it.
 pub fn object(ctx: &mut Ctx<'_>, lane: usize, handle: u64, kind: Kind) -> Result<Object, Flow> {
@@ -23,13 +23,18 @@ pub fn object(ctx: &mut Ctx<'_>, lane: usize, handle: u64, kind: Kind) -> Result
         Kind::Sampler => "sampler",
         Kind::Surface => "surface",
     };
-    let why = match ctx.grid.memory.objects().get(handle) {
+    let why = match find(ctx, handle).map(Cow::into_owned) {
         Some(Object::Unbound(k)) if k == kind => format!("nothing is bound to the {name} reference {handle:#x}"),
         Some(o) if o.kind() == kind => return Ok(o),
         Some(o) => format!("{handle:#x} is not a {name} but a {:?}", o.kind()),
         None => format!("{handle:#x} is not a {name}"),
     };
     Err(ctx.fault(lane, FaultKind::BadHandle(why), Vec::new()))
+}
+
+/// The object of a handle.
+fn find<'c>(ctx: &Ctx<'c>, handle: u64) -> Option<Cow<'c, Object>> {
+    ctx.grid.objects.get(ctx.grid.memory.objects(), handle)
 }
 
 /// Operands by lane: elements of a vector.
@@ -128,16 +133,16 @@ fn read_together(
     if !plain || t.at.len() > 3 || matches!(t.ty, Type::F16 | Type::F16x2) {
         return None;
     }
-    let objects = ctx.grid.memory.objects();
-    let Some(Object::Texture(texture)) = same(handles).and_then(|handle| objects.get(handle)) else { return None };
+    let found = find(ctx, same(handles)?)?;
+    let Object::Texture(texture) = &*found else { return None };
     let sampler = match samplers {
         None => texture.sampler,
-        Some(all) => match same(all).and_then(|handle| objects.get(handle)) {
-            Some(Object::Sampler(sampler)) => sampler,
+        Some(all) => match *find(ctx, same(all)?)? {
+            Object::Sampler(sampler) => sampler,
             _ => return None,
         },
     };
-    let reads = Reads::new(&texture, &sampler, t.geometry, t.integer)?;
+    let reads = Reads::new(texture, &sampler, t.geometry, t.integer)?;
     let mut coordinates = [[0; LANES]; 3];
     coordinates.iter_mut().zip(&t.at).for_each(|(to, s)| *to = ctx.words(*s));
     let mut out = [[0; LANES]; 4];
@@ -177,12 +182,12 @@ pub fn query(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let mut out = [0u64; LANES];
     for i in lanes(ctx.active) {
         let Some(what) = q.what else {
-            let found = ctx.grid.memory.objects().get(handles[i]);
+            let found = find(ctx, handles[i]);
             out[i] = found.is_some_and(|o| o.kind() == q.kind).into();
             continue;
         };
         // In unified mode, a texture handle also denotes its sampler.
-        let found = ctx.grid.memory.objects().get(handles[i]).filter(|o| matches!(o, Object::Texture(_)));
+        let found = find(ctx, handles[i]).map(Cow::into_owned).filter(|o| matches!(o, Object::Texture(_)));
         let object = match (q.kind, found) {
             (Kind::Sampler, Some(texture)) => texture,
             _ => match object(ctx, i, handles[i], q.kind) {
