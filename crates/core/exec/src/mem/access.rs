@@ -63,13 +63,13 @@ fn split(address: u64, size: usize) -> (usize, usize, usize) {
 pub fn load_bytes(block: &Block, address: u64, to: &mut [u8]) -> Option<()> {
     let (head, words, tail) = split(address, to.len());
     let (first, rest) = to.split_at_mut(head);
-    let (middle, last) = rest.split_at_mut(words * 8);
+    let (middle, last) = rest.as_chunks_mut::<8>();
     for (b, c) in first.iter_mut().zip(block.cells::<AtomicU8>(address, head)?) {
         *b = c.load(Relaxed);
     }
     let address = address + head as u64;
-    for (b, c) in middle.chunks_exact_mut(8).zip(block.cells::<AtomicU64>(address, words)?) {
-        b.copy_from_slice(&c.load(Relaxed).to_ne_bytes());
+    for (b, c) in middle.iter_mut().zip(block.cells::<AtomicU64>(address, words)?) {
+        *b = c.load(Relaxed).to_ne_bytes();
     }
     let address = address + 8 * words as u64;
     for (b, c) in last.iter_mut().zip(block.cells::<AtomicU8>(address, tail)?) {
@@ -82,13 +82,13 @@ pub fn load_bytes(block: &Block, address: u64, to: &mut [u8]) -> Option<()> {
 pub fn store_bytes(block: &Block, address: u64, from: &[u8]) -> Option<()> {
     let (head, words, tail) = split(address, from.len());
     let (first, rest) = from.split_at(head);
-    let (middle, last) = rest.split_at(words * 8);
+    let (middle, last) = rest.as_chunks::<8>();
     for (b, c) in first.iter().zip(block.cells::<AtomicU8>(address, head)?) {
         c.store(*b, Relaxed);
     }
     let address = address + head as u64;
-    for (b, c) in middle.chunks_exact(8).zip(block.cells::<AtomicU64>(address, words)?) {
-        c.store(u64::from_ne_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]), Relaxed);
+    for (b, c) in middle.iter().zip(block.cells::<AtomicU64>(address, words)?) {
+        c.store(u64::from_ne_bytes(*b), Relaxed);
     }
     let address = address + 8 * words as u64;
     for (b, c) in last.iter().zip(block.cells::<AtomicU8>(address, tail)?) {

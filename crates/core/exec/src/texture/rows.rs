@@ -266,7 +266,7 @@ impl Locate<'_> {
         if self.reads.linear {
             for lane in 0..lanes {
                 // Far outside any image, a rounded coordinate will do.
-                let x = (whole[lane] - 0.5).max(-1e9).min(1e9);
+                let x = (whole[lane] - 0.5).clamp(-1e9, 1e9);
                 let fixed = (x * 256.0).round_ties_even() / 256.0;
                 whole[lane] = fixed.floor();
                 axis.weight[lane] = fixed - whole[lane];
