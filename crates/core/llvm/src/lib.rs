@@ -76,6 +76,7 @@ fn options(shape: &CodeShape, effort: Effort) -> emit::Options {
         mask_registers: code::target::mask_registers(),
         gathers: code::target::gathers(),
         half_floats: code::target::half_floats(),
+        half_arithmetic: code::target::half_arithmetic(),
         fused: code::target::fused(),
         lean: effort == Effort::Light,
         stacks: shape.turns || cluster.is_some(),

@@ -20,7 +20,8 @@ pub fn host() -> &'static str {
         let first = cpuinfo();
         let names = ["vendor_id", "cpu family", "model", "flags"];
         let line = |line: &&str| line.split_once(':').is_some_and(|(name, _)| names.contains(&name.trim()));
-        let known = [mask_registers(), gathers(), half_floats(), fused(), wide_atomics(), wide_integers()];
+        let known =
+            [mask_registers(), gathers(), half_floats(), half_arithmetic(), fused(), wide_atomics(), wide_integers()];
         format!("{:?} {known:?} {}", processor(), first.lines().filter(line).collect::<Vec<_>>().join(";"))
     });
     &HOST
@@ -112,10 +113,7 @@ pub fn mask_registers() -> bool {
 pub fn gathers() -> bool {
     static GATHERS: LazyLock<bool> = LazyLock::new(|| {
         let text = cpuinfo();
-        let words = |name| {
-            let line = text.lines().find(|line| line.split(':').next().is_some_and(|n| n.trim() == name));
-            line.map(|line| line.split_whitespace().skip(1)).into_iter().flatten()
-        };
+        let words = |name| words(&text, name);
         let vendor = |name| words("vendor_id").any(|w| w == name);
         let family =
             || text.lines().find_map(|line| line.strip_prefix("cpu family")?.rsplit(':').next()?.trim().parse().ok());
@@ -123,6 +121,12 @@ pub fn gathers() -> bool {
         mask_registers() && (intel || vendor("AuthenticAMD") && family().is_some_and(|f: u32| f >= 26))
     });
     *GATHERS
+}
+
+/// The words of a line of `cpuinfo`.
+fn words<'a>(cpuinfo: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+    let line = cpuinfo.lines().find(|line| line.split(':').next().is_some_and(|n| n.trim() == name));
+    line.map(|line| line.split_whitespace().skip(1)).into_iter().flatten()
 }
 
 /// What the kernel says of the first processor; all have the same features.
@@ -136,6 +140,13 @@ fn cpuinfo() -> String {
 /// Whether the host converts between half and single precision (F16C).
 pub fn half_floats() -> bool {
     has(is_x86_feature_detected!("f16c"), Processor::V3)
+}
+
+/// Whether the host computes in half precision (AVX512-FP16), which no level of the psABI includes.
+pub fn half_arithmetic() -> bool {
+    static HALVES: LazyLock<bool> =
+        LazyLock::new(|| mask_registers() && words(&cpuinfo(), "flags").any(|flag| flag == "avx512_fp16"));
+    *HALVES && processor() == Ok(Processor::Native)
 }
 
 /// Whether the host multiplies and adds vectors of 32 bytes at once (AVX2 and FMA).

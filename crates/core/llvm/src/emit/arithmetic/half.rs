@@ -2,7 +2,7 @@
 //!
 //! Operands are widened to single precision, which is exact, and results are rounded back once. An intermediate result
 //! that single precision cannot hold is rounded *to odd*: its lowest bit is sticky, so that the second rounding is
-//! correct. NaN results are `0x7fff`.
+//! correct. Hosts with AVX512-FP16 compute in the format itself. NaN results are `0x7fff`.
 
 use crate::emit::{
     function::{Emitter, Result},
@@ -129,6 +129,8 @@ impl Emitter<'_> {
                 if half.ftz && !half.bf16 { self.flush_half(half, &v) } else { v }
             }
             Opcode::Min | Opcode::Max => self.half_extreme(op == Opcode::Max, half, &v[0], &v[1]),
+            // Saturation and `.relu` are rare.
+            _ if self.options.half_arithmetic && !half.bf16 && !half.sat && !half.relu => self.native_half(op, half, v),
             _ => {
                 let x: Vec<Val> = v.iter().map(|v| self.read_half(half, v)).collect();
                 let r = match (op, half.bf16) {
@@ -150,6 +152,31 @@ impl Emitter<'_> {
                 self.write_half(half, &r)
             }
         }
+    }
+
+    /// `add`, `sub`, `mul` or `fma` by the host's own arithmetic on `.f16`, which rounds once and keeps subnormals whatever
+    /// the control register says of other formats.
+    fn native_half(&mut self, op: Opcode, half: Half, v: &[Val]) -> Val {
+        let read = |e: &mut Self, v: &Val| {
+            let v = if half.ftz { e.flush_half(half, v) } else { v.clone() };
+            e.w.cast("bitcast", &v, Elem::F16)
+        };
+        let x: Vec<Val> = v.iter().map(|v| read(self, v)).collect();
+        let r = match op {
+            Opcode::Add => self.w.op("fadd", &x[0], &x[1]),
+            Opcode::Sub => self.w.op("fsub", &x[0], &x[1]),
+            Opcode::Mul => self.w.op("fmul", &x[0], &x[1]),
+            _ => {
+                let (a, b) = self.w.agree(&x[0], &x[1]);
+                let (a, c) = self.w.agree(&a, &x[2]);
+                let (a, b) = self.w.agree(&a, &b);
+                self.w.intrinsic("llvm.fma", a.ty, &[&a, &b, &c])
+            }
+        };
+        let is_nan = self.w.cmp("fcmp uno", &r, &r);
+        let bits = self.w.cast("bitcast", &r, Elem::I16);
+        let bits = self.w.select(&is_nan, &constant(bits.ty, NAN), &bits);
+        if half.ftz { self.flush_half(half, &bits) } else { bits }
     }
 
     /// Flushes subnormals to zero, preserving the sign.

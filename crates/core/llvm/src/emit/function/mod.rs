@@ -51,6 +51,8 @@ pub struct Options {
     pub gathers: bool,
     /// The host converts `.f16` (F16C).
     pub half_floats: bool,
+    /// The host computes in `.f16` (AVX512-FP16).
+    pub half_arithmetic: bool,
     /// The host has AVX2 and fused multiplication and addition, 32 bytes at a time.
     pub fused: bool,
     /// Little code, which compiles quickly: blocks have no version for full warps, and helpers loop over the lanes.
