@@ -48,7 +48,7 @@ setup:
 
 release: setup
 	@[ -x $(TARGET)/release/margay ] || echo "building margay: takes three to five minutes on two cores the first time"
-	$(CARGO) build --release $(MARGAY) -p margay-cuda -p margay-cudart -p margay-cudart12 -p margay-cudart11 -p margay-redirect
+	$(CARGO) build --release $(MARGAY) -p margay-cuda -p margay-cudart -p margay-cudart12 -p margay-cudart11 -p margay-redirect -p margay-nvml
 
 demo: release
 	@examples/demo.sh $(TARGET)/release/margay

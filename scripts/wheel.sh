@@ -31,7 +31,7 @@ for package in "llvm-$(scripts/llvm.sh)-dev" zlib1g-dev libzstd-dev "libstdc++-$
   cp "/usr/share/doc/$package/copyright" "$licenses/LICENSE-$package"
 done
 cp "$llvm" "$lib"
-for name in libcuda libcudart libcudart12 libcudart11 libmargay_redirect; do
+for name in libcuda libcudart libcudart12 libcudart11 libnvml libmargay_redirect; do
   strip -s "$target/release/$name.so" -o "$lib/$name.so"
 done
 strip -s "$target/release/margay" -o "$data/scripts/margay"

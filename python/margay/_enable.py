@@ -2,9 +2,9 @@
 
 Variables like `LD_PRELOAD` are read when a process starts, so a running process cannot be set up like under `margay exec`. Two ways remain:
 
-* **Loading first.** The dynamic linker identifies a library by its name: if `libcuda.so.1` and `libcudart.so.13`, `.12` and `.11.0` are in
-  the process, every later request for them gets these. This is enough for PyTorch, for Triton, and for extensions that nvcc links with the
-  shared runtime, without a restart.
+* **Loading first.** The dynamic linker identifies a library by its name: if `libcuda.so.1`, `libcudart.so.13`, `.12` and `.11.0`, and
+  `libnvidia-ml.so.1` are in the process, every later request for them gets these. This is enough for PyTorch, for Triton, for NVML's
+  bindings, and for extensions that nvcc links with the shared runtime, without a restart.
 * **Restarting.** CuPy, and `cuda.core`, on which Numba's CUDA package is built, include a CUDA runtime in their own libraries and request
   machine code from NVRTC and nvJitLink. They need margay's auditing library, which must be loaded when the process starts. So the
   interpreter restarts itself (`os.execve`) with the same arguments when such a package is imported; code that ran
@@ -28,8 +28,8 @@ _NEED_RESTART = ("cupy", "cupy_backends", "cuda.core", "numba.cuda", "numba_cuda
 # Packages that load CUDA's libraries when they are imported, and by what to know that they have been.
 _LOADED_BY = ("torch", "cupy", "numba.cuda", "cuda.bindings", "triton")
 _REDIRECT = "libmargay_redirect.so"
-# Those that programs ask for by name. The driver comes last: the runtimes look for it when they are called.
-_LIBRARIES = ("libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcuda.so.1")
+# Those that programs ask for by name. The driver comes behind the runtimes, which look for it when they are called.
+_LIBRARIES = ("libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcuda.so.1", "libnvidia-ml.so.1")
 
 _lock = threading.RLock()
 _enabled = False

@@ -43,6 +43,32 @@ def test_the_command_does_the_same_without_a_change(python):
     assert python("import margay\nmargay.enable()" + DRIVER, before=[margay.command(), "exec", "--"]).startswith("1 1 ")
 
 
+# What NVML's bindings and scripts ask for: a device as the driver describes it, `CUDA_VISIBLE_DEVICES` or not.
+NVML = """
+import ctypes, subprocess
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+device, name, count, major, minor = ctypes.c_void_p(), ctypes.create_string_buffer(96), ctypes.c_uint(), ctypes.c_int(), ctypes.c_int()
+assert nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0
+assert nvml.nvmlDeviceGetHandleByIndex_v2(count.value - 1, ctypes.byref(device)) == 0
+assert nvml.nvmlDeviceGetName(device, name, 96) == 0
+assert nvml.nvmlDeviceGetCudaComputeCapability(device, ctypes.byref(major), ctypes.byref(minor)) == 0
+assert nvml.nvmlDeviceGetUtilizationRates(device, None) == 3  # not supported
+query = ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]
+print(count.value, name.value.decode(), major.value, minor.value)
+print(subprocess.run(query, capture_output=True, text=True, check=True).stdout, end="")
+"""
+
+
+@pytest.mark.parametrize("way", ["exec", "enable"])
+def test_tools_find_the_devices(python, way, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    said = "2 Tesla T4 7 5\nTesla T4, 7.5\nTesla T4, 7.5\n"
+    if way == "exec":
+        assert python(NVML, before=[margay.command(), "exec", "--device", "t4,count=2", "--"]) == said
+    else:
+        assert python("import margay\nmargay.enable('t4,count=2')\n" + NVML) == said
+
+
 def test_a_whole_shell_can_be_under_margay(python, tmp_path):
     (tmp_path / "program.py").write_text("import margay; assert margay.is_enabled()" + DRIVER)
     shell = 'eval "$(margay exec --print-env)"; exec "$0" program.py'

@@ -5,21 +5,19 @@ use crate::{
     api::{api, check_environment},
     code::{Code, Outcome},
     driver::{driver, initialize},
+    facts::{self, Facts},
     handle::Handle,
     pool::{Pool, Source},
     raw::{Host, In, Out, Text, forever},
     visible::{count, visible, why_none},
 };
 use bytemuck::AnyBitPattern;
-use margay::profile::Profile;
+use margay::profile::{CUDA, DRIVER, Profile, uuid};
 use std::{
     collections::HashMap,
     ffi::c_char,
     sync::{Mutex, Once, OnceLock, PoisonError},
 };
-
-/// The API version of this library: 13.5.
-const VERSION: i32 = 13050;
 
 /// The device profile that programs see: margay's own unless the environment selects another one.
 pub fn profile() -> &'static Profile {
@@ -45,39 +43,16 @@ pub fn check(device: i32) -> Outcome {
     if (0..count()).contains(&device) { Ok(()) } else { Err(Code::INVALID_DEVICE) }
 }
 
-/// Size of device memory in bytes, and the limit of allocations: by default seven eighths of the host's memory.
+/// Size of device memory in bytes, and the limit of allocations.
 pub fn total_memory() -> u64 {
     static TOTAL: OnceLock<u64> = OnceLock::new();
-    *TOTAL.get_or_init(|| profile().memory.unwrap_or_else(|| host_memory() / 8 * 7))
-}
-
-/// Size in bytes of the host's memory, or the limit of the process's control group.
-fn host_memory() -> u64 {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let info = read("/proc/meminfo");
-    let kib: Option<u64> =
-        info.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse().ok());
-    let own = kib.unwrap_or(8 << 20) << 10;
-    let group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    group.iter().filter_map(|path| read(path).trim().parse().ok()).fold(own, u64::min)
+    *TOTAL.get_or_init(|| profile().total_memory())
 }
 
 /// The device in a line, for people.
 pub fn described() -> String {
     let (major, minor) = capability();
-    format!("{} ({major}.{minor}, {} multiprocessors)", name(), multiprocessors())
-}
-
-fn name() -> String {
-    profile().name.clone().unwrap_or_else(|| format!("margay ({})", processor()))
-}
-
-/// The name of the processor.
-fn processor() -> String {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()));
-    model.unwrap_or(std::env::consts::ARCH).to_string()
+    format!("{} ({major}.{minor}, {} multiprocessors)", profile().shown_name(), multiprocessors())
 }
 
 /// `CUdevice_attribute`: the values by which programs size their launches are those of a current device; attributes
@@ -153,13 +128,6 @@ pub fn attribute(number: u32, device: i32) -> Option<i32> {
 /// `CUuuid`
 type Uuid = [u8; 16];
 
-/// Identifies margay and the device by its number without `CUDA_VISIBLE_DEVICES`; the same on every machine.
-pub fn uuid(device: i32) -> Uuid {
-    let mut uuid = *b"margay-cpu-0\0\0\0\0";
-    uuid[11] += device as u8;
-    uuid
-}
-
 /// The devices have consecutive PCI addresses.
 fn bus_id(device: i32) -> String {
     format!("0000:00:{:02x}.0", visible()[device as usize])
@@ -169,6 +137,30 @@ fn bus_id(device: i32) -> String {
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
 pub struct Properties([i32; 14]);
+
+crate::api::function! {
+    /// Describes a device to margay's NVML, by its number without `CUDA_VISIBLE_DEVICES`. Needs no `cuInit`, and starts nothing.
+    margayDescribe(device: u32, out: Out<Facts>) {
+        if device >= profile().count {
+            return Err(Code::INVALID_DEVICE);
+        }
+        let (free, own) = match driver() {
+            Ok(driver) => (crate::room::free(driver.device.memory()), crate::room::used(driver.device.memory())),
+            Err(_) => (profile().free_memory(), 0),
+        };
+        out.set(Facts {
+            uuid: uuid(device),
+            name: facts::text(&profile().shown_name()),
+            release: facts::text(DRIVER),
+            capability: [profile().capability.0, profile().capability.1],
+            count: profile().count,
+            cuda: CUDA as u32,
+            total: total_memory(),
+            free,
+            own,
+        })
+    }
+}
 
 /// A static string of the API, as an address.
 fn constant(number: u32, which: fn((&'static str, &'static str)) -> &'static str) -> Option<usize> {
@@ -199,7 +191,7 @@ api! {
         }
         initialize()
     }
-    2020 fn cuDriverGetVersion(version: Out<i32>) { version.set(VERSION) }
+    2020 fn cuDriverGetVersion(version: Out<i32>) { version.set(CUDA) }
     6000 fn cuGetErrorName(error: u32, name: Out<usize>) { set_constant(name, constant(error, |(name, _)| name)) }
     6000 fn cuGetErrorString(error: u32, text: Out<usize>) { set_constant(text, constant(error, |(_, text)| text)) }
 
@@ -213,15 +205,15 @@ api! {
     }
     2000 fn cuDeviceGetName(out: Out<c_char>, len: i32, device: i32) {
         check(device)?;
-        out.set_text(&name(), usize::try_from(len).map_err(|_| Code::INVALID_VALUE)?)
+        out.set_text(&profile().shown_name(), usize::try_from(len).map_err(|_| Code::INVALID_VALUE)?)
     }
     9020 fn cuDeviceGetUuid(out: Out<Uuid>, device: i32) {
         check(device)?;
-        out.set(uuid(visible()[device as usize]))
+        out.set(uuid(visible()[device as usize] as u32))
     }
     11040 fn cuDeviceGetUuid_v2(out: Out<Uuid>, device: i32) {
         check(device)?;
-        out.set(uuid(visible()[device as usize]))
+        out.set(uuid(visible()[device as usize] as u32))
     }
     10000 fn cuDeviceGetLuid(_luid: Out<c_char>, _mask: Out<u32>, device: i32) {
         check(device)?;

@@ -27,6 +27,7 @@ mod copy;
 mod device;
 mod driver;
 mod event;
+mod facts;
 mod function;
 mod graph;
 mod green;

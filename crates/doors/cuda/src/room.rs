@@ -8,7 +8,7 @@ use crate::{
 };
 use margay_exec::{Memory, mem::Allocation};
 use std::{
-    fs::{self, File},
+    fs::File,
     os::unix::fs::FileExt,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
@@ -72,33 +72,7 @@ pub fn explain(memory: &Memory, bytes: u64) {
 
 /// Free host memory in bytes that is not reserved; `None` if the host does not report it.
 fn left(memory: &Memory) -> Option<u64> {
-    let info = fs::read_to_string("/proc/meminfo").ok()?;
-    let field = |name: &str| {
-        let line = info.lines().find_map(|line| line.strip_prefix(name))?;
-        Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
-    };
-    let available =
-        group_left().map_or(field("MemAvailable:")?, |group| group.min(field("MemAvailable:").unwrap_or(0)));
-    // What the system and the program itself need in order to go on.
-    let reserve = (field("MemTotal:")? / 16).min(1 << 30);
-    Some(available.saturating_sub(reserve).saturating_sub(unwritten(memory)))
-}
-
-/// What the process's control group may still use, which it can take from caches too.
-fn group_left() -> Option<u64> {
-    let groups = [
-        ("/sys/fs/cgroup/", "memory.max", "memory.current"),
-        ("/sys/fs/cgroup/memory/", "memory.limit_in_bytes", "memory.usage_in_bytes"),
-    ];
-    groups.iter().find_map(|(folder, limit, usage)| {
-        let number = |name: &str| fs::read_to_string(format!("{folder}{name}")).ok()?.trim().parse::<u64>().ok();
-        let (limit, usage) = (number(limit)?, number(usage)?);
-        let stat = fs::read_to_string(format!("{folder}memory.stat")).unwrap_or_default();
-        let cached = stat.lines().filter_map(|line| line.split_once(' '));
-        let cached = cached.filter(|(name, _)| matches!(*name, "inactive_file" | "active_file"));
-        let cached: u64 = cached.filter_map(|(_, bytes)| bytes.parse::<u64>().ok()).sum();
-        Some(limit.saturating_sub(usage.saturating_sub(cached)))
-    })
+    Some(margay::host::available()?.saturating_sub(unwritten(memory)))
 }
 
 /// Bytes of allocations that the host has given no memory for yet, from samples of their pages.

@@ -1,6 +1,7 @@
 //! The devices that a program sees (`CUDA_VISIBLE_DEVICES`; CUDA C++ Programming Guide, "CUDA Environment Variables").
 
-use crate::device::{profile, uuid};
+use crate::device::profile;
+use margay::profile::uuid_text;
 use std::sync::OnceLock;
 
 /// `CUDA_VISIBLE_DEVICES`
@@ -49,7 +50,8 @@ fn selected(list: &str, all: i32) -> Vec<i32> {
 
 fn device(word: &str, all: i32) -> Option<i32> {
     if let Some(prefix) = word.strip_prefix("GPU-") {
-        let mut matching = (0..all).filter(|number| !prefix.is_empty() && hex(*number).starts_with(prefix));
+        let mut matching =
+            (0..all).filter(|number| !prefix.is_empty() && uuid_text(*number as u32).starts_with(prefix));
         return matching.next().filter(|_| matching.next().is_none());
     }
     let word = word.strip_prefix('+').unwrap_or(word);
@@ -57,16 +59,9 @@ fn device(word: &str, all: i32) -> Option<i32> {
     word[..end].parse().ok().filter(|number| *number < all)
 }
 
-/// The UUID of a device as tools print it: 8, 4, 4, 4 and 12 hexadecimal digits.
-fn hex(number: i32) -> String {
-    let part = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-    let uuid = uuid(number);
-    [&uuid[..4], &uuid[4..6], &uuid[6..8], &uuid[8..10], &uuid[10..]].map(part).join("-")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{hex, selected};
+    use super::{selected, uuid_text};
 
     #[test]
     fn a_list_selects_and_orders_devices() {
@@ -81,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_list_names_devices_by_uuid() {
-        assert_eq!(selected(&format!("GPU-{},GPU-{}", hex(1), hex(0)), 2), [1, 0]);
+        assert_eq!(selected(&format!("GPU-{},GPU-{}", uuid_text(1), uuid_text(0)), 2), [1, 0]);
         assert_eq!(selected("GPU-6d617267", 1), [0]);
         for none in ["GPU-6d617267", "GPU-", "GPU-00"] {
             assert!(selected(none, 2).is_empty(), "{none}: none, or several");

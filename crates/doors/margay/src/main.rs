@@ -17,6 +17,10 @@ fn main() -> ExitCode {
         let words: Vec<OsString> = std::env::args_os().skip(1).collect();
         return ended(cmd::nvcc::run(&words)).into();
     }
+    if called_as(margay::smi::NAME) {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        return ended(cmd::smi::run(&words)).into();
+    }
     let cli = Cli::parse_from(words());
     // On a thread of its own: deep nesting in a module must not meet a small main stack, and a panic ends in code 101.
     let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(move || run(&cli));

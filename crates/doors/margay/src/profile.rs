@@ -9,6 +9,7 @@
 //! Numbers of known GPUs are those of NVIDIA's data sheets; limits of a multiprocessor follow from the compute capability (CUDA C++
 //! Programming Guide, "Compute Capabilities", technical specifications).
 
+use crate::host;
 use std::fmt;
 
 /// What programs are told of a device. `None` means margay's own: as many multiprocessors as the host has threads, and the host's
@@ -42,6 +43,26 @@ pub struct Limits {
     pub ctas: u32,
     /// Bytes of the second-level cache, of the whole device.
     pub cache: u32,
+}
+
+/// The version of the driver API that programs are told: 13.5.
+pub const CUDA: i32 = 13050;
+/// The release of the driver that tools are told: the first one that runs programs of every CUDA 13 (CUDA Toolkit Release Notes, "CUDA
+/// Toolkit and Minimum Required Driver Version for CUDA Minor Version Compatibility").
+pub const DRIVER: &str = "580.00";
+
+/// The UUID of a device: it identifies margay and the device by its number without `CUDA_VISIBLE_DEVICES`, alike on every machine.
+pub fn uuid(device: u32) -> [u8; 16] {
+    let mut uuid = *b"margay-cpu-0\0\0\0\0";
+    uuid[11] += device as u8;
+    uuid
+}
+
+/// The UUID of a device as tools print it: 8, 4, 4, 4 and 12 hexadecimal digits.
+pub fn uuid_text(device: u32) -> String {
+    let part = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let uuid = uuid(device);
+    [&uuid[..4], &uuid[4..6], &uuid[6..8], &uuid[8..10], &uuid[10..]].map(part).join("-")
 }
 
 /// An empty description.
@@ -115,6 +136,21 @@ impl Default for Profile {
 }
 
 impl Profile {
+    /// The name that programs are told.
+    pub fn shown_name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("margay ({})", host::processor()))
+    }
+
+    /// Bytes of memory: by default seven eighths of the host's.
+    pub fn total_memory(&self) -> u64 {
+        self.memory.unwrap_or_else(|| host::memory() / 8 * 7)
+    }
+
+    /// Bytes that a program that begins now could allocate.
+    pub fn free_memory(&self) -> u64 {
+        host::available().map_or(self.total_memory(), |left| left.min(self.total_memory()))
+    }
+
     /// Parses a description: a known name, single values, or both, separated by commas.
     pub fn parse(text: &str) -> Result<Profile, BadProfile> {
         let mut profile = Profile::default();

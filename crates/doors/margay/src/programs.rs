@@ -1,7 +1,7 @@
 //! The environment in which CUDA programs run on margay: variables for the dynamic linker and for CUDA's own tools, with which programs
 //! find margay's libraries in place of NVIDIA's. Used by `margay exec`, and by `margay.enable()` in Python.
 
-use crate::{installed, nvcc};
+use crate::{installed, nvcc, smi};
 use std::{
     env,
     ffi::{OsStr, OsString},
@@ -27,6 +27,10 @@ const LIBRARIES: [(&str, &[&str]); 5] = [
     ("libcudart11.so", &["libcudart.so.11.0"]),
     (REDIRECT, &[REDIRECT]),
 ];
+/// NVML as it is built or installed, and its name for programs, which do without it if it was not built.
+const MANAGEMENT: (&str, &str) = ("libnvml.so", "libnvidia-ml.so.1");
+/// The folder, below that of the libraries, with the commands that programs find in PATH.
+const COMMANDS: &str = "bin";
 /// Runtime libraries that are preloaded: a program may contain a static runtime, whose functions are redirected to them.
 const PRELOADED: [&str; 3] = ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"];
 
@@ -49,6 +53,7 @@ impl Programs {
                 .ok_or_else(|| format!("{built} is missing next to {}; `make release` builds it", command.display()))?;
             links.extend(names.iter().map(|name| (*name, file.clone())));
         }
+        links.extend(installed::beside(&command, MANAGEMENT.0).map(|file| (MANAGEMENT.1, file)));
         let base = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
         let base = base.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
         let base = base.unwrap_or_else(env::temp_dir).join("margay");
@@ -61,6 +66,9 @@ impl Programs {
         for (name, target) in &links {
             nvcc::link(target, &folder.join(name)).map_err(failed)?;
         }
+        let commands = folder.join(COMMANDS);
+        std::fs::create_dir_all(&commands).map_err(failed)?;
+        nvcc::link(&command, &commands.join(smi::NAME)).map_err(failed)?;
         Ok(Programs { command, folder })
     }
 
@@ -80,21 +88,22 @@ impl Programs {
         ]
     }
 
-    /// All environment variables of a program: [`Programs::linking`], the assembler, a compiler driver that produces PTX if the path has
-    /// NVIDIA's, and the variable for Python processes.
+    /// All environment variables of a program: [`Programs::linking`], the assembler, a path with `nvidia-smi`, and with a compiler driver
+    /// that produces PTX if it has NVIDIA's, and the variable for Python processes.
     pub fn environment(&self) -> Result<Vec<(&'static str, OsString)>, String> {
         let mut all = self.linking();
         all.extend(TRITON.map(|variable| (variable, self.folder.join(ASSEMBLER).into_os_string())));
         all.push((PYTHON, "1".into()));
         let search = env::var_os("PATH").unwrap_or_default();
+        let mut first = vec![self.folder.join(COMMANDS)];
         let toolkit = self.folder.join("toolkit");
         if let Some(compiler) = nvcc::behind(Some(&search), &self.command) {
             let bin = nvcc::mirror(&compiler, &toolkit, &self.command);
-            let bin = bin.map_err(|e| format!("cannot link to {}: {e}", compiler.display()))?;
-            let others = env::split_paths(&search).filter(|folder| *folder != bin);
-            let path = env::join_paths([bin.clone()].into_iter().chain(others));
-            all.push(("PATH", path.unwrap_or_else(|_| search.clone())));
+            first.push(bin.map_err(|e| format!("cannot link to {}: {e}", compiler.display()))?);
         }
+        let others = env::split_paths(&search).filter(|folder| !first.contains(folder));
+        let path = env::join_paths(first.iter().cloned().chain(others));
+        all.push(("PATH", path.unwrap_or_else(|_| search.clone())));
         Ok(all)
     }
 }

@@ -15,6 +15,7 @@ pub mod ptxas;
 pub mod replay;
 pub mod run;
 pub mod sanitize;
+pub mod smi;
 
 use crate::{
     args::{Cli, CompletionsArgs, VerdictArgs},
