@@ -133,6 +133,9 @@ def _register() -> int:
             count += 1
     for name, key, answer in recurrent.layers():
         _libraries["aten"].impl(name, answer, key, allow_override=True)
+    # A program may override the kernels, as it may override torch's own, but torch lets Python override no kernel of Python's.
+    for library in _libraries.values():
+        getattr(torch.library, "_impls", set()).difference_update(getattr(library, "_op_impls", ()))
     return count
 
 

@@ -544,3 +544,12 @@ def test_torch_without_the_package_says_what_is_missing(python):
     done = python(text, before=("margay", "exec", "--", "env", "-u", "MARGAY_PYTHON"), check=False)
     assert done.returncode != 0
     assert "`pip install margay` in the environment of PyTorch" in done.stderr
+
+
+def test_programs_override_operators():
+    a = torch.tensor([1.0, -2.0], device="cuda")
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("relu", lambda x: x + 10, "CUDA")
+    assert torch.relu(a).tolist() == [11, 8]
+    library._destroy()
+    assert torch.relu(a).tolist() == [1, 0]
