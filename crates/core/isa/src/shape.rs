@@ -176,6 +176,7 @@ impl Variant {
     pub fn takes(&self, opnd: &Opnd, shape: &Shape) -> bool {
         match (opnd.role, shape) {
             (Role::Dst, Shape::Pair(d, q)) => match opnd.pair {
+                Some(_) if opnd.paired && **q == Shape::Sink => false,
                 Some(ty) => self.element(opnd, opnd.ty, d) && self.element(opnd, ty, q),
                 None => false,
             },
@@ -210,7 +211,10 @@ impl Variant {
             (Role::Imm, Shape::Int(v)) => opnd.takes_constant(*v),
             (Role::Addr, Shape::Address(base)) => self.address(opnd, base),
             (Role::Addr, Shape::Unified(inner)) => opnd.unified && self.takes(opnd, inner),
-            (Role::Var, Shape::Symbol(space)) => self.space() == Space::Generic || *space == self.space(),
+            (Role::Var, Shape::Symbol(space)) => {
+                let named = opnd.space.and_then(Mod::space).unwrap_or(self.space());
+                named == Space::Generic || *space == named
+            }
             (Role::Var, Shape::Int(_)) => true,
             (Role::Var, Shape::Reg(t, _)) => self.takes_register(opnd, opnd.ty, *t),
             (Role::Group(inner), Shape::Group(shapes)) => {

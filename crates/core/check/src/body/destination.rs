@@ -4,7 +4,6 @@ use super::operand::Named;
 use super::walk::Walker;
 use super::{Candidate, Operand, Want};
 use crate::compat;
-use margay_isa::Opcode;
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -103,7 +102,7 @@ impl<'a> Walker<'a, '_> {
         for (i, (want, op)) in [(&one, p), (&other, q)].into_iter().enumerate() {
             let operand = match sink(op) {
                 true if i == 0 => self.discard(want, op.span),
-                true if c.variant.op == Opcode::Elect => self.no_predicate(op.span),
+                true if want.opnd.paired => self.no_predicate(op.span),
                 true => Operand::Sink,
                 false => self.dst(c, want, op),
             };

@@ -48,7 +48,8 @@ const fn mbar() -> Opnd {
 const fn policy() -> Opnd {
     src(Ty::Is(U64)).named("cache-policy").when(&[M::L2CacheHint])
 }
-const fn size() -> Opnd {
+/// The number of bytes of a bulk copy.
+pub const fn size() -> Opnd {
     src(Ty::Is(U32)).named("size").range(0, 1_048_560).step(16)
 }
 const fn cta_mask() -> Opnd {
@@ -87,27 +88,31 @@ pub const fn new_strides() -> Opnd {
 pub const fn upper_strides() -> Opnd {
     src(Ty::Is(B16)).named("tensorUpperStrideToOverride")
 }
+/// The map of a tensor: a generic address, or a variable in global memory, whatever space the instruction names first.
+const fn tensor_map() -> Opnd {
+    operand("tensorMap", Role::Var, Ty::Pointer).untyped().space(M::Global)
+}
 /// `[tensorMap, address, {size}, {c0}]`
 const fn tensor_line() -> Opnd {
-    static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer).untyped(), new_address(), new_sizes(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS))];
+    static IN: &[Opnd] = &[tensor_map(), new_address(), new_sizes(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS))];
     operand("tensor", Role::Group(IN), Ty::Any)
 }
 /// `[tensorMap, address, {sizes}, {low strides}, high strides, {c0, c1}]`
 const fn tensor_shape() -> Opnd {
     static IN: &[Opnd] = &[
-        operand("tensorMap", Role::Var, Ty::Pointer).untyped(), new_address(), new_sizes(), new_strides(), upper_strides(),
+        tensor_map(), new_address(), new_sizes(), new_strides(), upper_strides(),
         src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS)),
     ];
     operand("tensor", Role::Group(IN), Ty::Any)
 }
 /// `[tensorMap, {c0, c1}]`
 pub const fn tensor() -> Opnd {
-    static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer).untyped(), new_address(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS))];
+    static IN: &[Opnd] = &[tensor_map(), new_address(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS))];
     operand("tensor", Role::Group(IN), Ty::Any)
 }
 /// `[tensorMap, {column, row0, row1, row2, row3}]`
 const fn tensor4() -> Opnd {
-    static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer).untyped(), new_address(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Exactly(5))];
+    static IN: &[Opnd] = &[tensor_map(), new_address(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Exactly(5))];
     operand("tensor", Role::Group(IN), Ty::Any)
 }
 const fn offsets() -> Opnd {

@@ -152,7 +152,7 @@ pub static PREFETCHU: Op = op("prefetchu", "9.7.9.15", Memory, "Prefetch a line 
 ]);
 pub static APPLYPRIORITY: Op = op("applypriority", "9.7.9.16", Memory, "Change the eviction priority of a cache line.", &[
     form(&[opt(&GLOBAL), one(M::L2EvictNormal)], &[addr(), imm(Is(U32)).named("size").values(&[128])]).ptx(7, 4).sm(80),
-    form(&[one(M::Async), one(M::Bulk), opt(&GLOBAL), one(M::BulkGroup), one(M::L2EvictNormal)], &[addr(), src(Is(U32)).named("size")])
+    form(&[one(M::Async), one(M::Bulk), opt(&GLOBAL), one(M::BulkGroup), one(M::L2EvictNormal)], &[addr(), super::copy::size()])
         .fixed(2).ptx(9, 4).targets(&[Target::family(107)]),
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&super::copy::DIM), opt(&GLOBAL), one(M::BulkGroup), one(M::L2EvictNormal)], &[super::copy::tensor()])
         .fixed(3).ptx(9, 4).targets(&[Target::family(107)]),

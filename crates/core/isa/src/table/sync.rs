@@ -6,6 +6,8 @@ use crate::{Effect::*, Mod as M, Ty::*, Type::*, *};
 /// Barrier number and thread count.
 const A: Opnd = src(Is(U32)).named("a").range(0, 15);
 const B: Opnd = src(Is(U32)).named("b").step(32);
+/// Of threads that arrive and do not wait, there are some.
+const SOME: Opnd = B.range(32, 0xffff_ffe0);
 static CTA: Class = Class::new("scope", &[M::Cta]);
 static RED_OP: Class = Class::new("reduction", &[M::And, M::Or]);
 const CTA_NEED: &[Need] = &[m(M::Cta, 7, 8, 20)];
@@ -13,7 +15,7 @@ const CTA_NEED: &[Need] = &[m(M::Cta, 7, 8, 20)];
 pub static BAR: Op = joined!("bar", Warp, "Synchronize the threads of a CTA.",
     rows("9.7.13.1", &[
         form(&[opt(&CTA), one(M::Sync)],                              &[A, B.opt()]).fixed(1).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Arrive)],                            &[A, B]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Arrive)],                            &[A, SOME]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Red), one(M::Popc), Var::T.of(&[U32])], &[d(Var::T), A, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Red), one(M::Popc), Var::T.of(&[U32])], &[d(Var::T), A, B, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Red), req(&RED_OP), Var::T.of(&[Pred])], &[p_out(), A, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
@@ -25,7 +27,7 @@ pub static BAR: Op = joined!("bar", Warp, "Synchronize the threads of a CTA.",
 pub static BARRIER: Op = joined!("barrier", Warp, "Synchronize the threads of a CTA or of a cluster.",
     rows("9.7.13.1", &[
         form(&[opt(&CTA), one(M::Sync), opt(&ALIGNED)],               &[A, B.opt()]).fixed(1).ptx(6, 0).sm(30).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Arrive), opt(&ALIGNED)],             &[A, B]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Arrive), opt(&ALIGNED)],             &[A, SOME]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Red), one(M::Popc), opt(&ALIGNED), Var::T.of(&[U32])], &[d(Var::T), A, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Red), one(M::Popc), opt(&ALIGNED), Var::T.of(&[U32])], &[d(Var::T), A, B, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Red), req(&RED_OP), opt(&ALIGNED), Var::T.of(&[Pred])], &[p_out(), A, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
