@@ -9,7 +9,7 @@ FEATURES = --no-default-features $(if $(LLVM),--features llvm$(LLVM))
 WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
-.PHONY: help demo test lint bench setup release full-test attack fuzz variants litmus \
+.PHONY: help demo test lint bench setup release full-test attack fuzz variants instructions litmus \
         miri asan tsan bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants oracle-cub oracle-random \
         golden ulp wheel test-python bench-python lint-python
 
@@ -21,6 +21,7 @@ help:
 	@echo "make attack        run hostile modules on both engines; SEEDS=20000 FROM=0 for more than a thousand"
 	@echo "make fuzz          run randomly damaged and hostile modules for TIME=600 seconds"
 	@echo "make variants      run random variations of valid modules on both engines for TIME=600 seconds; FILES=folders sets the modules"
+	@echo "make instructions  run kernels of random instructions on both engines for TIME=600 seconds; OPCODES=... selects instructions"
 	@echo "make lint          run rustfmt, clippy and rustdoc"
 	@echo "make lint-python   run rustfmt and clippy on the native part of the Python package; part of make lint"
 	@echo "make miri          run the device memory tests under Miri; needs a nightly toolchain with Miri"
@@ -88,6 +89,11 @@ fuzz: setup
 FILES ?=
 variants: setup
 	$(CARGO) run --release -q -p margay-harness $(FEATURES) --bin fuzz -- --seconds $(TIME) --variants $(abspath $(FILES))
+
+# Kernels of random instructions, with operands of every kind, must end alike on both engines.
+OPCODES ?=
+instructions: setup
+	$(CARGO) run --release -q -p margay-harness $(FEATURES) --bin fuzz -- --seconds $(TIME) --instructions $(OPCODES)
 
 lint: setup lint-python
 	$(CARGO) fmt --all --check

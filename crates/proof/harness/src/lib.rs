@@ -9,6 +9,7 @@ pub mod check;
 pub mod communicate;
 pub mod expr;
 pub mod golden;
+pub mod instructions;
 pub mod kernels;
 pub mod litmus;
 pub mod mutate;

@@ -1,13 +1,14 @@
-//! Parsing, checking, lowering and running mutated modules terminates without a panic, and variations of modules end alike on all
-//! engines.
+//! Parsing, checking, lowering and running mutated modules terminates without a panic, and variations of modules and kernels of random
+//! instructions end alike on all engines.
 //!
 //! `MARGAY_MUTATIONS=10000` runs the full number; by default fewer are run. `MARGAY_VARIANTS` is the number of variations, and
-//! `MARGAY_VARIANTS_FROM` the seed of the first one; `make variants` runs them for a given time.
+//! `MARGAY_VARIANTS_FROM` the seed of the first one; `make variants` runs them for a given time. `MARGAY_INSTRUCTIONS` is the number of
+//! kernels of random instructions (`make instructions`).
 
 use margay::{LaunchConfig, LaunchShape, Limits, LoadOptions, SourceText};
 use margay_harness::{
     attack::watch::Watch,
-    files,
+    files, instructions,
     mutate::Mutator,
     number, parallel,
     variant::{self, Variant, Verdict},
@@ -73,16 +74,26 @@ fn attempt(device: &std::sync::Arc<Device>, name: &str, text: &str) -> (bool, bo
 }
 
 #[test]
+fn random_instructions_end_alike() {
+    let seeds: Vec<u64> = (0..number("MARGAY_INSTRUCTIONS").unwrap_or(40)).collect();
+    assert_alike(&seeds, |seed| instructions::kernel(seed, &[]));
+}
+
+#[test]
 fn variations_of_modules_end_alike() {
     let bases = variant::bases(files("examples").into_iter().chain(files("tests/run")));
     let from = number("MARGAY_VARIANTS_FROM").unwrap_or(0);
     let seeds: Vec<u64> = (from..from + number("MARGAY_VARIANTS").unwrap_or(60)).collect();
+    assert_alike(&seeds, |seed| Variant::new(seed, &bases));
+}
+
+fn assert_alike(seeds: &[u64], make: impl Fn(u64) -> Variant + Sync) {
     let program = Path::new(env!("CARGO_BIN_EXE_fuzz"));
-    let differences = parallel(&seeds, |seed| {
-        let variant = Variant::new(*seed, &bases);
+    let differences = parallel(seeds, |seed| {
+        let variant = make(*seed);
         let verdict = variant.judge(&mut Watch::new(program));
         matches!(verdict, Verdict::Differs(..))
-            .then(|| format!("variation {seed}, {}\n{}", variant.report(&verdict), variant.text))
+            .then(|| format!("seed {seed}, {}\n{}", variant.report(&verdict), variant.text))
     });
     let differences: Vec<String> = differences.into_iter().flatten().collect();
     assert!(differences.is_empty(), "{}", differences.join("\n"));

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! fuzz --seconds N [--from SEED] [--engines-only | --variants] [FILE or FOLDER]…
-//! fuzz --show SEED [FILE or FOLDER]…                   prints the variation of a seed
+//! fuzz --seconds N [--from SEED] --instructions [OPCODE]…
+//! fuzz --show SEED [FILE or FOLDER | --instructions OPCODE]…   prints the variation, or the random kernel, of a seed
 //! fuzz worker                                          a child process (`attack::worker`)
 //! ```
 //!
 //! One thread mutates modules, by default those of `tests/run` and `examples`, and checks the properties of `crates/proof/fuzz` on the
 //! front end. The others run modules on both engines in child processes: mutated ones that still pass the check, which may
-//! have any outcome but a crash, and variations and attacks, which must have equivalent outcomes. With `--variants`, all threads run
-//! variations.
+//! have any outcome but a crash, and variations, attacks and kernels of random instructions, which must have equivalent outcomes. With
+//! `--variants` or `--instructions`, all threads run variations, or such kernels.
 
 use margay_harness::{
     attack::{
@@ -17,10 +18,11 @@ use margay_harness::{
         watch::Watch,
         worker::{self, Job},
     },
-    files,
+    files, instructions,
     mutate::Mutator,
     variant::{self, Variant, Verdict},
 };
+use margay_isa::Opcode;
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -48,6 +50,8 @@ struct Options {
     show: Option<u64>,
     engines_only: bool,
     variants: bool,
+    /// Only kernels of random instructions, of these opcodes if there are any.
+    instructions: Option<Vec<Opcode>>,
     files: Vec<(String, PathBuf)>,
 }
 
@@ -66,7 +70,12 @@ impl Options {
                 "--show" => options.show = number()?,
                 "--engines-only" => options.engines_only = true,
                 "--variants" => options.variants = true,
+                "--instructions" => options.instructions = Some(Vec::new()),
                 _ if arg.starts_with('-') => return Err(format!("unknown option {arg}")),
+                _ if let Some(opcodes) = &mut options.instructions => {
+                    let named = Opcode::ALL.iter().find(|op| op.row().name == arg);
+                    opcodes.push(*named.ok_or_else(|| format!("unknown opcode {arg}"))?);
+                }
                 _ if Path::new(&arg).is_file() => options.files.push((arg.clone(), arg.into())),
                 _ => options.files.extend(files(&arg)),
             }
@@ -82,6 +91,7 @@ struct Run {
     texts: Vec<(String, String)>,
     /// Those of the modules that can be varied.
     bases: Vec<(String, String)>,
+    instructions: Option<Vec<Opcode>>,
     next: AtomicU64,
     failures: AtomicU64,
     /// What became of the variations.
@@ -126,12 +136,13 @@ impl Run {
     fn engines(&self, program: &Path) -> (u64, u64) {
         let (mut watch, mut ran, mut attacks) = (Watch::new(program), 0, 0);
         while let Some(seed) = self.seed() {
-            match seed % 3 {
+            match seed % 4 {
                 0 => {
                     attacks += 1;
                     self.attack(&mut watch, seed);
                 }
                 1 => ran += u64::from(self.damage(&mut watch, seed)),
+                2 => self.judge(&mut watch, seed, &instructions::kernel(seed, &[])),
                 _ => self.vary(&mut watch, seed),
             }
         }
@@ -170,7 +181,14 @@ impl Run {
     }
 
     fn vary(&self, watch: &mut Watch, seed: u64) {
-        let variant = Variant::new(seed, &self.bases);
+        let variant = match &self.instructions {
+            Some(opcodes) => instructions::kernel(seed, opcodes),
+            None => Variant::new(seed, &self.bases),
+        };
+        self.judge(watch, seed, &variant);
+    }
+
+    fn judge(&self, watch: &mut Watch, seed: u64, variant: &Variant) {
         let verdict = variant.judge(watch);
         if let Verdict::Differs(..) = verdict {
             self.fails(&format!("variation {seed}, {}\n{}", variant.report(&verdict), variant.text));
@@ -198,7 +216,10 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     if let Some(seed) = options.show {
-        let variant = Variant::new(seed, &bases);
+        let variant = match &options.instructions {
+            Some(opcodes) => instructions::kernel(seed, opcodes),
+            None => Variant::new(seed, &bases),
+        };
         println!("// a variation of {}, {:?}\n{}", variant.name, variant.shape, variant.text);
         return ExitCode::SUCCESS;
     }
@@ -212,6 +233,7 @@ fn main() -> ExitCode {
     let run = Run {
         texts: options.files.into_iter().filter_map(read).collect(),
         bases,
+        instructions: options.instructions.clone(),
         next: AtomicU64::new(options.from.unwrap_or(now)),
         failures: AtomicU64::new(0),
         verdicts: Mutex::default(),
@@ -219,7 +241,7 @@ fn main() -> ExitCode {
     };
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get());
     let (read, ran, attacks) = std::thread::scope(|scope| {
-        if options.variants {
+        if options.variants || options.instructions.is_some() {
             (0..threads).for_each(|_| drop(scope.spawn(|| run.variants(&program))));
             return (0, 0, 0);
         }
