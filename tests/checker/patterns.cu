@@ -25,8 +25,8 @@ K persistent_wrong(int* next, int* out) {           // the next tile is taken wh
   __shared__ int tile;
   for (;;) {
     if (threadIdx.x == 0) tile = atomicAdd(next, 1);  //~ race
-    __syncthreads();
-    int t = tile;                                     //~ race
+    __syncthreads();   //~ synchronization
+    int t = tile;                                     //~ race, synchronization
     if (t >= 6) return;
     out[t * 64 + threadIdx.x] = t;
   }

@@ -121,8 +121,8 @@ K done_in_loop_wrong(int* g, int n) {
   __shared__ int done; int t = threadIdx.x;
   for (int i = 0;; i++) {
     if (t == 0) done = i >= n;                                                        //~ race
-    __syncthreads();
-    if (done) break;                                                                  //~ race
+    __syncthreads();   //~ synchronization
+    if (done) break;                                                                  //~ race, synchronization
     g[t] += i;
   }
 }

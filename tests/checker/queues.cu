@@ -11,7 +11,7 @@ K steal_right(int* c, int* d) { __shared__ int i; for (;;) { if (threadIdx.x == 
     __syncthreads(); int k = i; __syncthreads(); if (k >= 8) break; d[k * 64 + threadIdx.x] = k; } }
 //@ grid=3 block=64 zero
 K steal_no_second_barrier_wrong(int* c, int* d) { __shared__ int i; for (;;) { if (threadIdx.x == 0) i = atomicAdd(c, 1);  //~ race
-   __syncthreads(); int k = i;  //~ race
+   __syncthreads(); int k = i;  //~ race, synchronization
    if (k >= 8) break; d[k * 64 + threadIdx.x] = k; } }
 //@ grid=3 block=64 zero
 K steal_block_scope_wrong(int* c, int* d) { __shared__ int i; for (;;) { if (threadIdx.x == 0) 

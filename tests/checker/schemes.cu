@@ -384,8 +384,8 @@ K block_takes_again_wrong(int* counter, int* out) {
   __shared__ int taken;
   for (;;) {
     if (T == 0) taken = atomicAdd(counter, 1);                                                        //~ race
-    __syncthreads();
-    int v = taken;                                                                                    //~ race
+    __syncthreads();   //~ synchronization
+    int v = taken;                                                                                    //~ race, synchronization
     if (v >= 8) break;
     out[v * 128 + T] = v;
   }

@@ -56,10 +56,10 @@ K cond_shared_flag_wrong(const int* in, int* out) {                  // reset of
   int t = threadIdx.x;
   do {
     if (t == 0) go = 0;                                              //~ race
-    __syncthreads();
+    __syncthreads();                                                 //~ synchronization
     if (out[t] < 5) { out[t]++; go = 1; }
     __syncthreads();
-  } while (go);                                                      //~ race
+  } while (go);                                                      //~ race, synchronization
 }
 //@ grid=1 block=64
 K cond_shared_flag_right(const int* in, int* out) {

@@ -6,7 +6,8 @@
 //!   so the place of their last memory access or barrier decides: a thread has skipped the barrier if that place follows the
 //!   barrier and cannot lead back to it, or if all ways from there to the kernel's end that avoid the barrier lead through
 //!   such places. After a barrier that nothing follows there are none, so all threads must reach it: it is of no use to those
-//!   that remain when others exit early, and so it stands in a condition.
+//!   that remain when others exit early, and so it stands in a condition. If nothing follows the loop
+//!   of a barrier, a thread that was in the loop and has exited has left it before the others: their numbers of iterations differ.
 
 use crate::{Finding, FindingKind, Sanitizer, State, lanes, site::Place};
 use margay_exec::{Actor, BarrierEvent, Frame, LANES};
@@ -126,7 +127,7 @@ struct Graph {
     /// By block: where its last instruction is that accesses memory or concerns other threads.
     last_act: Vec<Option<u32>>,
     /// Answers of [`Graph::has_skipped`], by the positions of the barrier and of the last event.
-    known: HashMap<(u32, u32), bool>,
+    known: HashMap<(u32, u32), [bool; 2]>,
 }
 
 impl Graph {
@@ -177,13 +178,15 @@ impl Graph {
         self.last_act[*b as usize] == Some(barrier.span.start) && ends(b) && !acts
     }
 
-    /// Whether a thread that has ended, and did something at `last` before, has skipped a barrier.
-    fn has_skipped(&mut self, (barrier, last): (SourcePlace, SourcePlace)) -> bool {
+    /// Whether a thread that has ended, and did something at `last` before, has skipped a barrier, and whether it has left a loop
+    /// before others.
+    fn has_skipped(&mut self, (barrier, last): (SourcePlace, SourcePlace)) -> [bool; 2] {
         let key = (barrier.span.start, last.span.start);
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let skipped = self.follows((barrier, last)) || self.is_skipped((barrier, last));
+        let left = self.has_left_the_last_loop((barrier, last));
+        let skipped = [left || self.follows((barrier, last)) || self.is_skipped((barrier, last)), left];
         self.known.insert(key, skipped);
         skipped
     }
@@ -201,6 +204,17 @@ impl Graph {
         let ways = self.reachable(*l, |block| block != *b && !joins(block));
         let ends = |block: usize| self.next[block].is_empty();
         !(0..self.next.len()).any(|block| ends(block) && (ways[block] || block == *l as usize))
+    }
+
+    /// Whether a thread that has ended was in the loop of a barrier, and nothing follows the loop. A thread that returns early
+    /// leaves out something that follows.
+    fn has_left_the_last_loop(&self, (barrier, last): (SourcePlace, SourcePlace)) -> bool {
+        let (Some(b), Some(l)) = (self.blocks.get(&barrier.span.start), self.blocks.get(&last.span.start)) else {
+            return false;
+        };
+        let behind = self.reachable(*b, |_| true);
+        let in_loop = |block: u32| behind[block as usize] && self.is_reachable(block, *b);
+        in_loop(*l) && !(0..behind.len() as u32).any(|i| self.acts[i as usize] && behind[i as usize] && !in_loop(i))
     }
 
     /// Whether `after` strictly follows `before`: it is reachable from there, but not the other way round.
@@ -283,15 +297,21 @@ impl Sanitizer {
             let is_last = first.callers.is_empty() && graph.is_last(place.1);
             skipped = lanes(gone).find_map(|lane| {
                 let last = cta.arrivals.last(warp, lane).filter(|l| l.0 == place.0);
-                let has_skipped = last.is_some_and(|last| graph.has_skipped((place.1, last.1)));
+                let [has_skipped, left] = last.map_or([false; 2], |last| graph.has_skipped((place.1, last.1)));
                 let was_there = last.is_some_and(|(_, at)| at.span.start == place.1.span.start);
-                (has_skipped || is_last && !was_there).then_some((warp as u32, lane, last))
+                (has_skipped || is_last && !was_there).then_some((warp as u32, lane, last, left))
             });
             if skipped.is_some() {
                 break;
             }
         }
-        let Some((warp, lane, last)) = skipped else { return };
+        let Some((warp, lane, last, left)) = skipped else { return };
+        let help = match left {
+            true => {
+                "all threads of the CTA must reach `__syncthreads()` equally often: those that have nothing left to do must stay in the loop"
+            }
+            false => help,
+        };
         let other = last.map(|at| crate::Party {
             verb: "exits without it, after".into(),
             thread: self.thread(warp, lane),
