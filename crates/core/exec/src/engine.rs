@@ -115,6 +115,9 @@ pub struct Launch {
     pub params: Vec<u8>,
     /// Scheduling seed; 0 for the natural order.
     pub seed: u64,
+    /// Clocks of the reference engine are the host's, as those of compiled code are, which may run parts of the launch. Otherwise they
+    /// count instructions, so that runs are reproducible.
+    pub real_time: bool,
     /// Size of a thread's stack in bytes, for what the kernel calls and allocates; the kernel's own frame comes on top.
     pub stack_limit: u32,
     /// The launch counts what it executes.

@@ -27,6 +27,7 @@ pub mod sem;
 mod target;
 pub mod tensor_map;
 pub mod texture;
+mod time;
 mod unmodeled;
 mod work;
 
@@ -49,5 +50,6 @@ pub use observe::{
 pub use reference::{MULTIPROCESSORS, Reference, left_out, returned, single_step};
 pub use resume::{CtaWindows, LiveRegister, Snapshot, StoppedWarp};
 pub use target::{alloca_beyond, jump_beyond, parameter_beyond, restore_beyond, stack_note};
+pub use time::unix_time;
 pub use unmodeled::unmodeled;
 pub use work::{Log, Work};

@@ -250,18 +250,20 @@ pub enum Helper {
     Strays,
     /// `(ctx, site, mask)`: something else, for the launch's observer.
     Event,
+    /// `(ctx, time)`: stores what `%globaltimer` is ([`margay_exec::unix_time`]).
+    Time,
 }
 
 impl Helper {
     /// Whether it returns a status.
     pub fn has_status(self) -> bool {
-        use Helper::{Event, Finish, Loads, Notes, Observe, ObserveRow, Pure, Strays, Unwind};
-        !matches!(self, Pure | Unwind | Finish | Observe | ObserveRow | Loads | Notes | Strays | Event)
+        use Helper::{Event, Finish, Loads, Notes, Observe, ObserveRow, Pure, Strays, Time, Unwind};
+        !matches!(self, Pure | Unwind | Finish | Observe | ObserveRow | Loads | Notes | Strays | Event | Time)
     }
 }
 
 /// Number of helpers.
-pub const HELPERS: usize = Helper::Event as usize + 1;
+pub const HELPERS: usize = Helper::Time as usize + 1;
 
 /// How a call of a compiled function ended.
 #[allow(missing_docs)]

@@ -188,6 +188,7 @@ pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8])
         },
         params: params.to_vec(),
         seed: config.seed,
+        real_time: config.seed == 0 && config.observer.is_none() && kernel.code.compiles(),
         stack_limit: limits.stack,
         count: config.counts.is_some(),
         observe: config.observer.map(|o| o.interest()),

@@ -274,6 +274,7 @@ fn shapes_tell_what_code_depends_on() {
         shape: LaunchShape { cooperative: true, ..shape },
         params: Vec::new(),
         seed: 0,
+        real_time: false,
         stack_limit: 0,
         count: false,
         observe: None,

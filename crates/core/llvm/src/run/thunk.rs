@@ -8,7 +8,7 @@ use crate::{
     run::host::Host,
     run::observe::Addresses,
 };
-use margay_exec::{Bug, FaultKind, LANES, Row, Stop, lanes};
+use margay_exec::{Bug, FaultKind, LANES, Row, Stop, lanes, unix_time};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -43,6 +43,7 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Notes as usize] = notes as *const () as usize;
         table[Helper::Strays as usize] = strays as *const () as usize;
         table[Helper::Event as usize] = event as *const () as usize;
+        table[Helper::Time as usize] = time as *const () as usize;
         table
     });
     &TABLE
@@ -284,6 +285,16 @@ extern "C" fn unwind(ctx: *mut WarpCtx, site: u32) {
 
 /// Warp instructions charged per back edge.
 const LOOP_BODY: u64 = 8;
+
+extern "C" fn time(ctx: *mut WarpCtx, to: *mut u64) {
+    let body = |_: &WarpCtx, _: &Host<'_>| {
+        // SAFETY: a variable on the caller's stack.
+        unsafe { *to = unix_time() };
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) };
+}
 
 extern "C" fn tick(ctx: *mut WarpCtx) -> u32 {
     let body = |ctx: &WarpCtx, host: &Host<'_>| match host.meter {

@@ -100,6 +100,7 @@ fn launch(code: &dyn CodeSource, setting: &Setting) -> Result<(), Ended> {
         },
         params: Vec::new(),
         seed: setting.seed,
+        real_time: false,
         stack_limit: 0,
         count: false,
         observe: None,

@@ -109,6 +109,11 @@ impl Tiers {
         Ok(tiers)
     }
 
+    /// Whether compiled code may run the kernel.
+    pub fn compiles(&self) -> bool {
+        self.program.is_some()
+    }
+
     /// The code on which a launch starts, or why there is none. Waits for the compiler only if the policy requires it. If `interpreted`,
     /// its observer needs the reference engine.
     pub fn ready(&self, launch: &Launch, interpreted: bool) -> Result<Ready<'_>, Stop> {

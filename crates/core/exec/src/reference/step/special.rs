@@ -1,13 +1,13 @@
 //! Special registers (manual, chapter 10).
 //!
-//! Clocks count warp instructions of the CTA and nanoseconds slept, so that runs are reproducible. There are 16
-//! multiprocessors; CTA `n` runs on number `n` modulo 16. Performance counters read as zero.
+//! Clocks count nanoseconds: those of the host where compiled code may run parts of the launch ([`crate::Launch::real_time`]); else one
+//! for each warp instruction of the CTA, and those slept, so that runs are reproducible. There are 16 multiprocessors; CTA `n` runs on number `n` modulo 16. Performance counters read as zero.
 
 use super::super::{
     code::{Dst, Flow, Op},
     ctx::Ctx,
 };
-use crate::{LANES, SharedSizes, lanes::each};
+use crate::{LANES, SharedSizes, lanes::each, unix_time};
 use margay_isa::{Component, Special};
 
 /// The value of `%nsmid`.
@@ -32,7 +32,7 @@ fn value(ctx: &Ctx<'_>, special: Special, c: Component) -> [u64; LANES] {
     let launch = ctx.grid.launch;
     let by_lane = |f: fn(u32) -> u32| std::array::from_fn(|i| u64::from(f(i as u32)));
     let (cluster, size) = (ctx.windows.cluster, ctx.windows.cluster_size);
-    let clock = ctx.cta.clock + ctx.executed;
+    let clock = || if launch.real_time { unix_time() } else { ctx.cta.clock + ctx.executed };
     let shared = |aggregate| {
         let image = &ctx.grid.image;
         SharedSizes::new(image.ir.target, image.reserved_shared, aggregate).of(ctx.cta.shared.block.len() as u64)
@@ -63,9 +63,9 @@ fn value(ctx: &Ctx<'_>, special: Special, c: Component) -> [u64; LANES] {
         Special::ClusterNctaid => pick(size, c, 1),
         Special::ClusterCtarank => ctx.cta.rank.into(),
         Special::ClusterNctarank => size.iter().product::<u32>().into(),
-        Special::Clock | Special::GlobalTimerLo => clock & 0xffff_ffff,
-        Special::ClockHi | Special::GlobalTimerHi => clock >> 32,
-        Special::Clock64 | Special::GlobalTimer => clock,
+        Special::Clock | Special::GlobalTimerLo => clock() & 0xffff_ffff,
+        Special::ClockHi | Special::GlobalTimerHi => clock() >> 32,
+        Special::Clock64 | Special::GlobalTimer => clock(),
         Special::TotalSmemSize => shared(false),
         Special::AggrSmemSize => shared(true),
         Special::CurrentGraphExec => launch.graph,

@@ -1,6 +1,6 @@
 //! Reads and writes of registers, operands, special registers.
 
-use crate::ctx::at;
+use crate::ctx::{Helper, at};
 use crate::emit::{
     function::affine::affine_form,
     function::{Emitter, Mode, Result, elem_of},
@@ -205,7 +205,16 @@ impl Emitter<'_> {
                 self.w.resize(&size, Elem::I32, false)
             }
             Clock | ClockHi | Clock64 | GlobalTimer | GlobalTimerLo | GlobalTimerHi => {
-                let v = self.w.intrinsic_named("llvm.readcyclecounter", Ty::scalar(Elem::I64), &[]);
+                let v = match s {
+                    Clock | ClockHi | Clock64 => {
+                        self.w.intrinsic_named("llvm.readcyclecounter", Ty::scalar(Elem::I64), &[])
+                    }
+                    _ => {
+                        let time = self.w.alloca("i64", 8);
+                        self.helper(Helper::Time, &[&time]);
+                        self.w.get_changed(Ty::scalar(Elem::I64), &time, 0, 8)
+                    }
+                };
                 let v = if matches!(s, ClockHi | GlobalTimerHi) { self.w.op_const("lshr", &v, 32) } else { v };
                 self.w.resize(&v, elem_of(s.info().ty), false)
             }
