@@ -12,7 +12,7 @@ use crate::{
     visible::{count, visible, why_none},
 };
 use bytemuck::AnyBitPattern;
-use margay::profile::{CUDA, DRIVER, Profile, uuid};
+use margay::profile::{CUDA, DRIVER, Profile, uuid, uuid_text};
 use std::{
     collections::HashMap,
     ffi::c_char,
@@ -149,7 +149,7 @@ crate::api::function! {
             Err(_) => (profile().free_memory(), 0),
         };
         out.set(Facts {
-            uuid: uuid(device),
+            uuid: facts::text(&format!("GPU-{}", uuid_text(device))),
             name: facts::text(&profile().shown_name()),
             release: facts::text(DRIVER),
             capability: [profile().capability.0, profile().capability.1],

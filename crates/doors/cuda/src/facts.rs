@@ -4,8 +4,8 @@
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// Its UUID.
-    pub uuid: [u8; 16],
+    /// Its UUID as tools print it, `GPU-` first, which ends with a zero.
+    pub uuid: [u8; 48],
     /// Its name, which ends with a zero: `NVML_DEVICE_NAME_V2_BUFFER_SIZE` bytes.
     pub name: [u8; 96],
     /// The release of the driver, which ends with a zero.

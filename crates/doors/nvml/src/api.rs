@@ -51,12 +51,6 @@ fn string(bytes: &[u8]) -> String {
     CStr::from_bytes_until_nul(bytes).unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn uuid(facts: &Facts) -> String {
-    let part = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-    let id = &facts.uuid;
-    format!("GPU-{}", [&id[..4], &id[4..6], &id[6..8], &id[8..10], &id[10..]].map(part).join("-"))
-}
-
 /// `nvmlDeviceArchitecture_t`
 fn architecture([major, minor]: [u32; 2]) -> u32 {
     match (major, minor) {
@@ -166,6 +160,12 @@ fn bus_id(number: u32) -> String {
     format!("00000000:00:{number:02X}.0")
 }
 
+/// The device at an address on the bus, whose domain has four digits or eight.
+fn on_bus(id: &str) -> Result<Device, Code> {
+    let id = id.to_uppercase();
+    find(|number, _| bus_id(number).trim_start_matches("0000") == id.trim_start_matches("0000"))
+}
+
 /// The processes that use a device's memory: this one, or none. `count` holds the room of the array; `describe` makes an entry of the
 /// identifier of the process and its bytes.
 fn processes<T: Copy>(device: Device, count: &Out<u32>, infos: &Out<T>, describe: impl Fn(u32, u64) -> T) -> Outcome {
@@ -222,21 +222,19 @@ api! {
     }
     nvmlDeviceGetHandleByUUID(id: Text, device: Out<Device>) {
         let id = id.text()?;
-        device.set(find(|_, facts| uuid(facts) == id)?)
+        device.set(find(|_, facts| string(&facts.uuid) == id)?)
     }
     nvmlDeviceGetHandleByPciBusId(id: Text, device: Out<Device>) {
-        let id = id.text()?.to_uppercase();
-        device.set(find(|number, _| bus_id(number).trim_start_matches("0000") == id.trim_start_matches("0000"))?)
+        device.set(on_bus(&id.text()?)?)
     }
     nvmlDeviceGetHandleByPciBusId_v2(id: Text, device: Out<Device>) {
-        let id = id.text()?.to_uppercase();
-        device.set(find(|number, _| bus_id(number).trim_start_matches("0000") == id.trim_start_matches("0000"))?)
+        device.set(on_bus(&id.text()?)?)
     }
 
     nvmlDeviceGetName(device: Device, name: Out<c_char>, len: u32) {
         name.set_text(&string(&device.facts()?.name), len)
     }
-    nvmlDeviceGetUUID(device: Device, out: Out<c_char>, len: u32) { out.set_text(&uuid(&device.facts()?), len) }
+    nvmlDeviceGetUUID(device: Device, out: Out<c_char>, len: u32) { out.set_text(&string(&device.facts()?.uuid), len) }
     nvmlDeviceGetIndex(device: Device, index: Out<u32>) { index.set(device.number()?) }
     nvmlDeviceGetMinorNumber(device: Device, minor: Out<u32>) { minor.set(device.number()?) }
     nvmlDeviceGetBrand(device: Device, brand: Out<u32>) {
