@@ -250,14 +250,15 @@ impl Draft {
     fn compile(&self, effort: Effort, log: &Log) -> Result<(Vec<u8>, Frames, Library), NoCode> {
         let texts = Texts::new(&self.declared);
         let library = log.time("library", || library::link(&texts.library(&self.bodies), effort))?;
-        let text = texts.module(&self.bodies, &library);
+        let linked: Vec<&str> = library.iter().map(|(function, _)| function.symbol.as_str()).collect();
+        let text = texts.module(&self.bodies, &linked);
         let (bytes, notes) = compile_text(&text, self.threads, effort, log).map_err(NoCode::Bug)?;
         Ok((bytes, Frames::from_notes(&notes, self.facts.reached.len()), library))
     }
 
     /// The code of the given form as text. All functions are part of the module.
     pub fn show(self, effort: Effort, form: Form) -> Result<String, String> {
-        let text = Texts::new(&self.declared).module(&self.bodies, &Library::new());
+        let text = Texts::new(&self.declared).module(&self.bodies, &[]);
         if form == Form::Emitted {
             return Ok(text);
         }

@@ -272,12 +272,6 @@ impl Linked {
         Ok(linked)
     }
 
-    /// Code without symbols.
-    #[cfg(test)]
-    pub fn none() -> Linked {
-        Linked { start: NonNull::dangling(), size: 0, symbols: HashMap::new() }
-    }
-
     /// Maps writable pages, to be protected by [`Linked::fill`].
     fn map(size: usize) -> Result<Linked, String> {
         let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
