@@ -1,7 +1,8 @@
 //! Special registers (manual, chapter 10).
 //!
 //! Clocks count nanoseconds: those of the host where compiled code may run parts of the launch ([`crate::Launch::real_time`]); else one
-//! for each warp instruction of the CTA, and those slept, so that runs are reproducible. There are 16 multiprocessors; CTA `n` runs on number `n` modulo 16. Performance counters read as zero.
+//! for each warp instruction of the CTA, and those slept, so that runs are reproducible. There are 16 multiprocessors; CTA `n` runs on
+//! number `n` modulo 16. Performance counters read as zero.
 
 use super::super::{
     code::{Dst, Flow, Op},
