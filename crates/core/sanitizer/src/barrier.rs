@@ -114,6 +114,28 @@ impl Arrivals {
     }
 }
 
+/// How a thread that has ended came past a barrier.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Skip {
+    /// It left the barrier's loop before other threads did.
+    LeftLoop,
+    /// It took another way, and executed code that follows the barrier, or had to.
+    WentPast,
+}
+
+impl Skip {
+    fn help(self) -> &'static str {
+        match self {
+            Skip::LeftLoop => {
+                "all threads of the CTA must reach `__syncthreads()` equally often: those that have nothing left to do must stay in the loop"
+            }
+            Skip::WentPast => {
+                "`__syncthreads()` must be reached by all threads of the CTA or by none: move it out of the condition"
+            }
+        }
+    }
+}
+
 /// Reachability between the blocks of each function.
 #[derive(Default)]
 pub struct Reach(HashMap<FuncId, Graph>);
@@ -126,8 +148,8 @@ struct Graph {
     acts: Vec<bool>,
     /// By block: where its last instruction is that accesses memory or concerns other threads.
     last_act: Vec<Option<u32>>,
-    /// Answers of [`Graph::has_skipped`], by the positions of the barrier and of the last event.
-    known: HashMap<(u32, u32), [bool; 2]>,
+    /// Answers of [`Graph::skip`], by the positions of the barrier and of the last event.
+    known: HashMap<(u32, u32), Option<Skip>>,
 }
 
 impl Graph {
@@ -178,17 +200,19 @@ impl Graph {
         self.last_act[*b as usize] == Some(barrier.span.start) && ends(b) && !acts
     }
 
-    /// Whether a thread that has ended, and did something at `last` before, has skipped a barrier, and whether it has left a loop
-    /// before others.
-    fn has_skipped(&mut self, (barrier, last): (SourcePlace, SourcePlace)) -> [bool; 2] {
+    /// Whether and how a thread that has ended, and did something at `last` before, has skipped a barrier.
+    fn skip(&mut self, (barrier, last): (SourcePlace, SourcePlace)) -> Option<Skip> {
         let key = (barrier.span.start, last.span.start);
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let left = self.has_left_the_last_loop((barrier, last));
-        let skipped = [left || self.follows((barrier, last)) || self.is_skipped((barrier, last)), left];
-        self.known.insert(key, skipped);
-        skipped
+        let skip = if self.has_left_the_last_loop((barrier, last)) {
+            Some(Skip::LeftLoop)
+        } else {
+            (self.follows((barrier, last)) || self.is_skipped((barrier, last))).then_some(Skip::WentPast)
+        };
+        self.known.insert(key, skip);
+        skip
     }
 
     /// Whether a thread that goes from `last` to the kernel's end and not to a barrier must pass code that strictly follows the
@@ -246,10 +270,7 @@ impl Sanitizer {
             title: "barrier: threads of one warp wait at different barriers in divergent code".into(),
             parties: vec![self.party(actor, lane, "waits"), first],
             notes: Vec::new(),
-            help: Some(
-                "`__syncthreads()` must be reached by all threads of the CTA or by none: move it out of the condition"
-                    .into(),
-            ),
+            help: Some(Skip::WentPast.help().into()),
             times: 1,
         });
     }
@@ -269,15 +290,13 @@ impl Sanitizer {
             callers: a.callers.clone(),
         };
         let kind = FindingKind::Synchronization;
-        let help =
-            "`__syncthreads()` must be reached by all threads of the CTA or by none: move it out of the condition";
         if let Some(other) = elsewhere.filter(|o| o.warp != first.warp) {
             state.report(kind, (first.at, Some(other.at)), || Finding {
                 kind,
                 title: "barrier: threads of one CTA wait at different barriers in divergent code".into(),
                 parties: vec![party(other, "waits"), party(first, "waits")],
                 notes: Vec::new(),
-                help: Some(help.into()),
+                help: Some(Skip::WentPast.help().into()),
                 times: 1,
             });
         }
@@ -297,21 +316,16 @@ impl Sanitizer {
             let is_last = first.callers.is_empty() && graph.is_last(place.1);
             skipped = lanes(gone).find_map(|lane| {
                 let last = cta.arrivals.last(warp, lane).filter(|l| l.0 == place.0);
-                let [has_skipped, left] = last.map_or([false; 2], |last| graph.has_skipped((place.1, last.1)));
                 let was_there = last.is_some_and(|(_, at)| at.span.start == place.1.span.start);
-                (has_skipped || is_last && !was_there).then_some((warp as u32, lane, last, left))
+                let skip = last.and_then(|last| graph.skip((place.1, last.1)));
+                let skip = skip.or((is_last && !was_there).then_some(Skip::WentPast))?;
+                Some((warp as u32, lane, last, skip))
             });
             if skipped.is_some() {
                 break;
             }
         }
-        let Some((warp, lane, last, left)) = skipped else { return };
-        let help = match left {
-            true => {
-                "all threads of the CTA must reach `__syncthreads()` equally often: those that have nothing left to do must stay in the loop"
-            }
-            false => help,
-        };
+        let Some((warp, lane, last, skip)) = skipped else { return };
         let other = last.map(|at| crate::Party {
             verb: "exits without it, after".into(),
             thread: self.thread(warp, lane),
@@ -325,7 +339,7 @@ impl Sanitizer {
             title: "barrier: some threads of the CTA wait at this barrier, and others skip it".into(),
             parties: std::iter::once(party(callers, "waits")).chain(other).collect(),
             notes: vec![format!("the barrier completed because thread ({x}, {y}, {z}) and perhaps others had exited")],
-            help: Some(help.into()),
+            help: Some(skip.help().into()),
             times: 1,
         });
     }

@@ -12,7 +12,7 @@ use crate::{
     visible::{count, visible, why_none},
 };
 use bytemuck::AnyBitPattern;
-use margay::profile::{CUDA, DRIVER, Profile, uuid, uuid_text};
+use margay::profile::{CUDA, DRIVER, Profile, bus_place, uuid, uuid_text};
 use std::{
     collections::HashMap,
     ffi::c_char,
@@ -128,9 +128,9 @@ pub fn attribute(number: u32, device: i32) -> Option<i32> {
 /// `CUuuid`
 type Uuid = [u8; 16];
 
-/// The devices have consecutive PCI addresses.
+/// The address on the bus, with a domain of four digits.
 fn bus_id(device: i32) -> String {
-    format!("0000:00:{:02x}.0", visible()[device as usize])
+    format!("0000:{}", bus_place(visible()[device as usize] as u32))
 }
 
 /// `CUdevprop`

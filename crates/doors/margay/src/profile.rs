@@ -65,6 +65,11 @@ pub fn uuid_text(device: u32) -> String {
     [&uuid[..4], &uuid[4..6], &uuid[6..8], &uuid[8..10], &uuid[10..]].map(part).join("-")
 }
 
+/// The place of a device on the PCI bus: bus, device and function. Devices have consecutive places, in domain 0.
+pub fn bus_place(device: u32) -> String {
+    format!("00:{device:02x}.0")
+}
+
 /// An empty description.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadProfile(String);

@@ -2,7 +2,7 @@
 
 use crate::{
     host,
-    profile::{CUDA, DRIVER, Profile, uuid_text},
+    profile::{CUDA, DRIVER, Profile, bus_place, uuid_text},
 };
 
 /// The name under which programs call it.
@@ -120,7 +120,7 @@ fn value(profile: &Profile, device: u32, field: &str, units: bool) -> Result<Str
         "memory.reserved" => mib(0),
         "driver_version" => DRIVER.into(),
         "count" => profile.count.to_string(),
-        "pci.bus_id" | "gpu_bus_id" => format!("00000000:00:{device:02X}.0"),
+        "pci.bus_id" | "gpu_bus_id" => format!("00000000:{}", bus_place(device).to_uppercase()),
         _ if NOT_AVAILABLE.iter().any(|begin| field.starts_with(begin)) => "[N/A]".into(),
         _ => return Err(format!("Field \"{field}\" is not a valid field to query.")),
     })

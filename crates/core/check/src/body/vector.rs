@@ -183,9 +183,8 @@ impl<'a> Walker<'a, '_> {
                 let found = Diagnostic::new(Code::Discard, span, "`_` has no value");
                 self.report.push(found.here("`wgmma` adds to this register"));
             }
-            Opcode::Tcgen05 | Opcode::Spcompress | Opcode::Spdecompress
-                if c.variant.op != Opcode::Tcgen05 || c.variant.has(Mod::Ld) =>
-            {
+            Opcode::Tcgen05 if !c.variant.has(Mod::Ld) => return Operand::Sink,
+            Opcode::Tcgen05 | Opcode::Spcompress | Opcode::Spdecompress => {
                 let message = format!("`{}` cannot discard a part of its result", self.tree.str(self.mnemonic()));
                 self.report.ptxas_only(Diagnostic::new(Code::Discard, span, message).help("name a register"));
             }
