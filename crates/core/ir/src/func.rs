@@ -178,6 +178,9 @@ pub struct Func {
     pub reqnctapercluster: Option<[u32; 3]>,
     /// `.maxnreg`
     pub maxnreg: Option<u32>,
+    /// None of its loops waits for other threads or runs forever ([`crate::pass::spins`]), whatever they look like: it continues a
+    /// function in the middle ([`crate::pass::Resume`]), and what precedes its loops there shows it.
+    pub never_spins: bool,
 }
 
 /// A source file, for messages.

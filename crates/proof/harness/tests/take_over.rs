@@ -337,6 +337,29 @@ inner:
     agrees(body, 1, [8, 8, 1], 400);
 }
 
+/// Unrolled by four, as compilers do it: the counter meets its bound because both begin at multiples of four, which what precedes the loop
+/// shows, and the values in the middle do not.
+#[test]
+fn unrolled_loops() {
+    let body = "
+    mad.lo.u32 %r8, %t, 37, %n;
+    and.b32 %r1, %r8, 3;
+    sub.u32 %r2, %r8, %r1;
+    mov.u32 %i, 0;
+    mov.u32 %r0, %t;
+unrolled:
+    mad.lo.u32 %r0, %r0, 1664525, %i;
+    shr.u32 %r3, %r0, 7;
+    xor.b32 %r0, %r0, %r3;
+    add.u32 %i, %i, 4;
+    setp.ne.u32 %p0, %i, %r2;
+    @%p0 bra unrolled;
+    st.global.u32 [%own], %r0;
+    ret;";
+    agrees(body, 1, [1, 1, 1], 40000);
+    agrees(body, 1, [40, 1, 1], 40000);
+}
+
 #[test]
 fn faults_name_the_thread() {
     // Thread 9 stores to address 8 in iteration 2000.

@@ -284,6 +284,7 @@ fn entry(
         maxntid: f.maxntid,
         reqnctapercluster: f.reqnctapercluster,
         maxnreg: f.maxnreg,
+        never_spins: false,
     };
     Entry { module, id, body: f.defined.then_some(id), func: Arc::new(func) }
 }

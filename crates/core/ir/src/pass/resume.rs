@@ -9,9 +9,9 @@ use crate::{
     Block, BlockId, FormalHome, Func, FuncId, Inst, Ir, MemBase, MemSpace, Operand, Placed, Terminator, VReg,
     abi::Value,
     explicit::parameter_bytes,
-    pass::{Cfg, Termination, cfg::successors},
+    pass::{Cfg, cfg::successors, spins},
 };
-use margay_isa::{Component, Kind, Mod, Opcode, Special, Type, Variant, Word, resolve};
+use margay_isa::{Component, Mod, Opcode, Special, Type, Variant, Word, resolve};
 use margay_syntax::tree::List;
 use std::sync::Arc;
 
@@ -100,6 +100,7 @@ impl Resume {
     pub fn rewrite(&self, ir: &Ir<Placed>, kernel: FuncId) -> Option<Ir<Placed>> {
         let mut func = ir.func(kernel).clone();
         let layout = self.layout(&func);
+        func.never_spins = !spins(&func, &Cfg::new(&func, |_, _| false));
         let mut sig = (*func.sig).clone();
         sig.params.push(Value::bytes(layout.parameters - layout.address, 16));
         func.sig = Arc::new(sig);
@@ -125,8 +126,6 @@ struct Written {
 /// Writes the entry block.
 struct Entry<'f> {
     func: &'f mut Func,
-    /// By register of the original: two to this divides all its values.
-    alignment: Vec<u32>,
     at: u32,
     first: u32,
     tid: [Option<VReg>; 2],
@@ -135,10 +134,7 @@ struct Entry<'f> {
 impl<'f> Entry<'f> {
     fn new(func: &'f mut Func, at: u32) -> Entry<'f> {
         let first = func.insts.len() as u32;
-        let cfg = Cfg::new(func, |_, _| false);
-        let loops = Termination::new(func, &cfg);
-        let alignment = (0..func.regs.len() as u32).map(|r| loops.alignment(VReg(r))).collect();
-        Entry { func, alignment, at, first, tid: [None; 2] }
+        Entry { func, at, first, tid: [None; 2] }
     }
 
     fn write(mut self, resume: &Resume, layout: &Layout) -> Option<Written> {
@@ -154,9 +150,7 @@ impl<'f> Entry<'f> {
             let ty = self.func.regs[register.0 as usize];
             let bytes = slot_bytes(ty);
             let affine = steps != [0; 2];
-            let zeros = self.zeros(*register, steps);
-            let base = if affine { self.temp(ty) } else { *register };
-            let to = if zeros > 0 { self.temp(ty) } else { base };
+            let to = if affine { self.temp(ty) } else { *register };
             match *slot {
                 Slot::Parameter(offset) => self.load_parameter(to, offset)?,
                 Slot::Warp(offset) => {
@@ -169,14 +163,8 @@ impl<'f> Entry<'f> {
                     self.load_state(to, address, offset)?;
                 }
             }
-            if zeros > 0 {
-                let bits = Type::of_bits(ty.bits());
-                let mask = (u64::MAX << zeros) & (u64::MAX >> (64 - ty.bits()));
-                let srcs = [Operand::Reg(to), Operand::Imm(mask)];
-                self.emit(Opcode::And, &[Word::Type(bits)], base, &srcs, None)?;
-            }
             if affine {
-                self.add_steps(*register, base, steps)?;
+                self.add_steps(*register, to, steps)?;
             }
         }
         let alive = match resume.ended {
@@ -185,17 +173,6 @@ impl<'f> Entry<'f> {
         };
         let count = self.func.insts.len() as u32 - self.first;
         Some(Written { insts: List::new(self.first, count), alive })
-    }
-
-    /// The low bits of a register's base that are known to be zero. The entry block clears them, so that the analyses of counters see it.
-    fn zeros(&self, register: VReg, steps: [i64; 2]) -> u32 {
-        let ty = self.func.regs[register.0 as usize];
-        let integer = matches!(ty.kind(), Kind::Signed | Kind::Unsigned | Kind::Bits);
-        if !integer || !matches!(ty.bits(), 16 | 32 | 64) {
-            return 0;
-        }
-        let known = self.alignment[register.0 as usize].min(ty.bits() - 1);
-        if steps.iter().all(|s| s.trailing_zeros() >= known) { known } else { 0 }
     }
 
     fn temp(&mut self, ty: Type) -> VReg {

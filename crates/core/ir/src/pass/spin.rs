@@ -119,6 +119,9 @@ fn branches_on(func: &Func, b: BlockId, found: &HashSet<VReg>) -> bool {
 /// Whether lanes in loops of a function must let others overtake them: loops that may wait for other threads, and loops that never
 /// end.
 pub fn spins(func: &Func, cfg: &Cfg) -> bool {
+    if func.never_spins {
+        return false;
+    }
     let termination = LazyCell::new(|| Termination::new(func, cfg));
     let counts = |l: &Loop| termination.counts(l);
     polls_by_observing(func, cfg, counts)

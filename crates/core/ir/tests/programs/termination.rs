@@ -67,6 +67,9 @@ fn counters_that_approach_a_bound_terminate() {
     let shifted = "shr.u32 %r2, %n, 2; add.u32 %r3, %r2, 1; and.b32 %r4, %r3, 3; sub.u32 %r1, %r2, %r4;";
     assert_eq!(begins(shifted, -4, -1), Ends::Always);
     assert_ne!(begins(shifted, -4, 0), Ends::Always, "it steps over 0");
+    let inverted = "mov.u32 %r5, %nctaid.x; not.b32 %r2, %r5; add.u32 %r3, %r2, %n; and.b32 %r4, %r3, 3; sub.u32 %r6, %n, %r4; sub.u32 %r1, %r6, %r5;";
+    assert_eq!(begins(inverted, -4, 1), Ends::Always);
+    assert_ne!(begins(inverted, -4, 0), Ends::Always, "it steps over 0");
     let multiple = "mul.lo.u32 %r2, %n, 12; and.b32 %r3, %r2, 7; sub.u32 %r1, %r3, %r2;";
     assert_eq!(begins(multiple, 8, 0), Ends::Always);
     assert_ne!(begins(multiple, 16, 0), Ends::Always, "it may step over 0");

@@ -98,10 +98,11 @@ fn function(func: &Func, h: &mut DoubleHash) {
         maxntid,
         reqnctapercluster,
         maxnreg: _,
+        never_spins,
     } = func;
     (builtin, kind, sig, params, rets, regs, frame).hash(h);
     (blocks, insts, operands, variants, calls).hash(h);
-    (noreturn, reqntid, maxntid, reqnctapercluster).hash(h);
+    (noreturn, reqntid, maxntid, reqnctapercluster, never_spins).hash(h);
 }
 
 /// Two hashes of the same data that have nothing in common but the data. Kernels have thousands of instructions, and a launch waits for

@@ -1,7 +1,7 @@
 //! The powers of two that divide the values of registers, by which a counter does not step over its bound.
 
 use super::{Termination, is_integer};
-use crate::{Inst, Operand, VReg, pass::liveness::inst_writes};
+use crate::{Inst, Operand, pass::liveness::inst_writes};
 use margay_isa::{Mod, Opcode, Var};
 
 impl Termination<'_> {
@@ -29,11 +29,6 @@ impl Termination<'_> {
                 }
             }
         }
-    }
-
-    /// Two to this divides all values of a register.
-    pub fn alignment(&self, r: VReg) -> u32 {
-        self.align[r.0 as usize]
     }
 
     pub(super) fn align_of(&self, o: &Operand) -> u32 {

@@ -60,11 +60,13 @@ impl Termination<'_> {
         }
         let mut add = |o: &Operand, by: u64| self.add_to(sum, o, factor.wrapping_mul(by), b, bits, depth + 1);
         Some(match (v.op, srcs) {
-            (Opcode::Mov, [a]) => add(a, 1),
+            (Opcode::Mov, [a @ (Operand::Reg(_) | Operand::Imm(_))]) => add(a, 1),
             (Opcode::Cvt, [a]) if v.ty(Var::U).is_some_and(|t| is_integer(t) && t.bits() >= bits) => add(a, 1),
             (Opcode::Add, [a, b]) => add(a, 1) && add(b, 1),
             (Opcode::Sub, [a, b]) => add(a, 1) && add(b, u64::MAX),
             (Opcode::Neg, [a]) => add(a, u64::MAX),
+            // -a - 1
+            (Opcode::Not, [a]) => add(&Operand::Imm(1), u64::MAX) && add(a, u64::MAX),
             (Opcode::Mul, [a, Operand::Imm(c)]) => add(a, *c),
             (Opcode::Mad, [a, Operand::Imm(c), b]) => add(a, *c) && add(b, 1),
             (Opcode::Shl, [a, Operand::Imm(k)]) if *k < 64 => add(a, 1 << k),
