@@ -133,6 +133,13 @@ fn shifts_divisions_and_clocks_terminate() {
     assert_ne!(counter("0", "shl.b32 %r1, %r1, 1;", "lt.u32 %p1, %r1, %n"), Ends::Always);
     assert_eq!(counter("%n", "div.u32 %r1, %r1, 10;", "ne.u32 %p1, %r1, 0"), Ends::Always);
     assert_eq!(counter("%n", "sub.u32 %r2, %r1, 1; and.b32 %r1, %r1, %r2;", "ne.u32 %p1, %r1, 0"), Ends::Always);
+    // Signed division, as compilers write it.
+    let half = "shr.u32 %r2, %r1, 31; add.s32 %r3, %r1, %r2; shr.s32 %r4, %r3, 1; mov.u32 %r5, %r1; mov.u32 %r1, %r4;";
+    assert_eq!(counter("%n", half, "gt.s32 %p1, %r5, 3"), Ends::Always);
+    assert_eq!(counter("%n", half, "ne.s32 %p1, %r1, 0"), Ends::Always);
+    let eighth = "shr.s32 %r2, %r1, 31; shr.u32 %r3, %r2, 29; add.s32 %r4, %r1, %r3; shr.s32 %r1, %r4, 3;";
+    assert_eq!(counter("%n", eighth, "ne.s32 %p1, %r1, 0"), Ends::Always);
+    assert_ne!(counter("%n", &eighth.replace("29", "28"), "ne.s32 %p1, %r1, 0"), Ends::Always);
     // Euclid's algorithm.
     assert_eq!(
         counter("%n", "rem.u32 %r3, %r2, %r1; mov.u32 %r2, %r1; mov.u32 %r1, %r3;", "ne.u32 %p1, %r1, 0"),

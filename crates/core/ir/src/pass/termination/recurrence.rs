@@ -81,6 +81,29 @@ impl Body<'_> {
         }
     }
 
+    /// What an instruction divides by a power of two, as compilers write signed division: `x + (x >> 31 >>> 32 - k) >> k`, where `>>>` shifts
+    /// in zeros.
+    fn divided<'i>(&'i self, inst: &'i Inst) -> Option<&'i Operand> {
+        let func = self.all.func;
+        let made_by = |o: &Operand, op: Opcode| match o {
+            Operand::Reg(r) => self.definition(*r).filter(|i| func.variant(i).op == op),
+            _ => None,
+        };
+        let shift = |i: &'i Inst, signed: bool| match func.operands(i.srcs) {
+            [x, Operand::Imm(by)] if func.variant(i).t().is_signed() == signed => Some((x, *by)),
+            _ => None,
+        };
+        let bits = u64::from(func.variant(inst).t().bits());
+        if func.variant(inst).op != Opcode::Shr {
+            return None;
+        }
+        let (sum, k) = shift(inst, true)?;
+        let [x, correction] = func.operands(made_by(sum, Opcode::Add)?.srcs) else { return None };
+        let (sign, by) = shift(made_by(correction, Opcode::Shr)?, false)?;
+        let is_sign = || made_by(sign, Opcode::Shr).and_then(|i| shift(i, true)) == Some((x, bits - 1));
+        (k > 0 && by + k == bits && (k == 1 && sign == x || is_sign())).then_some(x)
+    }
+
     /// Whether a memory operand's address does not change.
     fn value_of_base(&self, srcs: &[Operand]) -> bool {
         !matches!(srcs.first(), Some(Operand::Mem(MemBase::Reg(r), _)) if self.inside(*r).next().is_some())
@@ -99,6 +122,9 @@ impl Body<'_> {
         }
         if !is_integer(t) || v.has(Mod::Sat) || v.has(Mod::Cc) || srcs.len() > 3 || t.bits() > 64 {
             return Value::Unknown;
+        }
+        if let Some(x) = self.divided(inst) {
+            return slowed(self.value(x, open), Motion::Shrink);
         }
         let mut values = [Value::Unknown; 3];
         for (to, o) in values.iter_mut().zip(srcs) {
