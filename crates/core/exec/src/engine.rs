@@ -408,8 +408,8 @@ pub trait Kernel: Send + Sync {
         Ok(None)
     }
 
-    /// Runs a CTA to its end that another engine has begun and that has these windows; only for kernels that run in
-    /// ranges.
+    /// Runs a CTA to its end that another engine has begun and that has these windows; only for kernels in which no CTA waits for another
+    /// one.
     fn take_over(
         self: Arc<Self>,
         _grid: &Grid<'_>,

@@ -360,6 +360,46 @@ unrolled:
     agrees(body, 1, [40, 1, 1], 40000);
 }
 
+/// Nothing shows that the lanes of a warp leave the loop together, or that all warps repeat a barrier equally often, so each warp has a
+/// fiber of its own.
+#[test]
+fn warps_on_fibers() {
+    let shuffles = "
+    mov.u32 %i, %tx;
+    mov.u32 %r0, %t;
+lanes:
+    mad.lo.u32 %r0, %r0, 1664525, %i;
+    shfl.sync.bfly.b32 %r1|%p1, %r0, 1, 31, -1;
+    xor.b32 %r0, %r0, %r1;
+    add.u32 %i, %i, 32;
+    setp.lt.u32 %p0, %i, %n;
+    @%p0 bra lanes;
+    st.global.u32 [%own], %r0;
+    ret;";
+    agrees(shuffles, 1, [32, 1, 1], 16000);
+    let barriers = "
+    mad.lo.u32 %r7, %ty, %z, %tx;
+    mov.u32 %r6, tile;
+    mad.lo.u32 %r6, %r7, 4, %r6;
+    st.shared.u32 [%r6], %r7;
+    shr.u32 %i, %r7, 10;
+    mov.u32 %r0, %t;
+warps:
+    bar.sync 0;
+    xor.b32 %r3, %r6, 128;
+    ld.shared.u32 %r1, [%r3];
+    mad.lo.u32 %r0, %r0, 1664525, %r1;
+    bar.sync 0;
+    st.shared.u32 [%r6], %r0;
+    add.u32 %i, %i, 1;
+    setp.lt.u32 %p0, %i, %n;
+    @%p0 bra warps;
+    st.global.u32 [%own], %r0;
+    ret;";
+    agrees(barriers, 1, [64, 1, 1], 3000);
+    agrees(barriers, 1, [16, 8, 1], 3000);
+}
+
 #[test]
 fn faults_name_the_thread() {
     // Thread 9 stores to address 8 in iteration 2000.

@@ -166,8 +166,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Whether the outcome of some branch of the loop depends on memory, parameters, the time or callees: by the definitions that reach
-    /// what it reads, as the same register may hold what was loaded elsewhere. A long search counts as one that finds such an input.
+    /// Whether the outcome of some branch of the loop depends on memory, parameters, indices, the time or callees: by the definitions that
+    /// reach what it reads, as the same register may hold what was loaded elsewhere. A long search counts as one that finds such an input.
     fn has_input(&self) -> bool {
         let (func, cfg) = (self.all.func, self.all.cfg);
         let end = |b: BlockId| func.blocks[b.0 as usize].insts.range().end as u32;
@@ -197,9 +197,9 @@ impl<'a> Body<'a> {
                 continue;
             };
             let inst = &func.insts[i as usize];
-            let timed = |o: &Operand| self.value(o, &mut vec![r]) == Value::Moves(Motion::Clock);
+            let given = |o: &Operand| matches!(o, Operand::Special(..));
             if matches!(func.variant(inst).op.row().effect, Effect::Memory | Effect::Call)
-                || func.operands(inst.srcs).iter().any(timed)
+                || func.operands(inst.srcs).iter().any(given)
             {
                 return true;
             }

@@ -180,12 +180,14 @@ fn invariant_conditions_never_end_a_loop() {
     );
     // A walk without input: it ends or does not, but no real kernel's does not.
     let walk = "xor.b32 %r2, %r1, %r1; shl.b32 %r2, %r1, 13; xor.b32 %r1, %r1, %r2; shr.u32 %r2, %r1, 17; xor.b32 %r1, %r1, %r2;";
-    assert_eq!(counter("%t", walk, "ne.u32 %p1, %r1, 0"), Ends::Never);
+    assert_eq!(counter("7", walk, "ne.u32 %p1, %r1, 0"), Ends::Never);
     let reused = format!(
         "ld.global.u32 %r2, [%d9]; st.global.u32 [%d9], %r2; mov.u32 %r1, 7; L: {walk} setp.ne.u32 %p1, %r1, 0; @%p1 bra L;"
     );
     assert_eq!(ends(&reused), Ends::Never);
     assert_eq!(counter("%n", walk, "ne.u32 %p1, %r1, 0"), Ends::Unknown);
+    // Each thread walks from its index, as to find the length of Collatz's sequences.
+    assert_eq!(counter("%t", walk, "ne.u32 %p1, %r1, 0"), Ends::Unknown);
 }
 
 #[test]

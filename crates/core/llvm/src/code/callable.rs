@@ -5,8 +5,11 @@ use crate::{
     emit::{Site, SiteKind},
     run::{batch::Worker, cluster::SimdCluster, cta::Stacks, windows::Pool},
 };
-use margay_exec::{Batch, Bug, Cta, CtaWindows, Grid, Kernel, Log, Meter, Stop, single_step::SingleStep};
+use margay_exec::{Batch, Cta, CtaWindows, Grid, Kernel, Log, Meter, Progress, Stop, single_step::SingleStep};
 use std::{collections::BTreeSet, sync::Arc};
+
+/// Warp instructions that a CTA on fibers runs between reports to the meter.
+const SLICE: u64 = 1 << 16;
 
 /// Callable code of a kernel.
 pub struct Code {
@@ -79,10 +82,20 @@ impl Kernel for Code {
         cta: u64,
         windows: CtaWindows,
     ) -> Result<(), Stop> {
-        if !self.by_range {
-            return Err(Stop::Bug(Bug("code that runs warps one by one takes no CTA over".into())));
+        if self.by_range {
+            return Worker::with_windows(self, grid, meter, windows)?.run(cta..cta + 1);
         }
-        Worker::with_windows(self, grid, meter, windows)?.run(cta..cta + 1)
+        let [x, y, _] = grid.launch.shape.grid.map(u64::from);
+        let at = [cta % x, cta / x % y, cta / (x * y)].map(|i| i as u32);
+        let mut rest = SimdCluster::taken_over(self, grid, at, windows)?;
+        loop {
+            let slice = rest.run(SLICE)?;
+            meter.spend(slice.executed)?;
+            // It waits for no other CTA: such kernels are not paused.
+            if slice.progress == Progress::Done {
+                return Ok(());
+            }
+        }
     }
 
     fn single_steps(&self) -> Vec<String> {

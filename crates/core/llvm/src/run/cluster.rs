@@ -5,8 +5,9 @@ use crate::{
     code::callable::Code,
     run::cta::{CtaPosition, SimdCta, Waiter},
     run::deadlock::Watch,
+    run::windows::Windows,
 };
-use margay_exec::{Cta, Fault, Grid, Progress, Slice, Stop, deadlock};
+use margay_exec::{Cta, CtaWindows, Fault, Grid, Progress, Slice, Stop, deadlock};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -34,6 +35,19 @@ impl<'a> SimdCluster<'a> {
             SimdCta::new(code.clone(), grid, windows, CtaPosition { cta, rank, cluster: cluster.clone() })
         };
         let members = (0..).zip(windows).map(member).collect::<Result<Vec<_>, Stop>>()?;
+        Ok(SimdCluster { members, watch: Watch::default() })
+    }
+
+    /// Continues a single CTA that another engine has begun and that has these windows.
+    pub fn taken_over(
+        code: Arc<Code>,
+        grid: &'a Grid<'a>,
+        cta: [u32; 3],
+        windows: CtaWindows,
+    ) -> Result<SimdCluster<'a>, Stop> {
+        let windows = Windows::of(&code.compiled, grid, windows, true)?;
+        let place = CtaPosition { cta, rank: 0, cluster: Arc::new([windows.shared.clone()]) };
+        let members = vec![SimdCta::new(code, grid, windows, place)?];
         Ok(SimdCluster { members, watch: Watch::default() })
     }
 

@@ -88,10 +88,12 @@ struct HeldLanes {
 pub type Waiter = (usize, u32, usize, String);
 
 impl<'a> SimdCta<'a> {
-    /// Clears the shared window and creates a fiber per warp.
+    /// Clears the shared window, unless the CTA has brought it along, and creates a fiber per warp.
     pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, windows: Windows, place: CtaPosition) -> Result<SimdCta<'a>, Stop> {
-        let shared = &windows.shared.block;
-        mem::fill(shared, shared.base(), &[0], shared.len());
+        if !windows.brought {
+            let shared = &windows.shared.block;
+            mem::fill(shared, shared.base(), &[0], shared.len());
+        }
         let warps = grid.launch.shape.threads().div_ceil(32);
         let host = Host::of_cta(grid, code, windows, place);
         let contexts = Context::of_warps(&host, warps);

@@ -81,7 +81,7 @@ impl Ready<'_> {
         };
         let failed = |slot: &Slot| slot.failed().is_some();
         let refused = failed(slot) || attempt.form.as_ref().is_some_and(|f| failed(&f.slot));
-        if refused || ready.as_ref().is_some_and(|(_, kernel)| !kernel.by_range()) {
+        if refused {
             attempt.give_up();
             return Ok(None);
         }
