@@ -115,11 +115,24 @@ impl Emitter<'_> {
         self.w.set(&packed, &p, 0, 4);
     }
 
-    /// Adds lanes to those pending at a block. In the form in memory, which needs the fewest conversions.
+    /// Adds lanes to those pending at a block.
     pub fn join_pending(&mut self, b: u32, lanes: &Val) {
-        let (packed, p) = (self.pack(lanes), self.lane_sets.pending[b as usize].clone());
+        let packed = self.pack(lanes);
+        self.join_packed(b, &packed);
+    }
+
+    /// The same if a condition holds that is one for all lanes.
+    pub fn join_pending_if(&mut self, b: u32, condition: &Val, lanes: &Val) {
+        let packed = self.pack(lanes);
+        let packed = self.w.select(condition, &packed, &constant(packed.ty, 0));
+        self.join_packed(b, &packed);
+    }
+
+    /// Joins lanes in the form in memory, which needs the fewest conversions.
+    fn join_packed(&mut self, b: u32, packed: &Val) {
+        let p = self.lane_sets.pending[b as usize].clone();
         let waiting = self.w.get(packed.ty, &p, 0, 4);
-        let joined = self.w.op("or", &waiting, &packed);
+        let joined = self.w.op("or", &waiting, packed);
         self.w.set(&joined, &p, 0, 4);
     }
 

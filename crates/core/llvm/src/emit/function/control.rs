@@ -205,14 +205,14 @@ impl Emitter<'_> {
                         self.retire(&lanes);
                         continue;
                     }
-                    let lanes = match condition {
-                        Some(c) => {
-                            let c = self.w.splat(c);
-                            self.w.op("and", &active, &c)
+                    match condition {
+                        Some(c) if c.ty.vector => {
+                            let lanes = self.w.op("and", &active, c);
+                            self.join_pending(to.0, &lanes);
                         }
-                        None => active.clone(),
-                    };
-                    self.join_pending(to.0, &lanes);
+                        Some(c) => self.join_pending_if(to.0, c, &active),
+                        None => self.join_pending(to.0, &active),
+                    }
                 }
                 self.next(position);
             }
