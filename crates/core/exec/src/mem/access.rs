@@ -61,6 +61,9 @@ fn split(address: u64, size: usize) -> (usize, usize, usize) {
 
 /// Loads bytes; `None` if some are out of bounds.
 pub fn load_bytes(block: &Block, address: u64, to: &mut [u8]) -> Option<()> {
+    if block.load_bulk(address, to) {
+        return Some(());
+    }
     let (head, words, tail) = split(address, to.len());
     let (first, rest) = to.split_at_mut(head);
     let (middle, last) = rest.as_chunks_mut::<8>();
@@ -80,6 +83,9 @@ pub fn load_bytes(block: &Block, address: u64, to: &mut [u8]) -> Option<()> {
 
 /// Stores bytes; `None` if some are out of bounds, in which case some may have been stored.
 pub fn store_bytes(block: &Block, address: u64, from: &[u8]) -> Option<()> {
+    if block.store_bulk(address, from) {
+        return Some(());
+    }
     let (head, words, tail) = split(address, from.len());
     let (first, rest) = from.split_at(head);
     let (middle, last) = rest.as_chunks::<8>();
@@ -101,6 +107,9 @@ pub fn store_bytes(block: &Block, address: u64, from: &[u8]) -> Option<()> {
 pub fn copy(to: &Block, to_address: u64, from: &Block, from_address: u64, size: usize) -> Option<()> {
     if !to.contains(to_address, size) || !from.contains(from_address, size) {
         return None;
+    }
+    if to.copy_bulk(to_address, from, from_address, size) {
+        return Some(());
     }
     const CHUNK: usize = 4096;
     let mut buffer = [0; CHUNK];

@@ -1,4 +1,4 @@
-//! Host memory that device programs address; the one file of this crate that may use `unsafe`.
+//! Host memory that device programs address; with `bulk.rs` the only file of this crate that may use `unsafe`.
 //!
 //! A [`Block`] owns zeroed host memory, or borrows memory on loan. It hands out references to std *atomics* inside its
 //! memory only, after a check of bounds and alignment; all other code is safe. A device program that races with itself
@@ -480,5 +480,6 @@ pub fn lent(owner: &Block) -> Block {
     unsafe { Block::on_loan(owner.base(), owner.len()) }.expect("a block has an address")
 }
 
+mod bulk;
 #[cfg(test)]
 mod tests;
