@@ -15,6 +15,7 @@ use crate::{
     work::Work,
 };
 use bytemuck::AnyBitPattern;
+use margay_exec::mem;
 use std::sync::Arc;
 
 /// A copy of up to three dimensions.
@@ -142,8 +143,6 @@ impl Copy {
 fn row(context: &Arc<Context>, to: u64, from: u64, count: usize) -> Outcome {
     let memory = context.device_memory();
     let refused = |_| Code::INVALID_VALUE;
-    /// Size of the bounce buffer in bytes.
-    const PIECE: usize = 1 << 20;
     let sides = (is_device(context, to), is_device(context, from));
     for (address, _, writes) in
         [(to, sides.0, true), (from, sides.1, false)].into_iter().filter(|(_, device, _)| *device)
@@ -153,21 +152,11 @@ fn row(context: &Arc<Context>, to: u64, from: u64, count: usize) -> Outcome {
     }
     match sides {
         (true, true) => memory.copy(to, from, count as u64).map_err(refused),
-        (to_device, from_device) => {
-            let mut buffer = vec![0; count.min(PIECE)];
-            for start in (0..count).step_by(PIECE) {
-                let part = &mut buffer[..(count - start).min(PIECE)];
-                let (to, from) = (to + start as u64, from + start as u64);
-                match from_device {
-                    true => memory.read(from, part).map_err(refused)?,
-                    false => Host::unified(from).read(part)?,
-                }
-                match to_device {
-                    true => memory.write(to, part).map_err(refused)?,
-                    false => Host::unified(to).write(part)?,
-                }
-            }
-            Ok(())
+        (true, false) => memory.write_from(to, &Host::unified(from).lend(count)?).map_err(refused),
+        (false, true) => memory.read_to(from, &Host::unified(to).lend(count)?).map_err(refused),
+        (false, false) => {
+            let (target, source) = (Host::unified(to).lend(count)?, Host::unified(from).lend(count)?);
+            mem::copy(&target, to, &source, from, count).ok_or(Code::INVALID_VALUE)
         }
     }
 }

@@ -205,8 +205,8 @@ impl Host {
 
     /// Lends the memory as a block of device memory.
     pub fn lend(self, len: usize) -> Result<Block, Code> {
-        // SAFETY: the C caller guarantees that the memory stays valid until it is unregistered or unmapped, which ends
-        // the loan, and tolerates concurrent writes by kernels.
+        // SAFETY: the C caller guarantees that the memory stays valid until it is unregistered or unmapped, or the call has copied it,
+        // which ends the loan, and tolerates concurrent writes by kernels.
         unsafe { Block::on_loan(self.address(), len) }.ok_or(Code::INVALID_VALUE)
     }
 

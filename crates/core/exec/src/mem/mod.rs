@@ -359,6 +359,19 @@ impl Memory {
         store_bytes(&a.block, address, from).ok_or_else(|| self.error(address, from.len()))
     }
 
+    /// Copies from the device to all of a block that does not belong to it.
+    pub fn read_to(&self, address: u64, to: &Block) -> Result<(), MemoryError> {
+        let a = self.at(address, to.len())?;
+        copy(to, to.base(), &a.block, address, to.len()).ok_or_else(|| self.error(address, to.len()))
+    }
+
+    /// Copies all of such a block to the device.
+    pub fn write_from(&self, address: u64, from: &Block) -> Result<(), MemoryError> {
+        let a = self.at(address, from.len())?;
+        self.writes.mark(address, from.len() as u64);
+        copy(&a.block, address, from, from.base(), from.len()).ok_or_else(|| self.error(address, from.len()))
+    }
+
     /// Copies within device memory; the ranges may overlap.
     pub fn copy(&self, to: u64, from: u64, size: u64) -> Result<(), MemoryError> {
         let size = usize::try_from(size).map_err(|_| self.error(to, usize::MAX))?;
