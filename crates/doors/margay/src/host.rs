@@ -1,6 +1,9 @@
 //! The memory and the processor of the host, or of the control group in which this process runs.
 
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+};
 
 /// Bytes of memory: the host's, or the limit of the control group.
 pub fn memory() -> u64 {
@@ -19,10 +22,10 @@ pub fn available() -> Option<u64> {
 
 /// The name of the processor.
 pub fn processor() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()));
-    model.unwrap_or(std::env::consts::ARCH).to_string()
+    let name = |line: String| Some(line.strip_prefix("model name")?.split_once(':')?.1.trim().to_string());
+    // The first processor's is enough: it takes long to describe all.
+    let lines = |file| BufReader::new(file).lines().map_while(Result::ok).find_map(name);
+    fs::File::open("/proc/cpuinfo").ok().and_then(lines).unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
 /// A field of `/proc/meminfo` in bytes (proc_meminfo(5)).

@@ -9,7 +9,8 @@ use inkwell::{
 };
 use margay_exec::Effort;
 use std::{
-    io::Read,
+    fs::File,
+    io::{BufRead, BufReader},
     sync::{LazyLock, Once},
 };
 
@@ -113,7 +114,7 @@ pub fn mask_registers() -> bool {
 pub fn gathers() -> bool {
     static GATHERS: LazyLock<bool> = LazyLock::new(|| {
         let text = cpuinfo();
-        let words = |name| words(&text, name);
+        let words = |name| words(text, name);
         let vendor = |name| words("vendor_id").any(|w| w == name);
         let family =
             || text.lines().find_map(|line| line.strip_prefix("cpu family")?.rsplit(':').next()?.trim().parse().ok());
@@ -129,12 +130,14 @@ fn words<'a>(cpuinfo: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     line.map(|line| line.split_whitespace().skip(1)).into_iter().flatten()
 }
 
-/// What the kernel says of the first processor; all have the same features.
-fn cpuinfo() -> String {
-    let mut text = Vec::new();
-    let _ = std::fs::File::open("/proc/cpuinfo").and_then(|file| file.take(1 << 14).read_to_end(&mut text));
-    let text = String::from_utf8_lossy(&text);
-    text.split("\n\n").next().unwrap_or_default().into()
+/// What the kernel says of the first processor; all have the same features. It takes long to describe the others.
+fn cpuinfo() -> &'static str {
+    static FIRST: LazyLock<String> = LazyLock::new(|| {
+        let Ok(file) = File::open("/proc/cpuinfo") else { return String::new() };
+        let lines = BufReader::new(file).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+        lines.collect::<Vec<_>>().join("\n")
+    });
+    &FIRST
 }
 
 /// Whether the host converts between half and single precision (F16C).
@@ -145,7 +148,7 @@ pub fn half_floats() -> bool {
 /// Whether the host computes in half precision (AVX512-FP16), which no level of the psABI includes.
 pub fn half_arithmetic() -> bool {
     static HALVES: LazyLock<bool> =
-        LazyLock::new(|| mask_registers() && words(&cpuinfo(), "flags").any(|flag| flag == "avx512_fp16"));
+        LazyLock::new(|| mask_registers() && words(cpuinfo(), "flags").any(|flag| flag == "avx512_fp16"));
     *HALVES && processor() == Ok(Processor::Native)
 }
 
