@@ -191,25 +191,40 @@ impl Deferred {
         if self.mix(bytes, (false, false)) { Fate::Last } else { Fate::Due }
     }
 
+    /// In which way an access uses lines, if it can be deferred wherever its lanes access them.
+    fn way_of(e: &MemoryEvent<'_>, kind: Kind) -> Option<u32> {
+        match e.access {
+            AccessKind::Load if !kind.strong => Some(LineUse::READ),
+            AccessKind::Atomic if !kind.volatile && kind.element == e.size => Some(ATOMICS + e.size),
+            _ => None,
+        }
+    }
+
+    /// Notes an access whose addresses are those of the event, if it can be deferred because all lines were used in its way before.
+    fn repeat(&mut self, e: &MemoryEvent<'_>, kind: Kind, who: By) -> bool {
+        let Some(way) = Deferred::way_of(e, kind).filter(|_| e.size.is_power_of_two()) else { return false };
+        let known = LineUse::new(self.uses.interval, way);
+        // An aligned access that is no longer than a line lies in one. A division for each lane would take most of the time.
+        let odd = u64::from(e.size) - 1;
+        let within = |at: u64| at & odd == 0 && self.uses.get(self.line_of(at)) == Some(known);
+        if self.scattered.len() >= MOST / 4
+            || !(0..LANES).all(|lane| e.actor.lanes >> lane & 1 == 0 || within(e.addresses[lane]))
+        {
+            return false;
+        }
+        self.scattered.push(Scattered { addresses: *e.addresses, size: e.size, lanes: e.actor.lanes, who });
+        true
+    }
+
     /// Notes an access whose addresses are those of the event, all of them in shared memory, if it can be deferred.
     fn scatter(&mut self, e: &MemoryEvent<'_>, kind: Kind, who: By) -> bool {
-        let way = match e.access {
-            AccessKind::Load if !kind.strong => LineUse::READ,
-            AccessKind::Atomic if !kind.volatile && kind.element == e.size => ATOMICS + e.size,
-            _ => return false,
-        };
-        let full = self.scattered.len() >= MOST / 4;
-        // Most lines were used in this way before. An aligned access that is no longer than a line lies in one.
-        let known = LineUse::new(self.uses.interval, way);
-        let within = |at: u64| at.is_multiple_of(e.size.into()) && self.uses.get(self.line_of(at)) == Some(known);
-        let repeated = e.size.is_power_of_two()
-            && (0..LANES).all(|lane| e.actor.lanes >> lane & 1 == 0 || within(e.addresses[lane]));
+        let Some(way) = Deferred::way_of(e, kind).filter(|_| self.scattered.len() < MOST / 4) else { return false };
         let deferred = |lane: u32| {
             let at = e.addresses[lane as usize];
             let whole = way == LineUse::READ || at.is_multiple_of(u64::from(e.size));
             whole && self.fate((at, at + u64::from(e.size) - 1), way) == Fate::Noted
         };
-        if full || !repeated && !lanes(e.actor.lanes).all(deferred) {
+        if !lanes(e.actor.lanes).all(deferred) {
             return false;
         }
         self.scattered.push(Scattered { addresses: *e.addresses, size: e.size, lanes: e.actor.lanes, who });
@@ -290,9 +305,13 @@ impl Sanitizer {
         let concerned = match form {
             Form::Same(_) | Form::Row(..) if !own(first) => false,
             _ => {
-                let all = lanes(e.actor.lanes).all(own);
                 let who = By { warp: e.actor.warp, site, now };
-                if all && plain && !e.order.asynchronous && cta.deferred.scatter(e, kind, who) {
+                let deferrable = plain && !e.order.asynchronous;
+                if deferrable && cta.deferred.repeat(e, kind, who) {
+                    return true;
+                }
+                let all = lanes(e.actor.lanes).all(own);
+                if all && deferrable && cta.deferred.scatter(e, kind, who) {
                     return true;
                 }
                 let reads = e.access == AccessKind::Load && plain && !kind.strong && !e.order.asynchronous;

@@ -11,6 +11,8 @@ pub struct Footprint {
     writes: Marks,
     strong_reads: Marks,
     strong_writes: Marks,
+    /// It orders what it does with what the program does: by accesses or fences of the scope of the system.
+    system: bool,
 }
 
 /// What two pieces of work without order between them do to the same bytes.
@@ -28,7 +30,7 @@ impl Footprint {
     /// Nothing.
     pub const fn new() -> Footprint {
         const NONE: Marks = Marks::new();
-        Footprint { reads: NONE, writes: NONE, strong_reads: NONE, strong_writes: NONE }
+        Footprint { reads: NONE, writes: NONE, strong_reads: NONE, strong_writes: NONE, system: false }
     }
 
     /// How many bytes of a range are accessed.
@@ -56,7 +58,9 @@ impl Footprint {
         let lanes = (0..LANES).filter(|lane| e.actor.lanes >> lane & 1 == 1).map(|lane| e.addresses[lane]);
         // Rows of neighboring lanes are one range.
         let mut range = (0, 0);
+        let system = strong && e.order.scope == Scope::Sys;
         for at in lanes.filter(|at| !own(*at)) {
+            self.system |= system;
             if at != range.1 {
                 to.iter_mut().for_each(|marks| marks.mark(range.0, range.1 - range.0));
                 range = (at, at);
@@ -72,6 +76,23 @@ impl Footprint {
         self.writes.join(&other.writes);
         self.strong_reads.join(&other.strong_reads);
         self.strong_writes.join(&other.strong_writes);
+        self.system |= other.system;
+    }
+
+    /// Adds a fence of the scope of the system.
+    pub(crate) fn note_system(&mut self) {
+        self.system = true;
+    }
+
+    /// Whether it may be ordered with the program by something else than the end of the work.
+    pub fn is_system(&self) -> bool {
+        self.system
+    }
+
+    /// Whether all bytes of a range are written; `None` if not even all are accessed.
+    pub fn whole(&self, base: u64, bytes: u64) -> Option<bool> {
+        let written = Marks::count(&[&self.writes, &self.strong_writes], base, bytes) == bytes;
+        (written || self.accessed(base, bytes) == bytes).then_some(written)
     }
 
     /// Forgets a range: it is a new allocation.
@@ -93,7 +114,7 @@ impl Footprint {
 
     /// Calls `visit` with ranges that both access, of which at least one writes; some come several times.
     pub(crate) fn conflicts(&self, other: &Footprint, visit: &mut dyn FnMut(u64, u64)) {
-        let Footprint { reads, writes, strong_reads, strong_writes } = self;
+        let Footprint { reads, writes, strong_reads, strong_writes, .. } = self;
         for theirs in [&other.reads, &other.writes, &other.strong_reads, &other.strong_writes] {
             writes.common_ranges(theirs, visit);
         }
@@ -145,6 +166,10 @@ mod tests {
         assert_eq!((b.accessed(0x1000, 0x3000), b.accessed(0x1038, 16), b.accessed(0, 0x1000)), (0x2020, 16, 0));
         b.forget(0x1000, 0x20);
         assert_eq!(c.conflict(&b), None);
+        assert_eq!(
+            (c.whole(0x1000, 0x20), c.whole(0x1000, 0x21), a.whole(0x1000, 64)),
+            (Some(true), None, Some(false))
+        );
         // Across pages.
         c.add(0x1fff, 0x1002, true);
         assert_eq!(c.conflict(&b), Some(Conflict { address: 0x1fff, bytes: 0x1002, writes: [true, true] }));

@@ -32,7 +32,10 @@ impl Form {
                 let base = address.wrapping_sub(u64::from(first) * stride);
                 let differs = |lane: usize| e.addresses[lane] ^ base.wrapping_add(lane as u64 * stride);
                 let odd = |lane: usize| differs(lane) & 0u64.wrapping_sub(u64::from(mask >> lane & 1));
-                if (0..LANES).fold(0, |all, lane| all | odd(lane)) != 0 {
+                // Most that are no row show it in the last lane.
+                if differs(31 - mask.leading_zeros() as usize) != 0
+                    || (0..LANES).fold(0, |all, lane| all | odd(lane)) != 0
+                {
                     return Form::Lanes;
                 }
                 (base, stride)

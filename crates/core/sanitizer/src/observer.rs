@@ -15,7 +15,7 @@ use crate::{
 };
 use margay_exec::{
     BarrierEvent, Concern, CtaEvent, Image, Interest, LineUses, LockedObserver, MemoryEvent, Observer, RowEvent,
-    RowLoads, SyncEvent, SyncKind, TensorEvent, Undefined, UndefinedEvent,
+    RowLoads, Scope, SyncEvent, SyncKind, TensorEvent, Undefined, UndefinedEvent,
 };
 use margay_ir::{FrameRole, FuncId, MemSpace};
 use margay_isa::Opcode;
@@ -149,6 +149,9 @@ impl Sanitizer {
         }
         // Only races need the order.
         if self.what.races {
+            if self.footprints && matches!(e.kind, SyncKind::Fence(_, Scope::Sys)) {
+                state.footprint.note_system();
+            }
             if e.kind == SyncKind::Queue {
                 for lane in lanes(e.actor.lanes) {
                     let clock = state.threads.knowledge(&cta.threads, (e.actor.warp, lane));
@@ -194,15 +197,15 @@ impl Sanitizer {
 
     /// A CTA starts.
     fn begin(&self, state: &mut State, e: &CtaEvent<'_>) {
-        for (base, size) in e.locals.iter().chain([&e.shared]) {
-            state.marks.forget(*base, *size);
+        if self.what.init {
+            e.locals.iter().chain([&e.shared]).for_each(|(base, size)| state.marks.forget(*base, *size));
+            // The part reserved by the system is initialized.
+            state.marks.mark(e.shared.0, self.image.reserved_shared.into());
         }
         let within = |at: &u64| at.wrapping_sub(e.shared.0) < e.shared.1;
         state.clashes.retain(|clash| !within(&clash.address));
         state.shadow.forget(e.shared.0, e.shared.1);
         self.forget_tensor_memory(state, e.cta);
-        // The part reserved by the system is initialized.
-        state.marks.mark(e.shared.0, self.image.reserved_shared.into());
         state.threads.forget(e.shared.0, e.shared.1);
         forget(&mut state.tickets, e.shared.0, e.shared.1);
         forget(&mut state.copied, e.shared.0, e.shared.1);
@@ -211,15 +214,18 @@ impl Sanitizer {
         state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
         let live = self.block.iter().product();
         let cta = match state.ctas.spare(e.shared) {
-            Some(spare) => spare.restart(index, cluster, live),
-            None => Cta {
+            Some(mut spare) => {
+                spare.restart(index, cluster, live);
+                spare
+            }
+            None => Box::new(Cta {
                 threads: CtaThreads::new(index, cluster, if self.what.races { self.warps } else { 0 }),
                 arrivals: Arrivals::new(self.warps),
                 shared: e.shared,
                 live,
                 end: ended::End::default(),
                 deferred: Deferred::new(e.shared, self.defers && self.what.races && self.cluster == [1; 3]),
-            },
+            }),
         };
         state.ctas.insert(index, cta);
         if self.cluster != [1; 3] {

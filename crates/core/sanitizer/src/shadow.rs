@@ -232,11 +232,11 @@ impl Shadow {
 
     /// The records of the word at an address, if they are in a list.
     #[inline(always)]
-    pub fn spilled(&mut self, address: u64) -> Option<(&mut Record, &mut [Record])> {
+    pub fn spilled(&mut self, address: u64) -> Option<(&mut Record, &mut Vec<Record>)> {
         let (page, line) = self.line(address);
         let Line::Words(place) = self.lines[page as usize][line] else { return None };
         let [first, second] = &mut self.wide.all[place as usize][(address / WORD) as usize % LINE].0;
-        (second.who == SPILLED).then(|| (first, &mut self.lists[second.time as usize][..]))
+        (second.who == SPILLED).then(|| (first, &mut self.lists[second.time as usize]))
     }
 
     /// Lets `change` update the records of the word at an address.

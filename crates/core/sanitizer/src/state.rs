@@ -34,23 +34,23 @@ pub struct Cta {
 
 impl Cta {
     /// Another CTA in place of one that has ended, with so many threads.
-    pub fn restart(self, index: u32, cluster: u32, live: u32) -> Cta {
-        let Cta { mut threads, mut arrivals, shared, mut deferred, live: _, end: _ } = self;
-        threads.restart(index, cluster);
-        arrivals.restart();
-        deferred.restart();
-        Cta { threads, arrivals, shared, live, end: ended::End::default(), deferred }
+    pub fn restart(&mut self, index: u32, cluster: u32, live: u32) {
+        self.threads.restart(index, cluster);
+        self.arrivals.restart();
+        self.deferred.restart();
+        self.live = live;
+        self.end = ended::End::default();
     }
 }
 
 /// The CTAs in flight, by linear index.
 #[derive(Default)]
 pub struct Ctas {
-    list: Vec<(u32, Cta)>,
+    list: Vec<(u32, Box<Cta>)>,
     /// Where in the list the one stands that was looked up last.
     recent: usize,
     /// The one that ended last.
-    spare: Option<Cta>,
+    spare: Option<Box<Cta>>,
 }
 
 impl Ctas {
@@ -72,7 +72,7 @@ impl Ctas {
         Some(&mut self.list[self.recent].1)
     }
 
-    pub fn insert(&mut self, index: u32, cta: Cta) {
+    pub fn insert(&mut self, index: u32, cta: Box<Cta>) {
         self.remove(index);
         self.list.push((index, cta));
     }
@@ -84,12 +84,12 @@ impl Ctas {
     }
 
     /// The CTA that ended last, if it had the same shared memory: the next one may take its place.
-    pub fn spare(&mut self, shared: (u64, u64)) -> Option<Cta> {
+    pub fn spare(&mut self, shared: (u64, u64)) -> Option<Box<Cta>> {
         self.spare.take().filter(|cta| cta.shared == shared)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Cta> {
-        self.list.iter().map(|(_, cta)| cta)
+        self.list.iter().map(|(_, cta)| &**cta)
     }
 }
 

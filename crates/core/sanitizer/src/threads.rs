@@ -243,7 +243,14 @@ impl CtaThreads {
     /// The threads of another CTA, which begins when this one has ended.
     pub fn restart(&mut self, index: u32, cluster: u32) {
         (self.index, self.cluster, self.any_loose) = (index, cluster, false);
-        self.common = Some(Warp::Alike(Thread::default()));
+        match &mut self.common {
+            Some(Warp::Alike(thread)) if thread.is_plain() => {
+                thread.clock = Arc::default();
+                thread.chances.clear();
+                (thread.sure, thread.reads) = (None, None);
+            }
+            common => *common = Some(Warp::Alike(Thread::default())),
+        }
         self.warps.clear();
         self.barriers.clear();
         self.ended.clear();

@@ -15,6 +15,7 @@ use crate::emit::{
     function::affine::rows,
     function::{Emitter, Mode, Result, Role},
     memory::address::Address,
+    memory::group::{Grouped, Member},
     site::{Moment, SiteKind},
     text::{Elem, Ty, Val, int, named},
 };
@@ -148,7 +149,7 @@ impl Emitter<'_> {
         let away = matches!(space, MemSpace::Global | MemSpace::Generic) && weak && access == AccessKind::Load;
         // If threads may skip barriers, it matters where they were last.
         let joined = if away && !(progress && !self.prepared.barriers.is_empty() && !self.grid_loop.together) {
-            let outside = self.leaves(site, address, 31 * stride as i64);
+            let outside = self.leaves(site, address, (31 * stride as i64).min(0));
             outside.map(|outside| self.unlikely(&outside, mask))
         } else {
             None
@@ -237,8 +238,9 @@ impl Emitter<'_> {
         self.append((at::LOADS, at::LOADS_END, Helper::Loads), site, lanes, first);
     }
 
-    /// Whether an access may leave the range cached for a site; `reach` is the distance from a row's first lane to its last.
-    fn leaves(&mut self, site: usize, address: &Address, reach: i64) -> Option<Val> {
+    /// Whether an access may leave the range cached for a site; `least` is the distance from a row's first lane to what must come first in
+    /// the range.
+    fn leaves(&mut self, site: usize, address: &Address, least: i64) -> Option<Val> {
         let firsts = match address {
             Address::Affine { bases, .. } => bases.clone(),
             Address::Lanes(v) => vec![v.clone()],
@@ -246,7 +248,7 @@ impl Emitter<'_> {
         let (low, limit) = self.cached(site);
         let mut outside: Option<Val> = None;
         for first in &firsts {
-            let least = self.w.op_const("add", first, i128::from(reach.min(0)));
+            let least = self.w.op_const("add", first, i128::from(least));
             let offset = self.w.op("sub", &least, &low);
             let beyond = self.w.cmp("icmp uge", &offset, &limit);
             outside = Some(self.either(outside, beyond));
@@ -254,19 +256,46 @@ impl Emitter<'_> {
         outside
     }
 
-    /// Reports an access of which some lane leaves the range that the observer has named for this place.
+    /// Reports an access of which some lane leaves the range that the observer has named for this place. The first one of a group of rows
+    /// with the same register is compared for all of them, and if that fails, all are reported before any of them is performed.
     fn observe_bounds(&mut self, access: AccessKind, address: &Address, bytes: u32, mask: Option<&Val>) {
+        let own = Member { inst: self.inst, offset: 0, bytes };
+        let members = match (address, self.accesses.groups.get(&self.inst)) {
+            (Address::Affine { .. }, Some(Grouped::Later)) => return,
+            (Address::Affine { .. }, Some(Grouped::First(group))) => group.members.clone(),
+            _ => vec![own],
+        };
+        let origin = members[0].offset;
+        let least = members.iter().map(|m| m.offset - origin).min().unwrap_or(0);
+        let end = members.iter().map(|m| m.offset - origin + i64::from(m.bytes)).max().unwrap_or(0);
         let reach = match address {
             Address::Affine { width, stride, .. } => i64::from(width - 1) * stride,
             Address::Lanes(_) => 0,
         };
-        let span = reach.unsigned_abs() + u64::from(bytes);
+        let span = reach.unsigned_abs() + (end - least) as u64;
         let site = self.site(SiteKind::Bounded { bytes, access, span });
-        let Some(outside) = self.leaves(site, address, reach) else { return };
+        let Some(outside) = self.leaves(site, address, reach.min(0) + least) else { return };
         let (on, mark) = self.unlikely(&outside, mask);
-        let (lanes, list) = (self.lane_bits(mask), self.listed(address));
-        self.helper(Helper::Strays, &[&int(Elem::I32, site as i128), &lanes, &list]);
+        let (lanes, list) = (self.lane_bits(mask), self.spread(address));
+        for (i, member) in members.iter().enumerate() {
+            let site = if i == 0 { site } else { self.bounded_site(*member, reach) };
+            let addresses = self.w.op_const("add", &list, i128::from(member.offset - origin));
+            let place = self.w.alloca(&Ty::lanes(Elem::I64).to_string(), 64);
+            self.w.store(&addresses, &place, 64);
+            self.helper(Helper::Strays, &[&int(Elem::I32, site as i128), &lanes, &place]);
+        }
         self.w.jump(&on);
         self.w.join(&on, mark);
+    }
+
+    /// The site of a later access of a group.
+    fn bounded_site(&mut self, member: Member, reach: i64) -> usize {
+        let (inst, at) = (self.inst, self.at);
+        (self.inst, self.at) = (member.inst, self.func.insts[member.inst as usize].at);
+        let access = if self.stores(member.inst) { AccessKind::Store } else { AccessKind::Load };
+        let span = reach.unsigned_abs() + u64::from(member.bytes);
+        let site = self.site(SiteKind::Bounded { bytes: member.bytes, access, span });
+        (self.inst, self.at) = (inst, at);
+        site
     }
 }

@@ -252,8 +252,15 @@ impl<'a> Host<'a> {
 
     /// Reports an access that leaves the range of its site, and lets the observer name the next range.
     pub fn strays(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: &[u64; LANES]) {
-        let SiteKind::Bounded { span, .. } = self.code.compiled.sites[site].kind else { return };
+        let SiteKind::Bounded { bytes, span, .. } = self.code.compiled.sites[site].kind else { return };
         let Some(observer) = self.grid.observer.filter(|_| mask != 0) else { return };
+        // Often only lanes that are not active have left the range.
+        let (low, starts) = self.ranges.get(site);
+        let places = starts.saturating_add(span - u64::from(bytes));
+        let within = |lane: &usize| addresses[*lane].wrapping_sub(low) < places;
+        if starts > 0 && (0..LANES).filter(|lane| mask >> lane & 1 == 1).all(|lane| within(&lane)) {
+            return;
+        }
         self.flush(ctx);
         let who = (ctx.warp.get(), mask);
         self.with_event(ctx, site, who, Addresses::Lanes(addresses), None, |event| {

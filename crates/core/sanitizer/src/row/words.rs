@@ -79,7 +79,7 @@ impl Row {
     }
 
     /// Whether an atomic access is one more of many by the same instruction, which do not race, and beside them there are only plain
-    /// accesses that all have seen: one of their records may stand for it, or there are as many as are kept.
+    /// accesses that all have seen: one of their records may stand for it, or it becomes the first of them.
     #[inline(always)]
     fn repeats(&self, shadow: &mut Shadow, kinds: &[Kind], word: u64, (lanes, mask): (u32, u32)) -> bool {
         let Kind { strong, volatile, scope, .. } = self.kind;
@@ -87,15 +87,31 @@ impl Row {
             return false;
         }
         let Some((first, rest)) = shadow.spilled(word) else { return false };
-        let same = |r: &Record| r.site() == self.site && r.bytes() == mask && r.time > self.published;
+        let alike = |r: &Record| r.site() == self.site && r.bytes() == mask;
         let apart = |r: &Record| !kinds[r.site() as usize].strong && self.has_seen(*r, lanes);
-        let fits = |r: &Record| same(r) || apart(r);
+        let fits = |r: &Record| alike(r) || apart(r);
         if !fits(first) || !rest.iter().all(fits) {
             return false;
         }
         let crew = Crew { cta: self.cta, warp: self.warp, lanes };
-        let full = rest.len() + 1 >= MOST;
-        std::iter::once(first).chain(rest).any(|r| same(r) && r.join(crew, self.warps)) || full
+        let joins = |r: &mut Record| alike(r) && r.time > self.published && r.join(crew, self.warps);
+        if std::iter::once(&mut *first).chain(&mut *rest).any(joins) {
+            return true;
+        }
+        // What the same CTA has done by this instruction may have to go.
+        if !self.kind.writes
+            || std::iter::once(&*first).chain(&*rest).any(|r| alike(r) && r.cta(self.warps) == self.cta)
+        {
+            return false;
+        }
+        // The last write comes first. Which one goes is pseudo-random, as in `Shadow::update`.
+        let victim = (word / WORD + u64::from(self.now)) as usize % rest.len();
+        let before = std::mem::replace(first, Record::new((self.who(), lanes), self.now, self.site, mask));
+        match rest.len() + 1 >= MOST {
+            true => rest[victim] = before,
+            false => rest.push(before),
+        }
+        true
     }
 
     /// An access of some lanes at one address, word by word.

@@ -168,7 +168,8 @@ impl Emitter<'_> {
         site
     }
 
-    pub(super) fn stores(&self, inst: u32) -> bool {
+    /// Whether an instruction is a store.
+    pub(in crate::emit) fn stores(&self, inst: u32) -> bool {
         self.func.variant(&self.func.insts[inst as usize]).op == Opcode::St
     }
 
