@@ -120,6 +120,11 @@ pub fn is_refused(name: &str) -> bool {
     CALLED_BACK.get() && ACTING.iter().any(|start| name.starts_with(start))
 }
 
+/// Whether this thread does work of a stream.
+pub fn is_at_work() -> bool {
+    AT_WORK.get()
+}
+
 /// Refuses to wait on behalf of a stream's own work: it may wait for itself.
 pub fn not_at_work() -> Outcome {
     if AT_WORK.get() { Err(Code::NOT_PERMITTED) } else { Ok(()) }

@@ -28,6 +28,7 @@ mod device;
 mod driver;
 mod event;
 mod facts;
+mod faults;
 mod function;
 mod graph;
 mod green;

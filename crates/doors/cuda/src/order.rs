@@ -10,6 +10,7 @@
 //! nothing is looked for from then on.
 
 mod graph;
+pub mod host;
 
 pub use graph::Nodes;
 
@@ -20,7 +21,7 @@ use std::{
     backtrace::Backtrace,
     cell::RefCell,
     collections::{BTreeMap, HashMap, HashSet},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 /// How much is known to be done: the number of the last piece, by stream.
@@ -61,6 +62,8 @@ pub struct Piece {
     frees: bool,
     submitted: Backtrace,
     touched: Footprint,
+    /// What the program must not access before it knows that the work is done.
+    pages: Vec<host::Pages>,
 }
 
 #[derive(Default)]
@@ -73,6 +76,11 @@ struct Order {
     found: HashSet<[String; 2]>,
     /// Order comes from where it is not followed.
     lost: bool,
+    /// Pieces that run.
+    running: usize,
+    /// Pages that are protected from the program now, and those that were.
+    protected: Vec<host::Pages>,
+    opened: Vec<host::Pages>,
 }
 
 /// The most pieces to remember; beyond, the oldest are forgotten.
@@ -83,11 +91,15 @@ thread_local! {
     static CURRENT: RefCell<Option<Piece>> = const { RefCell::new(None) };
 }
 
-fn order<T>(act: impl FnOnce(&mut Order) -> T) -> Option<T> {
+fn locked() -> Option<MutexGuard<'static, Order>> {
     static ORDER: OnceLock<Option<Mutex<Order>>> = OnceLock::new();
     let wanted = || crate::watch::wanted().filter(|what| what.races).map(|_| Mutex::default());
     let order = ORDER.get_or_init(wanted).as_ref()?;
-    let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
+    Some(order.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn order<T>(act: impl FnOnce(&mut Order) -> T) -> Option<T> {
+    let mut order = locked()?;
     (!order.lost).then(|| act(&mut order))
 }
 
@@ -122,8 +134,10 @@ impl Order {
     /// The program knows more, so that some pieces are known to whatever comes.
     fn seen(&mut self, clock: &Clock) {
         self.host.join(clock);
+        self.open();
         let host = &self.host;
         self.unknown.retain(|piece| !host.knows(piece.stream, piece.number));
+        self.protect();
     }
 }
 
@@ -155,6 +169,7 @@ pub fn submitted(stream: &StreamRef, name: impl FnOnce() -> String) -> Option<Pi
             frees: false,
             submitted: Backtrace::force_capture(),
             touched: Footprint::default(),
+            pages: Vec::new(),
         }
     })
 }
@@ -162,15 +177,18 @@ pub fn submitted(stream: &StreamRef, name: impl FnOnce() -> String) -> Option<Pi
 /// Performs a piece of work, and compares what it touched with what nothing orders it with.
 pub fn perform(piece: Option<Piece>, work: impl FnOnce() -> Outcome) -> Outcome {
     let Some(piece) = piece else { return work() };
+    locked().iter_mut().for_each(|order| order.begin_work());
     let before = CURRENT.replace(Some(piece));
     let outcome = work();
     if let Some(piece) = CURRENT.replace(before) {
         done(piece);
     }
+    locked().iter_mut().for_each(|order| order.end_work());
     outcome
 }
 
-fn done(piece: Piece) {
+fn done(mut piece: Piece) {
+    piece.pages = host::pages_of(&piece);
     let found = order(|order| {
         if order.host.knows(piece.stream, piece.number) {
             return None;
@@ -204,6 +222,7 @@ pub fn touches(address: u64, bytes: u64, writes: bool) {
 
 /// Memory that the piece of work of this thread frees.
 pub fn frees(address: u64, bytes: u64) {
+    order(|order| order.release(address, bytes));
     touches(address, bytes, true);
     current(|piece| piece.frees = true);
 }
@@ -212,6 +231,7 @@ pub fn frees(address: u64, bytes: u64) {
 /// still access that memory. All work is done by now.
 pub fn taken_back(context: &Arc<Context>, by: &str, address: u64, bytes: u64) {
     let found = order(|order| {
+        order.release(address, bytes);
         if order.unknown.is_empty() {
             return None;
         }
@@ -228,6 +248,7 @@ pub fn taken_back(context: &Arc<Context>, by: &str, address: u64, bytes: u64) {
             frees: true,
             submitted: Backtrace::force_capture(),
             touched,
+            pages: Vec::new(),
         };
         let mut unknown = order.unknown.iter().filter(|other| !order.host.knows(other.stream, other.number));
         let (other, conflict) = unknown.find_map(|other| Some((other, piece.touched.conflict(&other.touched)?)))?;
@@ -248,7 +269,10 @@ pub fn launched(footprint: &Footprint) {
 
 /// Memory that was just allocated: what was there before has nothing to do with it.
 pub fn allocated(address: u64, bytes: u64) {
-    order(|order| order.unknown.iter_mut().for_each(|piece| piece.touched.forget(address, bytes)));
+    order(|order| {
+        order.unknown.iter_mut().for_each(|piece| piece.touched.forget(address, bytes));
+        order.release(address, bytes);
+    });
 }
 
 /// Memory that was allocated in the order of a stream: other streams may use it only afterwards, as if the allocation wrote it.
@@ -321,6 +345,7 @@ pub fn called_back() {
 pub fn lose() {
     order(|order| {
         order.lost = true;
+        order.open();
         order.unknown = Vec::new();
     });
 }
@@ -331,6 +356,17 @@ impl Piece {
         let stack = stacks::program(&self.submitted.to_string());
         let frames: Vec<String> = stack.iter().take(3).map(|frame| stacks::named(frame)).collect();
         if frames.is_empty() { self.name.clone() } else { frames.join(", called by ") }
+    }
+
+    /// What is at an address, for people.
+    fn allocation(&self, address: u64) -> Option<String> {
+        let found = self.context.device_memory().find(address)?;
+        let (base, len) = (found.block.base(), found.block.len());
+        let what = match &*found.name {
+            "" => format!("the {len} bytes allocated at {base:#x}"),
+            name => format!("`{}`, which has {len} bytes at {base:#x}", short_name(name)),
+        };
+        Some(format!("from byte {} of {what}", address - base))
     }
 }
 
@@ -346,15 +382,7 @@ fn race([piece, other]: [&Piece; 2], submitted: &[String; 2], conflict: Conflict
         false => "reads",
     };
     let amount = if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") };
-    let mut notes = Vec::new();
-    if let Some(found) = piece.context.device_memory().find(address) {
-        let (base, len) = (found.block.base(), found.block.len());
-        let what = match &*found.name {
-            "" => format!("the {len} bytes allocated at {base:#x}"),
-            name => format!("`{}`, which has {len} bytes at {base:#x}", short_name(name)),
-        };
-        notes.push(format!("from byte {} of {what}", address - base));
-    }
+    let mut notes = Vec::from_iter(piece.allocation(address));
     for ((party, by), writes) in [piece, other].into_iter().zip(submitted).zip(writes) {
         let by = if *by == party.name { String::new() } else { format!(", submitted by {by}") };
         notes.push(format!("{} in {} {}{by}", party.name, party.place, verb(party, writes)));

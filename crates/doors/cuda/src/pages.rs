@@ -1,4 +1,4 @@
-//! Reservation and mapping of address space; besides `raw.rs` the only file of this crate with `unsafe`, for `mmap`.
+//! Reservation, mapping and protection of address space; besides `raw.rs` and `faults.rs` the only file of this crate with `unsafe`, for `mmap`.
 #![allow(unsafe_code)]
 
 use crate::code::{Code, Outcome};
@@ -204,6 +204,28 @@ impl Reserved {
         // SAFETY: mapped and accessible; the program guarantees to unmap it only when unused, which ends the loan.
         unsafe { Block::on_loan(start as u64, len) }.ok_or(Code::INVALID_VALUE)
     }
+}
+
+/// What the program may do with pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Nothing.
+    None,
+    /// Read.
+    Read,
+    /// Read and write.
+    All,
+}
+
+/// Sets what may be done with the pages of an allocation; whether the system has agreed.
+pub fn allow(start: usize, len: usize, access: Access) -> bool {
+    let flags = match access {
+        Access::None => MprotectFlags::empty(),
+        Access::Read => MprotectFlags::READ,
+        Access::All => MprotectFlags::READ | MprotectFlags::WRITE,
+    };
+    // SAFETY: whoever meets the protection is in the handler of `faults.rs`, which ends it and repeats the access.
+    unsafe { mprotect(pointer(start), len, flags) }.is_ok()
 }
 
 impl Drop for Reserved {

@@ -76,7 +76,7 @@ fn runtime_function(text: &str) -> Option<String> {
 }
 
 /// A stack for people, a line for each function.
-fn told(first: &str, frames: &[String]) -> Vec<String> {
+pub fn told(first: &str, frames: &[String]) -> Vec<String> {
     let verb = |depth| if depth == 0 { first } else { "called by" };
     frames.iter().enumerate().map(|(depth, frame)| format!("{} {}", verb(depth), named(frame))).collect()
 }

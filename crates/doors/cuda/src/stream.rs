@@ -207,8 +207,7 @@ impl StreamHandle {
             return stream.work_for(WATCHED, run);
         }
         if !waits {
-            stream.work_later(run);
-            return Ok(());
+            return order::host::submit(&stream, run);
         }
         let outcome = stream.work(run);
         if seen {

@@ -7,7 +7,7 @@ typedef unsigned long long Ptr;
 typedef void *H;
 int cuInit(unsigned), cuCtxCreate_v2(H *, unsigned, int), cuCtxSynchronize(void), cuMemAlloc_v2(Ptr *, size_t), cuMemFree_v2(Ptr);
 int cuMemHostAlloc(void **, size_t, unsigned), cuMemAllocAsync(Ptr *, size_t, H), cuMemFreeAsync(Ptr, H), cuMemcpyDtoHAsync_v2(void *, Ptr, size_t, H);
-int cuMemFreeHost(void *), cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *);
+int cuMemAllocManaged(Ptr *, size_t, unsigned), cuMemFreeHost(void *), cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *);
 int cuMemcpyDtoH_v2(void *, Ptr, size_t), cuMemsetD32Async(Ptr, unsigned, size_t, H);
 int cuMemcpyHtoDAsync_v2(Ptr, const void *, size_t, H), cuModuleGetGlobal_v2(Ptr *, size_t *, H, const char *);
 int cuModuleLoadData(H *, const void *), cuModuleGetFunction(H *, H, const char *);
@@ -125,6 +125,37 @@ int main(int count, char **arguments) {
     if (IS("right unregistration")) {
         OK(cuMemHostRegister_v2(plain, sizeof plain, 0)), OK(cuMemcpyDtoHAsync_v2(plain, p, 4 * N, a)), OK(cuCtxSynchronize());
         OK(cuMemHostUnregister(plain));
+    }
+    /* The program's own accesses to page-locked and managed memory. */
+    Ptr shared;
+    volatile int *own, sum = 0;
+    OK(cuMemHostAlloc((void **)&own, 4 * N, 0));
+    OK(cuMemAllocManaged(&shared, 4 * N, 1));
+    volatile int *managed = (volatile int *)shared;
+    if (IS("wrong read by the program before it waits")) launch("write", a, (Ptr)own), sum += own[1];
+    if (IS("right read by the program after it has waited")) launch("write", a, (Ptr)own), OK(cuStreamSynchronize(a)), sum += own[1];
+    if (IS("right read by the program after it has asked")) {
+        launch("write", a, (Ptr)own);
+        while (cuStreamQuery(a)) continue;
+        sum += own[1];
+    }
+    if (IS("right read by the program before the launch")) sum += own[1], launch("write", a, (Ptr)own);
+    if (IS("right read by the program after an event")) {
+        launch("write", a, (Ptr)own), OK(cuEventRecord(event, a)), OK(cuEventSynchronize(event)), sum += own[1], own[1] = 0;
+    }
+    if (IS("wrong read by the program after an event of another stream")) {
+        launch("write", a, (Ptr)own), OK(cuEventRecord(event, b)), OK(cuEventSynchronize(event)), sum += own[1], own[1] = 0;
+    }
+    if (IS("wrong write by the program to what a kernel reads")) launch("read", a, shared), managed[1] = 1, sum += managed[1];
+    if (IS("right read by the program of what a kernel reads")) launch("read", a, shared), sum += managed[1];
+    if (IS("wrong read by the program of the target of a copy")) OK(cuMemcpyDtoHAsync_v2((void *)own, p, 4 * N, a)), sum += own[1];
+    if (IS("right read by the program of the target of a copy")) OK(cuMemcpyDtoH_v2((void *)own, p, 4 * N)), sum += own[1];
+    if (IS("wrong write by the program to the source of a copy")) OK(cuMemcpyHtoDAsync_v2(p, (void *)own, 4 * N, a)), own[1] = 1;
+    if (IS("right read by the program of the source of a copy")) OK(cuMemcpyHtoDAsync_v2(p, (void *)own, 4 * N, a)), sum += own[1];
+    if (IS("right read by the program beside what a kernel writes")) launch("write", a, (Ptr)host), sum += ((volatile int *)host)[N];
+    if (IS("right reads by the program of new memory")) {
+        launch("write", a, (Ptr)own), OK(cuStreamSynchronize(a)), launch("write", b, shared), OK(cuMemFree_v2(shared));
+        OK(cuMemAllocManaged(&shared, 4 * N, 1)), sum += *(volatile int *)shared + own[1];
     }
     if (strstr(name, "graph")) {
         OK(cuStreamBeginCapture_v2(a, 0));

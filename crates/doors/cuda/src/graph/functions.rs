@@ -253,7 +253,7 @@ api! {
         awaited.iter().filter_map(|event| event.end()).for_each(|end| stream_ref.wait_for(end));
         recorded.iter().for_each(|event| event.announce());
         let piece = order::submitted(&stream_ref, || "a graph".into());
-        stream_ref.work_later(move |context| order::perform(piece, || device::launch(of, exec, context)));
+        order::host::submit(&stream_ref, move |context| order::perform(piece, || device::launch(of, exec, context)))?;
         if !recorded.is_empty() {
             let end = stream_ref.mark();
             recorded.iter().for_each(|event| event.launched(&end));

@@ -50,6 +50,7 @@ impl Nodes {
                 frees,
                 submitted: Backtrace::disabled(),
                 touched,
+                pages: Vec::new(),
             }
         });
         if let Some(node) = node {
