@@ -16,6 +16,16 @@ int cuStreamCreate(H *, unsigned), cuStreamSynchronize(H), cuStreamQuery(H), cuS
 int cuEventCreate(H *, unsigned), cuEventRecord(H, H), cuEventSynchronize(H);
 int cuStreamBeginCapture_v2(H, int), cuStreamEndCapture(H, H *), cuGraphInstantiateWithFlags(H *, H, Ptr), cuGraphLaunch(H, H);
 
+/* CUDA_KERNEL_NODE_PARAMS_v2 */
+typedef struct {
+    H function;
+    unsigned grid[3], block[3], shared;
+    void **arguments, **extra;
+    H kernel, context;
+} Node;
+int cuGraphCreate(H *, unsigned), cuGraphAddKernelNode_v2(H *, H, const H *, size_t, const Node *);
+int cuGraphExecKernelNodeSetParams_v2(H, H, const Node *), cuGraphNodeSetEnabled(H, H, unsigned);
+
 enum { NON_BLOCKING = 1, N = 64 };
 #define OK(call) ok(call, #call, __LINE__)
 
@@ -125,6 +135,25 @@ int main(int count, char **arguments) {
     if (IS("right unregistration")) {
         OK(cuMemHostRegister_v2(plain, sizeof plain, 0)), OK(cuMemcpyDtoHAsync_v2(plain, p, 4 * N, a)), OK(cuCtxSynchronize());
         OK(cuMemHostUnregister(plain));
+    }
+    if (strstr(name, "nodes")) {
+        /* Two nodes that nothing orders, which write different memory until an argument changes. */
+        Ptr other = p + 4 * N;
+        void *first[] = { &p }, *second[] = { &other };
+        Node node = { NULL, { 1, 1, 1 }, { N, 1, 1 }, 0, first, NULL, NULL, NULL };
+        H one, two;
+        OK(cuModuleGetFunction(&node.function, module, "write"));
+        OK(cuGraphCreate(&graph, 0));
+        OK(cuGraphAddKernelNode_v2(&one, graph, NULL, 0, &node));
+        node.arguments = second;
+        OK(cuGraphAddKernelNode_v2(&two, graph, IS("right nodes in order") ? &one : NULL, IS("right nodes in order"), &node));
+        OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+        OK(cuGraphLaunch(exec, a));
+        node.arguments = first;
+        if (!IS("right nodes")) OK(cuGraphExecKernelNodeSetParams_v2(exec, two, &node));
+        if (IS("right nodes, one of them disabled")) OK(cuGraphNodeSetEnabled(exec, two, 0));
+        if (IS("wrong nodes after a change of an argument")) second[0] = NULL; /* the arguments were copied */
+        OK(cuGraphLaunch(exec, a));
     }
     /* The program's own accesses to page-locked and managed memory. */
     Ptr shared;
