@@ -14,9 +14,9 @@ use std::{
     ffi::c_char,
     sync::{
         Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// The account of one kernel.
@@ -47,6 +47,8 @@ struct Account {
     unloadable: BTreeSet<String>,
     /// Kernels that could not be prepared: the first lines of the reports.
     unpreparable: BTreeSet<String>,
+    /// Launches that have begun and not ended, if statistics are requested: the kernels' names, and when.
+    under_way: BTreeMap<u64, (String, Instant)>,
     /// Number of launches that did not begin because the kernel's module could not be loaded, or the kernel not be prepared.
     refused: u64,
 }
@@ -104,6 +106,29 @@ fn fault_exit() -> Option<i32> {
 /// Registers the report at exit.
 pub fn open() {
     when_it_ends(close);
+    if wanted() || crate::watch::wanted().is_some() {
+        crate::interrupted::tell_first(interrupted);
+    }
+}
+
+/// A launch that statistics show as long as it goes on.
+pub struct UnderWay(Option<u64>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.map(|number| account().under_way.remove(&number));
+    }
+}
+
+/// Records the begin of a launch.
+pub fn begins(kernel: &Kernel) -> UnderWay {
+    if !wanted() {
+        return UnderWay(None);
+    }
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Relaxed);
+    account().under_way.insert(number, (kernel.name().into(), Instant::now()));
+    UnderWay(Some(number))
 }
 
 /// Records a successful launch.
@@ -141,6 +166,7 @@ pub fn filled(bytes: u64) {
 
 /// Records a failed launch and its report.
 pub fn failed(words: &str) {
+    crate::interrupted::tell_first(interrupted);
     let mut account = account();
     account.faults += 1;
     if account.faults == 1 {
@@ -165,6 +191,7 @@ pub fn unpreparable(words: &str) {
 
 /// Records a launch of a kernel that could not be prepared.
 pub fn refused() {
+    crate::interrupted::tell_first(interrupted);
     account().refused += 1;
 }
 
@@ -209,6 +236,9 @@ impl Account {
             self.copies,
             self.filled,
         );
+        for (name, since) in self.under_way.values() {
+            out += &format!("\n  under way for {:.3?}: {}", since.elapsed(), demangled(name));
+        }
         for (name, k) in kernels {
             let (times, time, compile, engine) = (k.times, k.time, k.compile, k.engine);
             out += &format!(
@@ -256,45 +286,65 @@ fn close(status: i32) {
     if wanted() {
         eprintln!("{}", account.stats());
     }
-    let Account { faults, first, findings, refused, .. } = &account;
-    let failed = *faults > 0 || *refused > 0;
-    if (status != 0 || failed) && !account.unsupported.is_empty() {
-        let missed: Vec<String> = account.unsupported.iter().map(|name| format!("`{name}`")).collect();
-        report_error(&format!("margay: the program called unsupported functions: {}", missed.join(", ")));
-    }
-    let tell = |reasons: &BTreeSet<String>, one: &str, many: &str| {
-        if (status != 0 || failed) && !reasons.is_empty() {
-            let what = if reasons.len() == 1 { one } else { many };
-            let reasons: Vec<&str> = reasons.iter().map(String::as_str).collect();
-            report_error(&format!("margay: {what}: {}", reasons.join("; ")));
-        }
-    };
-    tell(&account.unloadable, "a module could not be loaded", "modules could not be loaded");
-    tell(&account.unpreparable, "a kernel cannot run", "kernels cannot run");
-    if !failed && *findings == 0 {
-        return;
-    }
-    let code = fault_exit().filter(|_| status == 0);
+    let code = fault_exit().filter(|_| status == 0 && account.has_failures());
     let ended = match code {
         Some(code) => format!("the program's exit code was 0; margay changed it to {code}"),
         None => String::new(),
     };
-    let more = match faults {
-        0 => String::new(),
-        1 => format!("1 launch failed: {first}"),
-        _ => format!("{faults} launches failed, first: {first}"),
-    };
-    let not_begun = match refused {
-        0 => String::new(),
-        1 => "1 launch did not begin".into(),
-        _ => format!("{refused} launches did not begin"),
-    };
-    let words: Vec<&str> =
-        [more.as_str(), not_begun.as_str(), ended.as_str()].into_iter().filter(|w| !w.is_empty()).collect();
-    if !words.is_empty() {
-        report_error(&format!("margay: {}", words.join("; ")));
-    }
+    account.tell_failures(status != 0, &ended);
     if let Some(code) = code {
         end_with(code);
+    }
+}
+
+/// Before a signal ends the process: prints the statistics so far, and what has failed. Nothing waits for the work that goes on.
+fn interrupted(signal: &'static str) {
+    crate::watch::close();
+    let account = std::mem::take(&mut *account());
+    if wanted() {
+        eprintln!("{}", account.stats());
+    }
+    account.tell_failures(true, &format!("{signal} ended the process"));
+}
+
+impl Account {
+    /// Whether the exit code should tell of a failure.
+    fn has_failures(&self) -> bool {
+        self.faults > 0 || self.refused > 0 || self.findings > 0
+    }
+
+    /// Says what has failed, and how the process `ended`, which failed itself or not.
+    fn tell_failures(&self, process_failed: bool, ended: &str) {
+        let failed = process_failed || self.faults > 0 || self.refused > 0;
+        if failed && !self.unsupported.is_empty() {
+            let missed: Vec<String> = self.unsupported.iter().map(|name| format!("`{name}`")).collect();
+            report_error(&format!("margay: the program called unsupported functions: {}", missed.join(", ")));
+        }
+        let tell = |reasons: &BTreeSet<String>, one: &str, many: &str| {
+            if failed && !reasons.is_empty() {
+                let what = if reasons.len() == 1 { one } else { many };
+                let reasons: Vec<&str> = reasons.iter().map(String::as_str).collect();
+                report_error(&format!("margay: {what}: {}", reasons.join("; ")));
+            }
+        };
+        tell(&self.unloadable, "a module could not be loaded", "modules could not be loaded");
+        tell(&self.unpreparable, "a kernel cannot run", "kernels cannot run");
+        if !self.has_failures() {
+            return;
+        }
+        let more = match self.faults {
+            0 => String::new(),
+            1 => format!("1 launch failed: {}", self.first),
+            n => format!("{n} launches failed, first: {}", self.first),
+        };
+        let not_begun = match self.refused {
+            0 => String::new(),
+            1 => "1 launch did not begin".into(),
+            n => format!("{n} launches did not begin"),
+        };
+        let words: Vec<&str> = [&more, &not_begun, ended].into_iter().filter(|w| !w.is_empty()).collect();
+        if !words.is_empty() {
+            report_error(&format!("margay: {}", words.join("; ")));
+        }
     }
 }

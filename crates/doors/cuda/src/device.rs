@@ -70,7 +70,7 @@ pub fn attribute(number: u32, device: i32) -> Option<i32> {
         10 => 32,                                  // warp
         11 => i32::MAX,                            // pitch
         12 | 82 => 65536,                          // registers per block, per multiprocessor
-        13 | 36 => 1_000_000,                      // clock rates, kHz
+        13 | 36 => crate::facts::CLOCK as i32,     // clock rates, kHz
         14 | 30 => 512,                            // alignment of textures and surfaces
         15 => 1,                                   // copies concurrent with kernels
         16 => multiprocessors(),                   // multiprocessors: one a thread of the host

@@ -1,4 +1,4 @@
-//! What a driver can add to a kernel's fault: that an argument is an address of the host, or null.
+//! What a driver can add to a kernel's fault: that an argument is an address of the host, or null; how to set a larger stack.
 
 use margay_exec::{FaultKind, Memory, Stop};
 use margay_runtime::{Error, Kernel};
@@ -15,6 +15,10 @@ pub fn explain(mut error: Error, kernel: &Kernel, params: &[u8], memory: &Memory
         FaultKind::OutOfBounds(access) => access,
         FaultKind::UseAfterFree(access) => {
             fault.notes.extend(memory.freed(access.address).map_or(Vec::new(), crate::stacks::free));
+            return error;
+        }
+        FaultKind::Stack(_) => {
+            fault.notes.push("`cudaDeviceSetLimit(cudaLimitStackSize, BYTES)` sets a larger stack".into());
             return error;
         }
         _ => return error,

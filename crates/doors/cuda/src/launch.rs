@@ -102,7 +102,9 @@ impl Launch {
     /// Whether a device would take it.
     pub fn check(&self) -> Outcome {
         self.function.kernel()?.check(&LaunchConfig::of(self.shape), &self.params).map_err(|error| {
-            crate::api::report_error(&crate::image::words(&error));
+            let (words, name) = (crate::image::words(&error), margay::render::demangled(self.function.name()));
+            let why = words.strip_prefix("error: ").unwrap_or(&words);
+            crate::api::report_error(&format!("error: a launch of `{name}` is refused: {why}"));
             Code::from(&error)
         })?;
         if self.shape.cooperative { self.check_resident() } else { Ok(()) }
@@ -192,6 +194,7 @@ fn watched(
 ) -> Result<LaunchStats, Error> {
     let context = answers.context;
     let config = LaunchConfig { driver: Some(&answers), ..config };
+    let _under_way = account::begins(kernel);
     let Some(sanitizer) = watch::sanitizer(kernel, config.shape, params) else {
         let stats = kernel.launch(&config, params)?;
         family.launched(by, kernel, None, context.device_memory());

@@ -35,6 +35,7 @@ mod green;
 mod handle;
 mod hints;
 mod image;
+mod interrupted;
 mod ipc;
 mod launch;
 mod library;

@@ -16,7 +16,7 @@ use std::{
     ffi::{CStr, c_char, c_int, c_void},
     sync::{
         OnceLock,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicI32, Ordering::Relaxed},
     },
 };
 
@@ -420,6 +420,59 @@ pub fn when_it_ends(function: fn(i32)) {
 pub fn end_with(status: i32) -> ! {
     // SAFETY: `exit` accepts any number.
     unsafe { exit(status) }
+}
+
+/// Where [`note`] writes to, and whether it has.
+static SIGNALS: AtomicI32 = AtomicI32::new(-1);
+static NOTED: AtomicBool = AtomicBool::new(false);
+/// What the signal was to be told has been told.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+/// Handles a signal that would end the process: writes its number to the pipe, and waits while the reader tells what there is to tell and
+/// ends the process. Interrupted calls must not return: programs would go on. Calls only functions that signal-safety(7) permits.
+extern "C" fn note(signal: c_int) {
+    let number = signal as u8;
+    let moment = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+    // SAFETY: one byte of this frame is written; what is raised is delivered as the handler returns.
+    unsafe {
+        if !is_forked() && !NOTED.swap(true, Relaxed) {
+            libc::write(SIGNALS.load(Relaxed), (&raw const number).cast(), 1);
+            // Longer than the reader takes at most, unless it waits for what the interrupted thread holds.
+            for _ in 0..200 {
+                if TOLD.load(Relaxed) {
+                    break;
+                }
+                libc::nanosleep(&moment, std::ptr::null_mut());
+            }
+        }
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+/// Makes a signal that would end the process write its number to a pipe instead. A handler of the program stays, and so does a signal
+/// that is ignored.
+pub fn note_signal(signal: i32, pipe: i32) {
+    SIGNALS.store(pipe, Relaxed);
+    // SAFETY: all zeros are a valid action, which the call fills in; the handler stays as long as the library.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_DFL {
+            action.sa_sigaction = note as extern "C" fn(c_int) as usize;
+            action.sa_flags = 0;
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Ends the process by a signal that was noted.
+pub fn end_by(signal: i32) {
+    TOLD.store(true, Relaxed);
+    // SAFETY: neither call has requirements.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::kill(libc::getpid(), signal);
+    }
 }
 
 /// Leaks a NUL-terminated copy of a string, for addresses that the API returns for ever.

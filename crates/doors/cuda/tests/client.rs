@@ -1,7 +1,13 @@
 //! Builds a C program against the library and runs it: the API as programs meet it.
 
 use margay::capture::Capture;
-use std::{env, path::PathBuf, process::Command};
+use std::{
+    env,
+    io::{BufRead, BufReader},
+    os::unix::process::ExitStatusExt,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 /// Where cargo puts the library: beside the test or some folders above, as the version of cargo goes.
 fn library() -> PathBuf {
@@ -142,6 +148,41 @@ fn processes_share_memory_and_events() {
     let run = Command::new(&client).env("LD_LIBRARY_PATH", &folder).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     assert!(run.status.success() && out == "right\n", "{out}{err}");
+}
+
+/// What `margay exec` tells at the end is told also if a signal ends the program, unless the program handles the signal itself.
+#[test]
+fn the_end_by_a_signal_is_told() {
+    let (folder, client) = build("interrupted");
+    let run = |what: &str, signal: Option<&str>, stats: &str| {
+        let mut command = Command::new(&client);
+        command.arg(what).env("LD_LIBRARY_PATH", &folder).env("MARGAY_STATS", stats).env("MARGAY_FAULT_EXIT", "1");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        if let Some(signal) = signal {
+            let mut line = String::new();
+            BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+            assert_eq!(line, "runs\n");
+            let killed = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+            assert!(killed.unwrap().success());
+        }
+        let ended = child.wait_with_output().unwrap();
+        (ended.status.signal().or(ended.status.code()), String::from_utf8_lossy(&ended.stderr).into_owned())
+    };
+    for (what, signal, number) in [("", Some("TERM"), 15), ("", Some("INT"), 2), ("abort", None, 6)] {
+        let (ended, text) = run(what, signal, "1");
+        assert_eq!(ended, Some(number), "{text}");
+        assert!(
+            text.contains(": 0 launches") && text.contains("\n  under way for ") && text.contains(": waits"),
+            "{text}"
+        );
+        assert_eq!(run(what, signal, ""), (Some(number), String::new()), "nothing was asked for");
+    }
+    assert_eq!(run("own", Some("TERM"), "1"), (Some(3), String::new()), "the program has a handler of its own");
+    let (ended, text) = run("fault", Some("TERM"), "");
+    assert!(
+        ended == Some(15) && text.contains("1 launch failed: ") && text.contains("; SIGTERM ended the process"),
+        "{text}"
+    );
 }
 
 #[test]

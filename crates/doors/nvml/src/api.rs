@@ -4,7 +4,7 @@
 use crate::{
     code::{Code, Outcome},
     driver,
-    facts::{Facts, text},
+    facts::{CLOCK, Facts, text},
     raw::{Out, Text},
 };
 use std::{
@@ -28,6 +28,15 @@ impl Device {
 
     fn facts(self) -> Result<Facts, Code> {
         facts(self.number()?)
+    }
+
+    /// Sets a clock in MHz, of whichever kind (`nvmlClockType_t`): the one that the driver's attributes describe.
+    fn clock(self, kind: u32, clock: &Out<u32>) -> Outcome {
+        self.number()?;
+        if kind > 3 {
+            return Err(Code::INVALID_ARGUMENT);
+        }
+        clock.set(CLOCK / 1000)
     }
 }
 
@@ -289,6 +298,21 @@ api! {
         device.number()?;
         count.set(0)
     }
+    nvmlDeviceGetApplicationsClock(device: Device, kind: u32, clock: Out<u32>) {
+        device.clock(kind, &clock)
+    }
+    nvmlDeviceGetClock(device: Device, kind: u32, which: u32, clock: Out<u32>) {
+        if which > 3 {
+            return Err(Code::INVALID_ARGUMENT);
+        }
+        device.clock(kind, &clock)
+    }
+    nvmlDeviceGetClockInfo(device: Device, kind: u32, clock: Out<u32>) {
+        device.clock(kind, &clock)
+    }
+    nvmlDeviceGetMaxClockInfo(device: Device, kind: u32, clock: Out<u32>) {
+        device.clock(kind, &clock)
+    }
     nvmlDeviceGetP2PStatus(from: Device, to: Device, capability: u32, status: Out<u32>) {
         from.number()?;
         to.number()?;
@@ -298,10 +322,8 @@ api! {
 }
 
 not_supported! {
-    nvmlDeviceGetApplicationsClock
     nvmlDeviceGetBAR1MemoryInfo
     nvmlDeviceGetBoardPartNumber
-    nvmlDeviceGetClockInfo
     nvmlDeviceGetCpuAffinity
     nvmlDeviceGetCurrPcieLinkGeneration
     nvmlDeviceGetCurrPcieLinkWidth
@@ -317,7 +339,6 @@ not_supported! {
     nvmlDeviceGetFieldValues
     nvmlDeviceGetGpuFabricInfo
     nvmlDeviceGetGpuFabricInfoV
-    nvmlDeviceGetMaxClockInfo
     nvmlDeviceGetMaxMigDeviceCount
     nvmlDeviceGetMaxPcieLinkGeneration
     nvmlDeviceGetMaxPcieLinkWidth

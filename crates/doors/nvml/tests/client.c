@@ -27,6 +27,7 @@ int nvmlDeviceGetName(Device, char*, unsigned), nvmlDeviceGetUUID(Device, char*,
 int nvmlDeviceGetMemoryInfo(Device, Memory*), nvmlDeviceGetMemoryInfo_v2(Device, Memory2*), nvmlDeviceGetPciInfo_v3(Device, Pci*);
 int nvmlDeviceGetCudaComputeCapability(Device, int*, int*), nvmlDeviceGetArchitecture(Device, unsigned*);
 int nvmlDeviceGetTemperature(Device, int, unsigned*), nvmlDeviceGetUtilizationRates(Device, void*);
+int nvmlDeviceGetClockInfo(Device, int, unsigned*), nvmlDeviceGetMaxClockInfo(Device, int, unsigned*);
 int nvmlDeviceGetComputeRunningProcesses_v3(Device, unsigned*, Process*);
 int nvmlDeviceGetComputeRunningProcesses(Device, unsigned*, Process1*);
 
@@ -57,6 +58,9 @@ int main(void) {
   CHECK(nvmlDeviceGetArchitecture(device, &architecture) == 0 && architecture == 6); // Turing
   CHECK(nvmlSystemGetDriverVersion(text, sizeof text) == 0 && atoi(text) >= 580);
   CHECK(nvmlSystemGetCudaDriverVersion_v2(&cuda) == 0 && cuda >= 13000);
+  // The clocks are those that `cuDeviceGetAttribute` describes (attributes 13 and 36).
+  CHECK(nvmlDeviceGetClockInfo(device, 2, &index) == 0 && index == 1000);
+  CHECK(nvmlDeviceGetMaxClockInfo(device, 1, &index) == 0 && index == 1000 && nvmlDeviceGetClockInfo(device, 4, &index) == 2);
   CHECK(nvmlDeviceGetTemperature(device, 0, &index) == 3 && nvmlDeviceGetUtilizationRates(device, 0) == 3);
 
   // Nothing uses the device yet, and NVML has not started CUDA.

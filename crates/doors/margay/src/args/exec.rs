@@ -66,7 +66,8 @@ pub struct ExecArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub checks: CheckedArgs,
-    /// Print statistics at exit: the kernels that ran, their time, compile time, and copied bytes
+    /// Print statistics at exit, also at Ctrl-C and at the limit of `timeout`: the kernels that ran or are running, their time, compile
+    /// time, and copied bytes
     #[arg(long)]
     pub stats: bool,
     /// The exit code after a failed launch or a finding of `--check` if the program itself exits with 0; 0 keeps the program's

@@ -38,6 +38,7 @@ fn of_unsupported(image: &Image, u: &Unsupported, color: bool) -> String {
 
 fn of_fault(image: &Image, fault: &Fault, severity: Severity, color: bool) -> String {
     let (title, here) = words(&fault.kind);
+    let title = readable(&title);
     let (mut notes, mut origin) = (Vec::new(), None);
     if let Some((func, at)) = fault.at {
         let name = demangled(&image.ir.func(func).name);
@@ -61,7 +62,7 @@ fn of_fault(image: &Image, fault: &Fault, severity: Severity, color: bool) -> St
         }
     }
     notes.push(format!("thread {} of CTA {}", triple(fault.thread), triple(fault.cta)));
-    notes.extend(fault.notes.iter().cloned());
+    notes.extend(fault.notes.iter().map(|note| readable(note)));
     for frame in &fault.stack {
         let (func, at) = (image.ir.func(frame.func), frame.at);
         let line = func.source.lines.line(at.span.start);
@@ -113,6 +114,12 @@ pub fn demangled(name: &str) -> String {
     found.unwrap_or_else(|| name.into())
 }
 
+/// A message with the mangled names between its backquotes demangled.
+fn readable(message: &str) -> String {
+    let part = |(i, part): (usize, &str)| if i % 2 == 1 { demangled(part) } else { part.into() };
+    message.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
+}
+
 /// The last part of a name, without template arguments and parameters: what a programmer calls a function or variable.
 pub fn short_name(name: &str) -> String {
     let name = whole(name);
@@ -142,7 +149,7 @@ fn triple(v: [u32; 3]) -> String {
 
 /// A one-line description of the fault.
 pub fn title(kind: &FaultKind) -> String {
-    words(kind).0
+    readable(&words(kind).0)
 }
 
 /// The title, and the label of the location.
