@@ -3,7 +3,9 @@
 use crate::emit::{
     memory::{
         partial::{MaskedAlign, masked_align},
-        together::{FEW, consecutive, join_rows, load_all_together, load_together, store_rows, store_together},
+        together::{
+            FEW, consecutive, few_loads, join_rows, load_all_together, load_together, store_rows, store_together,
+        },
         unit::Kind,
     },
     text::{Elem, Ty, mangle},
@@ -267,7 +269,8 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
     let after = format!("  %result = load <32 x {t}>, ptr %out, align 64\n  ret <32 x {t}> %result\n");
     let together = (kind == Kind::Weak && elem.bits() <= 64).then(|| {
         let (text, declared) = load_together(elem, lean);
-        (format!("{FEW}{text}"), format!("{declared}\ndeclare i32 @llvm.ctpop.i32(i32)"))
+        let few = few_loads(Ty::scalar(elem), Ty::lanes(elem), align);
+        (format!("{few}{text}"), format!("{declared}\ndeclare i32 @llvm.ctpop.i32(i32)"))
     });
     let (together, declared) = together.unwrap_or_default();
     let text = row_loop(

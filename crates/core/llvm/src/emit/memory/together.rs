@@ -37,6 +37,27 @@ pub(super) fn consecutive(bytes: u32, rows: &str) -> String {
 pub(super) const FEW: &str = "  %count = call i32 @llvm.ctpop.i32(i32 %mask)\n  %few = icmp ult i32 %count, 9\n  \
                    br i1 %few, label %apart.lanes, label %many\nmany:\n";
 
+/// The same for loads of elements `t`: few lanes often load what they share, such as the members of an object whose function they call.
+pub(super) fn few_loads(t: Ty, all: Ty, align: u32) -> String {
+    let few = FEW.replace("label %apart.lanes", "label %few.lanes");
+    let few = few.strip_suffix("many:\n").unwrap_or(&few);
+    format!(
+        "{few}few.lanes:\n  %few.lane = call i32 @llvm.cttz.i32(i32 %mask, i1 false)\n  %few.in = and i32 %few.lane, 31\n  \
+         %few.p = getelementptr i64, ptr %addresses, i32 %few.in\n  %few.a = load i64, ptr %few.p, align 8\n  \
+         %few.one = insertelement <32 x i64> poison, i64 %few.a, i32 0\n  \
+         %few.all = shufflevector <32 x i64> %few.one, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
+         %few.at = freeze <32 x i64> %at\n  %few.differ = icmp ne <32 x i64> %few.at, %few.all\n  \
+         %few.bits = bitcast <32 x i1> %few.differ to i32\n  %few.others = and i32 %few.bits, %mask\n  \
+         %few.none = icmp eq i32 %mask, 0\n  %few.apart = icmp ne i32 %few.others, 0\n  \
+         %few.not = or i1 %few.none, %few.apart\n  br i1 %few.not, label %apart.lanes, label %few.share\nfew.share:\n  \
+         %few.from = inttoptr i64 %few.a to ptr\n  %few.x = load {t}, ptr %few.from, align {align}\n  \
+         %few.v = insertelement {all} poison, {t} %few.x, i32 0\n  \
+         %few.row = shufflevector {all} %few.v, {all} poison, <32 x i32> zeroinitializer\n  \
+         %few.on = bitcast i32 %mask to <32 x i1>\n  \
+         %few.result = select <32 x i1> %few.on, {all} %few.row, {all} zeroinitializer\n  ret {all} %few.result\nmany:\n"
+    )
+}
+
 /// The lanes of a row that is looked for at run time first: those of a CTA that is 16 threads wide. A wider one has two of them.
 const HALF: u32 = 16;
 
