@@ -32,7 +32,10 @@ pub fn deadlock<T>(mut waiters: Vec<Waiter<T>>) -> (FaultKind, Vec<String>, Opti
             None => groups.push(waiter),
         }
     }
-    let kind = FaultKind::Deadlock(format!("all {} groups of threads wait for each other", groups.len()));
+    let kind = FaultKind::Deadlock(match groups.len() {
+        1 => "the threads wait for what none of them will do".into(),
+        n => format!("all {n} groups of threads wait for each other"),
+    });
     let note = |Waiter { cta: [x, y, z], warp, lanes, what, .. }: &Waiter<T>| {
         format!("CTA ({x}, {y}, {z}), warp {warp}, lanes {lanes:#010x}: {what}")
     };

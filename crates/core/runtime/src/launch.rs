@@ -155,7 +155,9 @@ pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8])
     }
     let most = func.maxntid.map(|m| m.iter().map(|n| u64::from(*n)).product::<u64>());
     if let Some(most) = most.filter(|most| threads > *most) {
-        return Err(format!("the kernel's `.maxntid` allows {most} threads, but the launch has CTAs of {threads}"));
+        return Err(format!(
+            "the kernel's `.maxntid` (`__launch_bounds__`) allows {most} threads, but the launch has CTAs of {threads}"
+        ));
     }
     let cluster = config.shape.cluster.or(func.reqnctapercluster).unwrap_or([1; 3]);
     if cluster.contains(&0) || cluster.iter().product::<u32>() > 16 || (0..3).any(|i| grid[i] % cluster[i] != 0) {
