@@ -71,7 +71,12 @@ impl Emitter<'_> {
         let (integer, float) = if ty == Type::F64 { (Elem::I64, Elem::F64) } else { (Elem::I32, Elem::F32) };
         let v = self.raw_value(operand, integer)?;
         let v = self.w.cast("bitcast", &v, float);
-        Ok(if ftz && ty == Type::F32 { self.flush(&v) } else { v })
+        Ok(if ftz && ty == Type::F32 && !self.is_normal(operand) { self.flush(&v) } else { v })
+    }
+
+    /// Whether an operand is in a register that never holds a subnormal (see `subnormal.rs`).
+    fn is_normal(&self, operand: &Operand) -> bool {
+        matches!(operand, Operand::Reg(r) if self.floats.normal[r.0 as usize])
     }
 
     /// Quiets signaling NaNs, since LLVM folds operations such as `x * 1` to `x`.
@@ -119,7 +124,7 @@ impl Emitter<'_> {
             let x = if matches!(op, Opcode::Neg | Opcode::Abs) {
                 let x = self.value(s, if single { Elem::I32 } else { Elem::I64 })?;
                 let x = self.w.cast("bitcast", &x, if single { Elem::F32 } else { Elem::F64 });
-                if ftz && single { self.flush(&x) } else { x }
+                if ftz && single && !self.is_normal(s) { self.flush(&x) } else { x }
             } else {
                 self.float(s, t, ftz)?
             };
@@ -168,7 +173,9 @@ impl Emitter<'_> {
             _ => return Ok(None),
         };
         let keeps_bits = matches!(op, Opcode::Neg | Opcode::Abs);
-        let result = if ftz && single && !keeps_bits { self.flush(&result) } else { result };
+        // The result is one of the operands.
+        let picks = matches!(op, Opcode::Min | Opcode::Max);
+        let result = if ftz && single && !keeps_bits && !picks { self.flush(&result) } else { result };
         let trivial = |s: &Operand| matches!(s, Operand::Imm(x) if [0.0, 1.0].contains(&f64::from_bits(*x).abs()));
         let folds =
             !single && matches!(op, Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad | Opcode::Div);

@@ -16,6 +16,7 @@ pub(in crate::emit) mod integer;
 pub(in crate::emit) mod nan;
 mod reciprocal;
 mod rsqrt;
+pub(in crate::emit) mod subnormal;
 
 use crate::emit::{
     function::affine::affine_form,

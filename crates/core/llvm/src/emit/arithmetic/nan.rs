@@ -15,7 +15,7 @@ struct Definitions {
 }
 
 /// The operands that a 32-bit row copies bit by bit.
-fn copied<'o>(variant: &Variant, srcs: &'o [Operand]) -> Option<&'o [Operand]> {
+pub(super) fn copied<'o>(variant: &Variant, srcs: &'o [Operand]) -> Option<&'o [Operand]> {
     let word = matches!(variant.t(), Type::F32 | Type::B32);
     match (variant.op, srcs) {
         (Opcode::Mov, [_]) if word => Some(srcs),

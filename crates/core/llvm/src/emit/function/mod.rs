@@ -242,6 +242,7 @@ pub fn emit(
         pins: false,
         floats: Floats {
             lazy_nans: crate::emit::arithmetic::nan::lazy_registers(func),
+            normal: crate::emit::arithmetic::subnormal::normal_registers(func),
             roots: func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Sqrt | Opcode::Rsqrt)),
         },
         accesses: Accesses {

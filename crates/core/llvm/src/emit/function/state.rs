@@ -134,6 +134,8 @@ pub(in crate::emit) struct GridLoop {
 pub(in crate::emit) struct Floats {
     /// By register: its NaNs are canonicalized late (see `arithmetic/nan.rs`).
     pub lazy_nans: Vec<bool>,
+    /// By register: it never holds a subnormal of single precision (see `arithmetic/subnormal.rs`).
+    pub normal: Vec<bool>,
     /// The function takes square roots.
     pub roots: bool,
 }
