@@ -105,7 +105,7 @@ fn order<T>(act: impl FnOnce(&mut Order) -> T) -> Option<T> {
 
 /// Does something with the piece of work that this thread performs, if that is of interest.
 fn current<T>(act: impl FnOnce(&mut Piece) -> T) -> Option<T> {
-    CURRENT.with_borrow_mut(|current| current.as_mut().map(act))
+    CURRENT.try_with(|current| current.borrow_mut().as_mut().map(act)).ok().flatten() // it is destroyed as the process exits
 }
 
 impl Order {
@@ -177,10 +177,10 @@ pub fn submitted(stream: &StreamRef, name: impl FnOnce() -> String) -> Option<Pi
 /// Performs a piece of work, and compares what it touched with what nothing orders it with.
 pub fn perform(piece: Option<Piece>, work: impl FnOnce() -> Outcome) -> Outcome {
     let Some(piece) = piece else { return work() };
+    let Ok(before) = CURRENT.try_with(|current| current.replace(Some(piece))) else { return work() };
     locked().iter_mut().for_each(|order| order.begin_work());
-    let before = CURRENT.replace(Some(piece));
     let outcome = work();
-    if let Some(piece) = CURRENT.replace(before) {
+    if let Ok(Some(piece)) = CURRENT.try_with(|current| current.replace(before)) {
         done(piece);
     }
     locked().iter_mut().for_each(|order| order.end_work());

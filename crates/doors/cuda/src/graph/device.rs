@@ -31,7 +31,7 @@ struct Launched {
 
 /// The handle of the graph that runs on this thread; 0 if there is none.
 pub fn current() -> u64 {
-    RUNNING.with_borrow(|running| running.as_ref().map_or(0, |r| r.graph))
+    RUNNING.try_with(|running| running.borrow().as_ref().map_or(0, |r| r.graph)).unwrap_or(0) // it is destroyed as the process exits
 }
 
 /// Notes a launch by a kernel of the running graph; else returns why it is impossible.
@@ -43,22 +43,26 @@ pub fn launch_later(graph: u64, tail: bool) -> Result<(), String> {
             "device code launches a graph that was instantiated without `cudaGraphInstantiateFlagDeviceLaunch`".into(),
         );
     }
-    RUNNING.with_borrow_mut(|running| {
-        let running = running.as_mut().ok_or("device code launches a graph, but its kernel is not part of one")?;
+    const ALONE: &str = "device code launches a graph, but its kernel is not part of one";
+    let noted = RUNNING.try_with(|running| {
+        let mut running = running.borrow_mut();
+        let running = running.as_mut().ok_or(ALONE)?;
         if tail { &mut running.tail } else { &mut running.launched }.push(Launched { graph, exec });
         Ok(())
-    })
+    });
+    noted.unwrap_or_else(|_| Err(ALONE.into()))
 }
 
 /// Launches a graph, and all that its kernels launch.
 pub fn launch(graph: Handle<Exec>, exec: Arc<Exec>, context: &Arc<Context>) -> Outcome {
     let mut next = vec![Launched { graph: graph.number() as u64, exec }];
     while let Some(Launched { graph, exec }) = next.pop() {
-        RUNNING.set(Some(Running { graph, launched: Vec::new(), tail: Vec::new() }));
+        let running = Running { graph, launched: Vec::new(), tail: Vec::new() };
+        let _ = RUNNING.try_with(|current| current.replace(Some(running)));
         let ended = exec.launch(context);
-        let running = RUNNING.take();
+        let running = RUNNING.try_with(RefCell::take);
         ended?;
-        if let Some(Running { launched, tail, .. }) = running {
+        if let Ok(Some(Running { launched, tail, .. })) = running {
             next.extend(tail.into_iter().rev());
             next.extend(launched.into_iter().rev());
         }

@@ -36,15 +36,16 @@ thread_local! {
 
 /// Reads an image that the program names: a file that it loads, or a part of a link.
 pub fn named<T>(name: Option<String>, read: impl FnOnce() -> T) -> T {
-    let before = NAME.replace(name.filter(|name| !name.is_empty()));
+    // It is destroyed as the process exits.
+    let Ok(before) = NAME.try_with(|own| own.replace(name.filter(|name| !name.is_empty()))) else { return read() };
     let done = read();
-    NAME.set(before);
+    let _ = NAME.try_with(|own| own.replace(before));
     done
 }
 
 /// The name of the image that this thread reads, if it has one.
 pub fn name() -> Option<String> {
-    NAME.with_borrow(Clone::clone)
+    NAME.try_with(|own| own.borrow().clone()).ok().flatten()
 }
 
 /// The file that holds an image: the one that the program names, or the one mapped at the address.
