@@ -39,7 +39,7 @@ mod linux {
 
     type Action = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-    /// Installs the handler, if another one is installed; whether that was possible.
+    /// Installs the handler unless it is the one installed; whether it is now.
     pub fn catch(handler: Handler) -> bool {
         HANDLER.get_or_init(|| handler);
         let own = fault as Action as usize;
