@@ -15,6 +15,7 @@ from margay.torch.wide import NARROW
 _aten = torch.ops.aten
 #: the overload that is called most often, which looks nothing up
 _flash_cpu = _aten._scaled_dot_product_flash_attention_for_cpu.default._op
+_flash_cpu_backward = _aten._scaled_dot_product_flash_attention_for_cpu_backward.default._op
 _empty = torch._C._dynamo.guards._empty_strided_cpu
 #: the seed and the offset without dropout, which every result copies
 _ZERO = torch.zeros((), dtype=torch.int64, device="cpu")
@@ -110,10 +111,15 @@ def _forward(query, key, value, bias, dropout_p, is_causal, scale):
 def _backward(grad_out, query, key, value, bias, out, lse, dropout_p, is_causal, scale, seed, mask):
     if not _simple(query, key, value, bias, dropout_p) or (bias is not None and mask[3]):
         return _composed_backward(grad_out, query, key, value, bias, dropout_p, is_causal, scale, seed, mask)
-    flash = _aten._scaled_dot_product_flash_attention_for_cpu_backward
-    tensors = _wide(grad_out, query, key, value, out)
-    grads = flash(*tensors, lse, 0.0, is_causal, attn_mask=_wide(bias)[0], scale=scale)
-    return (*(grad.to(query.dtype) for grad in grads), None)
+    dtype = query.dtype
+    if dtype in NARROW:
+        grad_out, query, key, value, out, bias = _wide(grad_out, query, key, value, out, bias)
+    # Keywords are costly.
+    options = {} if bias is None and scale is None else {"attn_mask": bias, "scale": scale}
+    grads = _flash_cpu_backward(grad_out, query, key, value, out, lse, 0.0, is_causal, **options)
+    if dtype in NARROW:
+        grads = [grad.to(dtype) for grad in grads]
+    return (*grads, None)
 
 
 def padded(rows):

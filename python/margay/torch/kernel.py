@@ -212,6 +212,14 @@ def device_of(tensors, wanted):
     return torch.cuda.current_device()
 
 
+def dense_list(name, tensors, d):
+    """`list_of` for the dispatch key `CUDA`, whose lists contain dense tensors only."""
+    try:
+        return [memory.dense(t) if t.get_device() == d else take_any(name, t, d, True) for t in tensors]
+    except (AttributeError, TypeError):  # no list, or something else than a tensor in it
+        return list_of(name, tensors, d)
+
+
 def list_of(name, tensors, d):
     if tensors is None:
         return None
@@ -309,7 +317,7 @@ def build(name: str, call=None, dense=True):
         "adopt_list": adopt_list,
         "exact_list": exact_list,
         "adopt": memory.adopt,
-        "list_of": list_of,
+        "list_of": dense_list if dense else list_of,
         "device_of": device_of,
         "synchronize": driver.synchronize,
         "again": narrow.again,

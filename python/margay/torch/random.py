@@ -12,6 +12,7 @@ So `manual_seed`, `get_rng_state`, `set_rng_state` and `fork_rng` work with the 
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import zlib
 from collections import OrderedDict
@@ -85,9 +86,14 @@ def advance(generator, d: int, copy) -> None:
         _advance(_of(generator, d), copy.get_state())
 
 
+def _bytes(state) -> bytes:
+    """The bytes of a generator's state; NumPy, which torch does not require, may be absent."""
+    return ctypes.string_at(state.data_ptr(), state.numel())
+
+
 def _advance(generator, state) -> None:
     seed, offset = generator.initial_seed(), generator.get_offset()
-    after = offset + 4 + 4 * (zlib.crc32(state.numpy()) >> 8)
+    after = offset + 4 + 4 * (zlib.crc32(_bytes(state)) >> 8)
     kept = _states.get(seed)
     if kept is None:
         kept = _states[seed] = {}
