@@ -17,6 +17,7 @@ import sys
 _AFTER = {
     "torch": "margay.torch",
     "torch._inductor.runtime.benchmarking": "margay._triton",
+    "torch._inductor.runtime.triton_heuristics": "margay._triton",
     "torch.utils.cpp_extension": "margay.torch.blas",
     "cuda.bindings._internal.runtime": "margay._bindings",
     "cuda.bindings._internal.runtime_ptds": "margay._bindings",

@@ -1,8 +1,9 @@
 """The tuning of kernels on a CPU, by Triton and by torch's compiler.
 
 How long a configuration takes on a CPU says nothing about a GPU, and compiling and timing all configurations is most of the time of a first
-run. So Triton takes the first one that runs; `MARGAY_AUTOTUNE=all` has it time all of them. Benchmark functions that a program passes to
-`triton.autotune` are used in any case. Benchmarks of either do not fill the memory by which they empty a GPU's cache.
+run. So Triton takes the first one that runs, and torch's compiler the first one that compiles; `MARGAY_AUTOTUNE=all` has them time all of
+them. Benchmark functions that a program passes to `triton.autotune` are used in any case. Benchmarks of either do not fill the memory by
+which they empty a GPU's cache.
 """
 
 from __future__ import annotations
@@ -55,6 +56,37 @@ def _first_that_runs(autotuner) -> None:
     autotuner.prune_configs, autotuner._bench = prune_configs, _bench
 
 
+def _first_that_compiles(autotuner, none) -> None:
+    """Has torch's compiler neither compile nor time the configurations behind the first one without an error. `none` is the type of the error
+    that no configuration compiles."""
+    precompile = autotuner._precompile_worker
+
+    @functools.wraps(precompile)
+    def _precompile_worker(self):
+        configs = self.configs
+        if not configs or self.compile_results:
+            return precompile(self)
+        for config in configs[:-1]:
+            self.configs = [config]
+            try:
+                return precompile(self)
+            except none:
+                continue
+        self.configs = configs[-1:]
+        return precompile(self)
+
+    @functools.wraps(autotuner.benchmark_all_configs)
+    def benchmark_all_configs(self, *args, **kwargs):
+        return {launcher: _NEVER if i else 0.0 for i, launcher in enumerate(self.launchers)}
+
+    @functools.wraps(autotuner.coordinate_descent_tuning)
+    def coordinate_descent_tuning(self, launcher, *args, **kwargs):
+        return launcher
+
+    autotuner._precompile_worker, autotuner.benchmark_all_configs = _precompile_worker, benchmark_all_configs
+    autotuner.coordinate_descent_tuning = coordinate_descent_tuning
+
+
 def _no_cache(self):
     """The buffer that benchmarks fill to empty the L2 cache of a GPU: 256 MiB, which would take longer than most kernels."""
     import torch
@@ -70,6 +102,12 @@ def install() -> None:
         autotuner._margay_has_run = False
         if os.environ.get("MARGAY_AUTOTUNE") != "all":
             _first_that_runs(autotuner)
+    compiler = sys.modules.get("torch._inductor.runtime.triton_heuristics")
+    autotuner = getattr(compiler, "CachingAutotuner", None)
+    parts = ("_precompile_worker", "benchmark_all_configs", "coordinate_descent_tuning")
+    if all(hasattr(autotuner, part) for part in parts) and not hasattr(autotuner._precompile_worker, "__wrapped__"):
+        if hasattr(compiler, "NoTritonConfigsError") and os.environ.get("MARGAY_AUTOTUNE") != "all":
+            _first_that_compiles(autotuner, compiler.NoTritonConfigsError)
     driver = getattr(sys.modules.get("triton.backends.nvidia.driver"), "CudaDriver", None)
     if hasattr(driver, "get_empty_cache_for_benchmark"):
         driver.get_empty_cache_for_benchmark = _no_cache

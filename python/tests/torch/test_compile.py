@@ -140,3 +140,22 @@ def test_benchmarks_do_not_empty_a_cache_that_is_not_there():
         torch.cuda.reset_peak_memory_stats()
         assert benchmarker.benchmark_gpu(lambda: x + x, rep=5) > 0
         assert torch.cuda.max_memory_allocated() - before < 1 << 20
+
+
+TUNED = """
+import re, torch, margay.torch
+x = torch.randn(300, 5000, device="cuda")
+function = torch.compile(lambda x: x.sin().sum(1))
+for _ in range(2):
+    torch.testing.assert_close(function(x), x.sin().sum(1), rtol=1e-4, atol=1e-3)
+kernels, launches = re.search(r"(\\d+) kernels? ran on margay: (\\d+) launch", margay.torch.summary()).groups()
+print(kernels, int(launches) == 2)
+"""
+
+
+@pytest.mark.parametrize(("which", "searches"), [("first", True), ("all", False)])
+def test_the_compiler_takes_the_first_configuration_that_compiles(python, tmp_path, which, searches):
+    env = {"MARGAY_AUTOTUNE": which, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    begin = f"import margay\nmargay.enable()\nimport torch._inductor.config\ntorch._inductor.config.coordinate_descent_tuning = {searches}"
+    words = python(begin + TUNED, env=env).split()
+    assert words == ["1", str(which == "first")], words
