@@ -23,6 +23,7 @@ _AFTER = {
     "cuda.bindings._internal.runtime_ptds": "margay._bindings",
     "cuda.bindings._bindings.cyruntime": "margay._bindings",
     "cuda.bindings._bindings.cyruntime_ptds": "margay._bindings",
+    "cupy": "margay.cupy",
     "cupy_backends": "margay.cupy",
     "cupy_backends.cuda.libs.cublas": "margay.cupy",
     "cupy_backends.cuda.libs.curand": "margay.cupy",

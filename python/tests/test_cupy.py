@@ -330,3 +330,22 @@ REFUSED = """
 
 def test_functions_that_are_not_served_are_refused(tmp_path):
     assert "NOT_SUPPORTED" in run(tmp_path, REFUSED)
+
+
+BEYOND = """
+import cupy
+square = cupy.RawKernel('extern "C" __global__ void square(float* x) { x[threadIdx.x] *= x[threadIdx.x]; }', "square")
+square((1,), (128,), (cupy.zeros(COUNT, cupy.float32),))
+cupy.cuda.Device().synchronize()
+"""
+
+
+@pytest.mark.parametrize("count", [128, 100])
+def test_an_access_beyond_an_array_is_found(tmp_path, count):
+    """CuPy's pool would have room for 128 elements where the array has 100."""
+    program = tmp_path / "program.py"
+    program.write_text(BEYOND.replace("COUNT", str(count)))
+    command = ["margay", "exec", "--check", "memory", "--", sys.executable, str(program)]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (ran.returncode == 0) == (count == 128), ran.stderr
+    assert ("0 bytes after the end of the allocation of 400 bytes" in ran.stderr) == (count == 100), ran.stderr

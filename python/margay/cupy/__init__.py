@@ -15,7 +15,7 @@ _done = set()
 
 def install() -> None:
     """Serves the libraries of those CuPy modules that are imported, if the CUDA driver of this process is margay's."""
-    from margay import _replace
+    from margay import _checks, _replace
     from margay.cupy import blas, fft, library, random, solver, sparse
 
     if not _replace.is_possible() or not library.is_margay():
@@ -32,3 +32,9 @@ def install() -> None:
         if module in sys.modules and module not in _done:
             _done.add(module)
             library.serve(sys.modules[module].__file__, part.functions(), part.REST)
+    cupy = sys.modules.get("cupy")
+    if hasattr(cupy, "_default_memory_pool") and "cupy" not in _done:
+        _done.add("cupy")
+        if _checks.wanted("memory", "init"):
+            # CuPy's pool cuts arrays out of larger allocations: accesses beyond an array would land in them.
+            cupy.cuda.set_allocator(None)

@@ -25,10 +25,11 @@ def install() -> None:
     if _installed or torch.version.cuda is None or not driver.is_margay():
         return
     _installed = True
-    from margay.torch import account, blas, capture, distributed, ending, extension, operators, parallel, profiling, shims
+    from margay.torch import account, blas, bounds, capture, distributed, ending, extension, operators, parallel, profiling, shims
 
     operators.register()
     capture.install()
+    bounds.install()
     profiling.install()
     distributed.install()
     extension.install()

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import warnings
 
 import torch
 
+from margay import _checks
 from margay.torch import capture
 
 _START = 4096
@@ -194,7 +194,7 @@ def _noting(make, of_result=False):
 
 
 # `--check init`: of what CPU operators write, margay sees nothing. What they only read counts as written from then on, too.
-_CHECKS_WRITES = not {word.strip() for word in os.environ.get("MARGAY_CHECK", "").split(",")}.isdisjoint(("init", "all", "undefined"))
+_CHECKS_WRITES = _checks.wanted("init", "undefined")
 if _CHECKS_WRITES:
     alias, dense, exact, whole_storage = map(_noting, (alias, dense, exact, whole_storage))
     copy_out = _noting(copy_out, of_result=True)

@@ -64,7 +64,6 @@ print(total(z.flatten(), (z @ z).flatten()))
 
 
 def test_what_nobody_writes_is_reported(tmp_path):
-    # More than torch's allocator would take from a block that it has used before.
     code, _, err = check(tmp_path, 'total(torch.empty(1 << 22, device="cuda"), torch.ones(1 << 22, device="cuda"))\n')
     assert code == 1, err
     assert "uninitialized: reads" in err and "program.py:" in err and "in `add`" in err
@@ -86,3 +85,41 @@ torch.testing.assert_close(out.cpu(), (x * x).sum().view(1).cpu())
 """
     code, _, err = check(tmp_path, program, "races")
     assert code == 0 and "no findings in 1 checked launch" in err, err
+
+
+UNMASKED = """
+@triton.jit
+def unmasked(x, out, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i) + 1)
+
+
+x = torch.zeros(1000, device="cuda")
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = x + 1
+    y = (y * 2) + 1
+graph.replay()
+assert y.sum().item() == 3000
+unmasked[(8,)](torch.zeros(1024, device="cuda"), torch.empty(COUNT, device="cuda"), BLOCK=128)
+torch.cuda.synchronize()
+"""
+
+
+def test_an_access_beyond_a_tensor_is_found(tmp_path):
+    """torch's allocator would have room for 1024 elements where the tensor has 1000."""
+    code, _, err = check(tmp_path, UNMASKED.replace("COUNT", "1024"), "memory")
+    assert code == 0, err
+    code, _, err = check(tmp_path, UNMASKED.replace("COUNT", "1000"), "memory")
+    assert code != 0 and "out of bounds: write of 4 bytes" in err, err
+    assert "0 bytes after the end of the allocation of 4000 bytes" in err and "program.py:" in err, err
+
+
+def test_what_a_tensor_left_is_not_initialized(tmp_path):
+    program = """
+x = torch.ones(1000, device="cuda")
+del x
+total(torch.empty(1000, device="cuda"), torch.ones(1000, device="cuda"))
+"""
+    code, _, err = check(tmp_path, program)
+    assert code == 1 and "uninitialized: reads" in err and "in `add`" in err, err
