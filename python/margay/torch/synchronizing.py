@@ -32,7 +32,8 @@ def _alert(*args, **kwargs) -> None:
 
 
 def _alert_of_copy(self, src, non_blocking=False) -> None:
-    if self.is_cuda != src.is_cuda and not non_blocking:
+    # A number takes no copy.
+    if self.is_cuda != getattr(src, "is_cuda", self.is_cuda) and not non_blocking:
         _alert()
 
 

@@ -126,3 +126,11 @@ def test_mistakes_with_types_and_devices(name):
     call, words = MISTAKES[name]
     with pytest.raises(RuntimeError, match=words):
         call()
+
+
+def test_numbers_are_copied():
+    x = torch.zeros(3, device="cuda")
+    assert x.copy_(2).tolist() == [2, 2, 2]
+    assert x.int().copy_(True).tolist() == [1, 1, 1]
+    with torch.inference_mode():
+        assert x.copy_(0.5).tolist() == [0.5] * 3
