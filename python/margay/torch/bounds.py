@@ -8,7 +8,6 @@ graph allocates lives in its pool.
 from __future__ import annotations
 
 import functools
-import os
 
 import torch
 
@@ -18,8 +17,7 @@ from margay import _checks
 def install() -> None:
     """Turns torch's allocator off if margay checks accesses to memory; does nothing in releases that cannot."""
     turn = getattr(torch._C, "_cuda_cudaCachingAllocator_enable", None)
-    # Under pytest, a test's fault must not end the process, as an error of `cudaFree` would.
-    if turn is None or not _checks.wanted("memory", "init") or os.environ.get("MARGAY_FORGIVE"):
+    if turn is None or not _checks.wanted("memory", "init"):
         return
     from torch.cuda import graphs
 

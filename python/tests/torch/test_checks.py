@@ -123,3 +123,33 @@ total(torch.empty(1000, device="cuda"), torch.ones(1000, device="cuda"))
 """
     code, _, err = check(tmp_path, program)
     assert code == 1 and "uninitialized: reads" in err and "in `add`" in err, err
+
+
+TESTS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def unmasked(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+
+def test_beyond():
+    unmasked[(1,)](torch.zeros(100, device="cuda"), BLOCK=128)
+
+
+def test_inside():
+    x = torch.zeros(128, device="cuda")
+    unmasked[(1,)](x, BLOCK=128)
+    assert x.sum().item() == 128
+"""
+
+
+def test_the_plugin_fails_the_test_and_goes_on(pytester):
+    """Tensors are freed before a call reports the fault, and torch cannot handle errors of freeing."""
+    pytester.makepyfile(TESTS)
+    result = pytester.runpytest_subprocess("--margay", "--margay-check=memory", "-p", "no:cacheprovider")
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["*0 bytes after the end of the allocation of 400 bytes*"])
