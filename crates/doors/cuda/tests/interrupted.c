@@ -30,6 +30,8 @@ int main(int count, char **arguments) {
     volatile unsigned *flags;
     void *parameters[] = {&flags};
 
+    /* Shells start background processes with it ignored. */
+    signal(SIGINT, SIG_DFL);
     if (!strcmp(what, "own")) signal(SIGTERM, own);
     if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 1;
     if (cuModuleLoadData(&module, text) || cuMemAllocHost_v2((void **)&flags, 8)) return 1;
