@@ -49,6 +49,9 @@ pub struct WarpShape {
     /// what is divergent is reached by a part of them. Threads of different warps are not in step, so only values that no
     /// memory but constants and parameters had a hand in count.
     pub cta: bool,
+    /// With `cta`: weak loads of global and shared memory from an address that is the same in all threads count too. Between two barriers,
+    /// threads of a CTA load different values from one place only if they race with a write.
+    pub loads: bool,
     /// Registers whose rows are narrower count as varying, and so do those whose rows are narrower than a warp and not sure: code
     /// for many rows is long. 0: rows of all widths count.
     pub narrowest: u32,
@@ -151,6 +154,7 @@ pub(super) fn result(
         Effect::Memory if variant.op == Opcode::Ld && uniform => match space {
             Some(MemSpace::Local) | Some(MemSpace::Generic) | None => Fact::VARYING,
             Some(MemSpace::KernelParam | MemSpace::Const) => loaded(variant),
+            Some(MemSpace::Global | MemSpace::Shared) if warp.loads && is_weak(variant) => loaded(variant),
             Some(_) if warp.cta || warp.divergent => Fact::VARYING,
             Some(_) => loaded(variant),
         },
@@ -166,6 +170,11 @@ pub(super) fn result(
         },
         _ => Fact::VARYING,
     }
+}
+
+/// Whether a load is weak (manual, section 8.4.1): other threads' writes while it runs are races.
+fn is_weak(variant: &Variant) -> bool {
+    ![Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Mmio].iter().any(|m| variant.has(*m))
 }
 
 fn loaded(variant: &Variant) -> Fact {

@@ -167,6 +167,26 @@ fn carries(func: &Func, cfg: &Cfg, live: &Liveness, l: &Loop) -> bool {
     })
 }
 
+/// Whether a loop counts by an atomic and stores what it got where it loads from: a thread takes the number of the next piece of work for its
+/// CTA, and each iteration takes another one.
+fn takes_numbers(func: &Func, blocks: &[BlockId]) -> bool {
+    let insts = || blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
+    let mut numbers: HashSet<VReg> = HashSet::new();
+    for inst in insts() {
+        let v = func.variant(inst);
+        if v.op == Opcode::Atom && (v.has(Mod::Add) || v.has(Mod::Inc)) && !changes_nothing(func, inst) {
+            liveness::inst_writes(func, inst, &mut |r| _ = numbers.insert(r));
+        }
+    }
+    spread(func, blocks, &mut numbers);
+    let loads = |space| insts().any(|i| func.variant(i).op == Opcode::Ld && i.space == space);
+    let passes_on = |i: &Inst| {
+        let is_number = |o: &Operand| matches!(o, Operand::Reg(r) if numbers.contains(r));
+        func.variant(i).op == Opcode::St && func.operands(i.srcs).iter().skip(1).any(is_number) && loads(i.space)
+    };
+    !numbers.is_empty() && insts().any(passes_on)
+}
+
 /// Whether some loop observes other threads, some branch in it depends on memory, and no counter ends it.
 fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> bool {
     let insts = |b: &BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
@@ -194,7 +214,7 @@ fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) ->
 }
 
 /// Whether some loop loads from memory and carries no register from one iteration to the next: only another thread's
-/// write can end it, even if its loads are weak.
+/// write can end it, even if its loads are weak. Except in loops that take numbers.
 fn polls_by_loads(func: &Func, cfg: &Cfg) -> bool {
     let reads = |b: &BlockId| {
         let loads = |i: &Inst| {
@@ -204,7 +224,8 @@ fn polls_by_loads(func: &Func, cfg: &Cfg) -> bool {
         func.insts(&func.blocks[b.0 as usize]).iter().any(loads)
     };
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
-    let candidates: Vec<&Loop> = cfg.loops.iter().filter(|l| blocks(l).iter().any(reads)).collect();
+    let waits = |l: &&Loop| blocks(l).iter().any(reads) && !takes_numbers(func, blocks(l));
+    let candidates: Vec<&Loop> = cfg.loops.iter().filter(waits).collect();
     if candidates.is_empty() {
         return false;
     }

@@ -142,7 +142,7 @@ impl Emitter<'_> {
         };
         let ends = |b: &BlockId| self.spills.cta.as_ref().is_none_or(|cta| apart(b.0 as usize, cta));
         let waits = regions.list.iter().filter(|r| !r.barriers.is_empty());
-        whole && func.calls.is_empty() && !waits.flat_map(|r| &r.blocks).any(ends)
+        whole && !self.grid_loop.unless_racing && func.calls.is_empty() && !waits.flat_map(|r| &r.blocks).any(ends)
     }
 
     /// Whether the kernel or its callees may access shared memory.
@@ -286,11 +286,26 @@ impl Emitter<'_> {
         }
         self.spill_registers(barrier);
         if let Some(next) = self.grid_loop.current.as_ref().map(|c| c.next.clone()) {
+            if self.grid_loop.unless_racing {
+                self.refuse_another(barrier, &next);
+            }
             self.w.store(&int(Elem::I32, i128::from(barrier) + 1), &next, 4);
         }
         let after = format!("{}next", self.region.tag);
         self.w.jump(&after);
         Ok(())
+    }
+
+    /// Stops if an earlier warp of the CTA waits at another barrier.
+    fn refuse_another(&mut self, barrier: u32, next: &Val) {
+        let before = self.w.load(Ty::scalar(Elem::I32), next, 4);
+        let some = self.w.cmp("icmp ne", &before, &int(Elem::I32, 0));
+        let other = self.w.cmp("icmp ne", &before, &int(Elem::I32, i128::from(barrier) + 1));
+        let apart = self.w.op("and", &some, &other);
+        self.fault_if(
+            &apart,
+            "threads of the CTA wait at different barriers, for they loaded different values from one place",
+        );
     }
 
     fn is_reduction(&self, barrier: u32) -> bool {

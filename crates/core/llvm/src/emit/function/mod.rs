@@ -150,6 +150,8 @@ struct Plan {
     masks: bool,
     spills: SpillPlan,
     ranges: Ranges,
+    /// In the form of loops, all threads reach the same barriers unless they race.
+    unless_racing: bool,
 }
 
 impl Plan {
@@ -173,9 +175,16 @@ impl Plan {
             () if has_cluster_barrier => "it has cluster barriers",
             () => "",
         };
-        let cta = (kernel && by_warp.is_empty())
-            .then(|| Uniformity::new(func, cfg, WarpShape { cta: true, ..options.warp }))
-            .filter(|cta| crate::emit::barrier::kernel::fits(func, cfg, cta, barriers, options));
+        let regular = |loads| {
+            let cta = Uniformity::new(func, cfg, WarpShape { cta: true, loads, ..options.warp });
+            crate::emit::barrier::kernel::fits(func, cfg, &cta, barriers, options).then_some(cta)
+        };
+        let may_loop = kernel && by_warp.is_empty();
+        let known = if may_loop { regular(false) } else { None };
+        // Checks want to see how threads part that race.
+        let likely = if may_loop && known.is_none() && options.observe.is_none() { regular(true) } else { None };
+        let unless_racing = likely.is_some();
+        let cta = known.or(likely);
         if by_warp.is_empty() && cta.is_none() {
             by_warp = "not all threads reach the same barriers, as far as one can see";
         }
@@ -189,7 +198,7 @@ impl Plan {
         let parts = !barriers.is_empty() || holds.contains(&true);
         let masks = !whole || *spins || role != Role::Grid && parts || diverges;
         let spills = SpillPlan::new(func, (cfg, live), barriers, uniformity, cta);
-        Plan { role, masks, spills, ranges }
+        Plan { role, masks, spills, ranges, unless_racing }
     }
 }
 
@@ -210,7 +219,7 @@ pub fn emit(
     let prepared = Prepared::new(id, original, options, reached);
     let live = Liveness::new(&prepared.func, &prepared.cfg);
     let plan = Plan::new(&prepared, &live, options, reached);
-    let Plan { role, masks, spills, ranges } = plan;
+    let Plan { role, masks, spills, ranges, unless_racing } = plan;
     let func = &prepared.func;
     let blocks = prepared.cfg.order.clone();
     let mut e = Emitter {
@@ -229,7 +238,7 @@ pub fn emit(
         mode: Mode::Full,
         active: constant(Ty::lanes(Elem::I1), 1),
         lane_sets: LaneSets::default(),
-        grid_loop: GridLoop::default(),
+        grid_loop: GridLoop { unless_racing, ..GridLoop::default() },
         region: Region { blocks, ..Region::default() },
         here: BlockId(0),
         inst: 0,

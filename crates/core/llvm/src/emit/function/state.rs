@@ -124,6 +124,8 @@ pub(in crate::emit) struct GridLoop {
     pub current: Option<Current>,
     /// All threads of a CTA reach every barrier, in full warps.
     pub together: bool,
+    /// Threads reach the same barriers only if what they load from one place is the same, so code checks that they do.
+    pub unless_racing: bool,
     /// Every instruction is over when the next one begins.
     pub synchronous: bool,
     /// Per barrier with a reduction: variables that count true predicates and all predicates.
