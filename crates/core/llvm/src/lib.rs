@@ -21,6 +21,7 @@ use margay_ir::{
     FuncId, Ir, Placed,
     pass::{WarpShape, reachable},
 };
+use margay_isa::Effect;
 use std::{
     sync::{Arc, OnceLock},
     time::Duration,
@@ -89,7 +90,14 @@ fn options(shape: &CodeShape, effort: Effort) -> emit::Options {
 impl Compiler for SimdEngine {
     fn program(&self, image: Arc<Image>, kernel: FuncId) -> Arc<dyn Program> {
         code::ffi::watch_thread();
-        let instructions = reachable(&image.ir, kernel).iter().map(|f| image.ir.func(*f).insts.len()).sum();
+        let mut instructions = [0; 2];
+        for func in reachable(&image.ir, kernel) {
+            let func = image.ir.func(func);
+            for inst in &func.insts {
+                let simple = func.variant(inst).op.row().effect == Effect::Pure;
+                instructions[usize::from(!simple)] += 1;
+            }
+        }
         Arc::new(Source { image, kernel, instructions, content: OnceLock::new() })
     }
 
@@ -102,7 +110,8 @@ impl Compiler for SimdEngine {
 struct Source {
     image: Arc<Image>,
     kernel: FuncId,
-    instructions: usize,
+    /// Its instructions and those of its callees: pure functions, and others.
+    instructions: [u32; 2],
     /// For cache keys.
     content: OnceLock<Content>,
 }
@@ -116,14 +125,16 @@ impl Source {
 
 impl Program for Source {
     fn estimate(&self, effort: Effort) -> Duration {
-        // Without mask registers, LLVM makes about three times the code of vectors.
-        let (fixed, one) = match (effort, code::target::mask_registers()) {
-            (Effort::Light, true) => (12, 150),
-            (Effort::Light, false) => (24, 300),
-            (Effort::Full, true) => (12, 1_200),
-            (Effort::Full, false) => (40, 2_600),
+        // Microseconds, from the kernels of `benches/cold`. Accesses to memory and warp operations become several times the code of arithmetic,
+        // and without mask registers, LLVM makes about twice the code of vectors.
+        let (fixed, pure, other) = match (effort, code::target::mask_registers()) {
+            (Effort::Light, true) => (18_000, 90, 260),
+            (Effort::Light, false) => (36_000, 180, 520),
+            (Effort::Full, true) => (40_000, 300, 2_000),
+            (Effort::Full, false) => (80_000, 650, 4_300),
         };
-        Duration::from_millis(fixed) + Duration::from_micros(one).saturating_mul(self.instructions as u32)
+        let [simple, others] = self.instructions.map(u64::from);
+        Duration::from_micros(fixed + pure * simple + other * others)
     }
 
     fn note_demand(&self, shape: &CodeShape, spent: Duration) {

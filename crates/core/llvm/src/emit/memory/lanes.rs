@@ -269,7 +269,8 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
     let after = format!("  %result = load <32 x {t}>, ptr %out, align 64\n  ret <32 x {t}> %result\n");
     let together = (kind == Kind::Weak && elem.bits() <= 64).then(|| {
         let (text, declared) = load_together(elem, lean);
-        let few = few_loads(Ty::scalar(elem), Ty::lanes(elem), align);
+        // Lean code is short, and asks for few lanes only whether they are few.
+        let few = if lean { FEW.into() } else { few_loads(Ty::scalar(elem), Ty::lanes(elem), align) };
         (format!("{few}{text}"), format!("{declared}\ndeclare i32 @llvm.ctpop.i32(i32)"))
     });
     let (together, declared) = together.unwrap_or_default();
