@@ -102,7 +102,7 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
         because(|| "a host function or callback of a stream must not call the API".to_string());
         Err(Code::NOT_PERMITTED)
     } else {
-        catch_unwind(AssertUnwindSafe(|| crate::order::host::inside(body))).unwrap_or_else(|_| {
+        crate::order::host::inside(|| catch_unwind(AssertUnwindSafe(body))).unwrap_or_else(|_| {
             eprintln!("margay has a bug: `{name}` panicked; please report it");
             Err(Code::UNKNOWN)
         })

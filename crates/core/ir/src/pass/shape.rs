@@ -173,7 +173,7 @@ pub(super) fn result(
 }
 
 /// Whether a load is weak (manual, section 8.4.1): other threads' writes while it runs are races.
-fn is_weak(variant: &Variant) -> bool {
+pub(super) fn is_weak(variant: &Variant) -> bool {
     ![Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Mmio].iter().any(|m| variant.has(*m))
 }
 

@@ -6,6 +6,7 @@ use crate::{
         Cfg, Liveness, Loop,
         cfg::successors,
         liveness,
+        shape::is_weak,
         termination::{Ends, Termination},
     },
 };
@@ -16,9 +17,8 @@ use std::{cell::LazyCell, collections::HashSet};
 /// or an equivalent atomic.
 pub fn observes_others(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);
-    let has = |mods: &[Mod]| mods.iter().any(|m| v.has(*m));
-    v.op == Opcode::Atom && (has(&[Mod::Cas, Mod::Exch]) || changes_nothing(func, inst))
-        || v.op == Opcode::Ld && has(&[Mod::Volatile, Mod::Acquire, Mod::Relaxed, Mod::Mmio])
+    v.op == Opcode::Atom && (v.has(Mod::Cas) || v.has(Mod::Exch) || changes_nothing(func, inst))
+        || v.op == Opcode::Ld && !is_weak(v)
 }
 
 /// Whether an atomic never changes memory, such as `atom.add` of 0.

@@ -1,6 +1,7 @@
 //! Blocks with pages of their own, loans, and atomic operations of 16 bytes.
 
 use super::*;
+use crate::mem::{copy, fill, load_bytes, store_bytes};
 
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -96,26 +97,26 @@ fn bulk_moves_of_every_alignment() {
         [(1023, 5, 9), (1024, 0, 31), (1151, 31, 0), (5000, 7, 3), (70_001, 33, 64), (600_000, 3, 40)]
     {
         let data: Vec<u8> = (0..len).map(byte).collect();
-        assert!(super::super::store_bytes(a, a.base() + at, &data).is_some());
-        assert!(super::super::copy(b, b.base() + other, a, a.base() + at, len).is_some());
+        assert!(store_bytes(a, a.base() + at, &data).is_some());
+        assert!(copy(b, b.base() + other, a, a.base() + at, len).is_some());
         let mut back = vec![0; len + 2];
-        assert!(super::super::load_bytes(b, b.base() + other - u64::from(other > 0), &mut back).is_some());
+        assert!(load_bytes(b, b.base() + other - u64::from(other > 0), &mut back).is_some());
         let before = usize::from(other > 0);
         assert!(back[before..before + len] == data[..], "{len} bytes from {at} to {other}");
         // Nothing around them is written.
-        assert!(super::super::fill(b, b.base(), &[0], len + 100).is_some());
+        assert!(fill(b, b.base(), &[0], len + 100).is_some());
         assert_eq!((back[0], back[len + before]), (if before == 1 { 0 } else { data[0] }, 0));
     }
     // Overlapping ranges move as if by way of a copy.
     let data: Vec<u8> = (0..9000).map(byte).collect();
     for (from, to) in [(100, 0), (0, 100), (0, 4097)] {
-        assert!(super::super::store_bytes(a, a.base() + from, &data).is_some());
-        assert!(super::super::copy(a, a.base() + to, a, a.base() + from, data.len()).is_some());
+        assert!(store_bytes(a, a.base() + from, &data).is_some());
+        assert!(copy(a, a.base() + to, a, a.base() + from, data.len()).is_some());
         let mut back = vec![0; data.len()];
-        assert!(super::super::load_bytes(a, a.base() + to, &mut back).is_some());
+        assert!(load_bytes(a, a.base() + to, &mut back).is_some());
         assert!(back == data, "from {from} to {to}");
     }
     let mut room = vec![0; 2048];
-    assert!(super::super::load_bytes(a, a.base() + (1 << 20) - 2047, &mut room).is_none(), "it ends outside");
-    assert!(super::super::store_bytes(a, a.base() - 1, &room).is_none());
+    assert!(load_bytes(a, a.base() + (1 << 20) - 2047, &mut room).is_none(), "it ends outside");
+    assert!(store_bytes(a, a.base() - 1, &room).is_none());
 }
