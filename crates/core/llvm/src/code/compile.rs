@@ -7,7 +7,7 @@ use crate::{
     code::key::{CacheKey, Content},
     code::library::{self, Library, LibraryFunction, Texts},
     code::link::Linked,
-    code::narrow::narrow,
+    code::narrow::{exchanges_lanes, narrow, narrow_demanded},
     code::serialized::{In, Out},
     code::target,
     emit::{self, Interleaved, LARGEST, Options, Refused, Site, SiteKind},
@@ -295,12 +295,21 @@ fn optimized<'c>(
     log: &Log,
 ) -> Result<(Module<'c>, TargetMachine), String> {
     let module = log.time("parse", || parse(context, text))?;
-    let machine = log.time("optimize", || target::optimize(&module, effort, text.len()))?;
-    if !target::narrows(effort) {
+    let (divides, exchanges) = (target::narrows(effort), effort == Effort::Full && exchanges_lanes(text));
+    let machine = log.time("optimize", || target::optimize(&module, effort, text.len(), divides || exchanges))?;
+    if !divides && !exchanges {
         return Ok((module, machine));
     }
-    let narrowed = log.time("narrow", || parse(context, &narrow(&module.print_to_string().to_string(), threads)))?;
-    Ok((narrowed, machine))
+    let narrowed = log.time("narrow", || {
+        let text = module.print_to_string().to_string();
+        let fewer = if exchanges { narrow_demanded(&text) } else { None };
+        match fewer {
+            Some(text) if !divides => parse(context, &text).map(Some),
+            None if !divides => Ok(None),
+            fewer => parse(context, &narrow(&fewer.unwrap_or(text), threads)).map(Some),
+        }
+    })?;
+    Ok((narrowed.unwrap_or(module), machine))
 }
 
 fn parse<'c>(context: &'c Context, text: &str) -> Result<Module<'c>, String> {

@@ -189,13 +189,13 @@ pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
 /// finds little there that common-subexpression elimination does not.
 const MODEST: usize = 1 << 20;
 
-/// Whether `narrow` divides vectors between LLVM's passes, which then name all values, and its code generator.
+/// Whether `narrow` divides vectors between LLVM's passes and its code generator.
 pub fn narrows(effort: Effort) -> bool {
     effort == Effort::Full && !mask_registers()
 }
 
-/// Runs the pass pipeline of an effort on a module of `size` bytes of text.
-pub fn optimize(module: &Module<'_>, effort: Effort, size: usize) -> Result<TargetMachine, String> {
+/// Runs the pass pipeline of an effort on a module of `size` bytes of text; names all values if `named`.
+pub fn optimize(module: &Module<'_>, effort: Effort, size: usize, named: bool) -> Result<TargetMachine, String> {
     let machine = machine(effort)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -208,7 +208,7 @@ pub fn optimize(module: &Module<'_>, effort: Effort, size: usize) -> Result<Targ
             "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg,dse)"
         }
     };
-    let passes = if narrows(effort) { format!("{passes},function(instnamer)") } else { passes.into() };
+    let passes = if named { format!("{passes},function(instnamer)") } else { passes.into() };
     module.run_passes(&passes, &machine, PassBuilderOptions::create()).map_err(|e| e.to_string())?;
     Ok(machine)
 }

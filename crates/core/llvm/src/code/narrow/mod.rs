@@ -11,10 +11,12 @@
 //! and the bits of a comparison `%b0.x` to `%b3.x`. If CTAs have so few threads that the lanes of some pieces are never active, these are
 //! not computed, and count as zeros: inactive lanes hold arbitrary values, and no mask contains them.
 
+mod demanded;
 mod lanewise;
 mod memory;
 mod text;
 
+pub(super) use demanded::{exchanges_lanes, narrow_demanded};
 use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap, HashSet},

@@ -158,12 +158,17 @@ pub(super) fn order(first: usize, count: usize) -> String {
     format!("<{count} x i32> <{}>", lanes.join(", "))
 }
 
+/// The elements of a constant vector that lists them; `None` for one with the same in all lanes.
+pub(super) fn constant_elements(text: &str) -> Option<Vec<&str>> {
+    Some(commas(text.strip_prefix('<')?.strip_suffix('>')?))
+}
+
 /// A piece of a constant; `None` if it is not understood.
 pub(super) fn constant_piece(text: &str, k: usize) -> Option<String> {
     if text.starts_with("splat ") || matches!(text, "zeroinitializer" | "poison" | "undef") {
         return Some(text.to_string());
     }
-    let elements = commas(text.strip_prefix('<')?.strip_suffix('>')?);
+    let elements = constant_elements(text)?;
     let piece = || format!("<{}>", elements[k * LANES..(k + 1) * LANES].join(", "));
     (elements.len() == PIECES * LANES).then(piece)
 }

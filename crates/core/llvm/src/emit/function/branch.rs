@@ -1,22 +1,25 @@
 //! Branches on comparisons of affine values, decided by the first and the last lane.
 //!
 //! `if (i < n)` is uniform in all warps but one. With `i` affine and `n` uniform, comparing the first and the last lane
-//! shows that, and only divergent warps compare all lanes.
+//! shows that, and only divergent warps compare all lanes. `if (i == n)` fails in all lanes of all warps but one.
 
 use crate::emit::{
     function::affine::{Row, affine_form},
     function::{Emitter, Result},
     text::{Elem, Val, int},
 };
-use margay_ir::{BlockId, Inst, Operand, VReg, pass::liveness::inst_writes};
-use margay_isa::{Mod, Opcode, Type};
+use margay_ir::{
+    BlockId, Inst, Operand, VReg,
+    pass::{Shape, liveness::inst_writes},
+};
+use margay_isa::{Component, Mod, Opcode, Special, Type};
 
-/// Whether a comparison holds in all lanes, or in none; both are scalars, and both false if lanes diverge.
+/// Whether a comparison holds in all lanes, or in none: scalars, both false if lanes diverge, and absent where that is never certain.
 pub struct Decided {
     /// Holds in all lanes.
-    pub all: Val,
+    pub all: Option<Val>,
     /// Holds in no lane.
-    pub none: Val,
+    pub none: Option<Val>,
     /// The comparison, to be emitted lane by lane where neither is true.
     pub inst: Inst,
 }
@@ -42,6 +45,11 @@ impl Emitter<'_> {
         if !known || changed(a) || changed(b) {
             return Ok(None);
         }
+        if variant.has(Mod::Eq) || variant.has(Mod::Ne) {
+            let Some(apart) = self.none_equal(a, b)? else { return Ok(None) };
+            let (all, none) = if variant.has(Mod::Eq) { (None, Some(apart)) } else { (Some(apart), None) };
+            return Ok(Some(Decided { all, none, inst }));
+        }
         let less = [Mod::Lt, Mod::Lo, Mod::Ge, Mod::Hs].iter().any(|m| variant.has(*m));
         let more = [Mod::Gt, Mod::Hi, Mod::Le, Mod::Ls].iter().any(|m| variant.has(*m));
         // `>=` and `<=` are the negations of `<` and `>`.
@@ -58,23 +66,80 @@ impl Emitter<'_> {
         let holds = self.w.op("and", &holds, &straight);
         let fails = self.w.op("and", &fails, &straight);
         let (all, none) = if inverted { (fails, holds) } else { (holds, fails) };
-        Ok(Some(Decided { all, none, inst }))
+        Ok(Some(Decided { all: Some(all), none: Some(none), inst }))
+    }
+
+    /// Whether a uniform operand differs from an affine one of 32 bits in all lanes; `None` if they are not of these shapes.
+    fn none_equal(&mut self, a: &Operand, b: &Operand) -> Result<Option<Val>> {
+        let form = |o: &Operand| self.shape_of(o).and_then(affine_form);
+        let (affine, stride, uniform) = match (form(a), form(b)) {
+            (Some((32, stride)), Some((32, 0))) if stride != 0 => (a, stride, b),
+            (Some((32, 0)), Some((32, stride))) if stride != 0 => (b, stride, a),
+            _ => return Ok(None),
+        };
+        let reach = 31 * i128::from(stride.unsigned_abs());
+        if reach > i128::from(i32::MAX) {
+            return Ok(None);
+        }
+        let (first, wanted) = (self.first_lane(affine)?, self.first_lane(uniform)?);
+        // The threads of a warp count up from a multiple of 32. An equality says more to LLVM than a range: that the rest of the path
+        // is about one warp.
+        if let Some(thread) = wanted.unsigned().filter(|_| self.is_thread_in_row(affine)) {
+            let warp = int(Elem::I32, (thread as i128) & !31);
+            return Ok(Some(self.w.cmp("icmp ne", &first, &warp)));
+        }
+        let distance = if stride > 0 { self.w.op("sub", &wanted, &first) } else { self.w.op("sub", &first, &wanted) };
+        Ok(Some(self.w.cmp("icmp ugt", &distance, &int(Elem::I32, reach))))
+    }
+
+    /// Whether an operand is `%tid.x`, in CTAs whose rows of threads are made of whole warps.
+    fn is_thread_in_row(&self, operand: &Operand) -> bool {
+        let whole = self.options.warp.block.is_some_and(|[x, y, z]| x % 32 == 0 || y * z == 1);
+        let source = match operand {
+            Operand::Reg(r) => self.only_source(*r),
+            other => Some(other),
+        };
+        whole && matches!(source, Some(Operand::Special(Special::Tid, Component::X)))
+    }
+
+    /// What the only instruction that writes a register copies to it.
+    fn only_source(&self, r: VReg) -> Option<&Operand> {
+        let func = self.func;
+        let mut writers = func.insts.iter().filter(|inst| {
+            let mut found = false;
+            inst_writes(func, inst, &mut |w| found |= w == r);
+            found
+        });
+        let (inst, None) = (writers.next()?, writers.next()) else { return None };
+        let copies = func.variant(inst).op == Opcode::Mov && inst.guard.is_none();
+        match func.operands(inst.srcs) {
+            [source] if copies => Some(source),
+            _ => None,
+        }
+    }
+
+    fn shape_of(&self, operand: &Operand) -> Option<Shape> {
+        match operand {
+            Operand::Reg(r) => Some(self.slots[r.0 as usize].shape),
+            Operand::Special(s, c) => Some(self.options.warp.special(*s, *c)),
+            Operand::Imm(_) => Some(Shape::Uniform),
+            _ => None,
+        }
+    }
+
+    /// The value of an affine operand of 32 bits in the first lane.
+    fn first_lane(&mut self, operand: &Operand) -> Result<Val> {
+        self.row = Some(Row { width: 32, index: 0 });
+        let first = self.raw_value(operand, Elem::I32);
+        self.row = None;
+        first
     }
 
     /// Smallest and largest value of an operand over the lanes, as 64-bit integers.
     fn ends(&mut self, operand: &Operand, t: Type) -> Result<Option<Ends>> {
-        let shape = match operand {
-            Operand::Reg(r) => self.slots[r.0 as usize].shape,
-            Operand::Special(s, c) => self.options.warp.special(*s, *c),
-            Operand::Imm(_) => margay_ir::pass::Shape::Uniform,
-            _ => return Ok(None),
-        };
-        let Some((32, stride)) = affine_form(shape) else { return Ok(None) };
-        self.row = Some(Row { width: 32, index: 0 });
-        let first = self.raw_value(operand, Elem::I32);
-        self.row = None;
+        let Some((32, stride)) = self.shape_of(operand).and_then(affine_form) else { return Ok(None) };
         let signed = t.is_signed();
-        let first = first?;
+        let first = self.first_lane(operand)?;
         let first = self.w.resize(&first, Elem::I64, signed);
         if stride == 0 {
             return Ok(Some(Ends { least: first.clone(), most: first, straight: int(Elem::I1, 1) }));

@@ -128,6 +128,7 @@ impl Emitter<'_> {
                         arms.swap(0, 1);
                     }
                     for (to, certain) in arms {
+                        let Some(certain) = certain else { continue };
                         let next = self.w.label("perhaps");
                         self.go_full(position, to, Some(&certain), &next);
                         self.w.block(&next);
