@@ -19,10 +19,18 @@ pub(in crate::emit) fn arithmetic(variant: &Variant) -> bool {
         variant.op,
         Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad | Opcode::Div | Opcode::Sqrt | Opcode::Rcp
     );
-    (exact || is_approximation(variant))
+    // Their result is a NaN only if that is what they were given, or what they must return.
+    let picks = matches!(variant.op, Opcode::Min | Opcode::Max);
+    (exact || picks || is_approximation(variant))
         && variant.t() == Type::F32
         && direction(variant).is_none()
         && variant.ty(Var::U).is_none()
+}
+
+/// The value of a constant of single precision that is neither a NaN nor subnormal.
+fn normal_constant(operand: &Operand) -> Option<f32> {
+    let Operand::Imm(bits) = operand else { return None };
+    Some(f32::from_bits(*bits as u32)).filter(|x| !x.is_nan() && !x.is_subnormal())
 }
 
 /// Whether a row approximates an elementary function.
@@ -159,7 +167,7 @@ impl Emitter<'_> {
             (Opcode::Sqrt, [a]) => self.w.intrinsic("llvm.sqrt", a.ty, &[a]),
             (Opcode::Neg, [a]) => self.w.value(a.ty, format_args!("fneg {} {a}", a.ty)),
             (Opcode::Abs, [a]) => self.w.intrinsic("llvm.fabs", a.ty, &[a]),
-            (Opcode::Min | Opcode::Max, _) if single => self.extreme_of(variant, &v),
+            (Opcode::Min | Opcode::Max, _) if single => self.extreme_of(variant, srcs, &v),
             (Opcode::Min | Opcode::Max, [a, b]) => {
                 // The result is a NaN only if both operands are.
                 let (a, b) = self.w.agree(a, b);
@@ -187,8 +195,15 @@ impl Emitter<'_> {
     }
 
     /// `min` and `max` of two or three single-precision operands, with `.NaN`, `.abs` and `.xorsign`.
-    fn extreme_of(&mut self, variant: &Variant, v: &[Val]) -> Val {
+    fn extreme_of(&mut self, variant: &Variant, srcs: &[Operand], v: &[Val]) -> Val {
         let min = variant.op == Opcode::Min;
+        let special = [Mod::PropagateNan, Mod::Abs, Mod::Xorsign].iter().any(|m| variant.has(*m));
+        if let ([a, b], [x, y], false) = (srcs, v, special) {
+            let known = [(x, normal_constant(b)), (y, normal_constant(a))];
+            if let Some((x, bound)) = known.into_iter().find_map(|(x, bound)| Some((x, bound?))) {
+                return self.extreme_with(min, x, bound);
+            }
+        }
         let sized: Vec<Val> = v
             .iter()
             .map(|v| if variant.has(Mod::Abs) { self.w.intrinsic("llvm.fabs", v.ty, &[v]) } else { v.clone() })
@@ -197,7 +212,7 @@ impl Emitter<'_> {
         for next in &sized[1..] {
             let (a, b) = self.w.agree(&result, next);
             let r = self.extreme(min, &a, &b);
-            result = self.canonical_float(&r);
+            result = r;
             if variant.has(Mod::PropagateNan) {
                 let bad = self.w.cmp("fcmp uno", &a, &b);
                 let nan = constant(result.ty, 0x7fff_ffff);
@@ -215,6 +230,20 @@ impl Emitter<'_> {
         let is_nan = self.w.cmp("icmp ugt", &magnitude, &constant(magnitude.ty, 0x7f80_0000));
         let bits = self.w.select(&is_nan, &bits[bits.len() - 1], &signed);
         self.w.cast("bitcast", &bits, Elem::F32)
+    }
+
+    /// The smaller or larger of a float and a constant, which is the result for a NaN.
+    fn extreme_with(&mut self, min: bool, v: &Val, bound: f32) -> Val {
+        // A zero that equals the bound is the result unless the bound is the zero beyond it.
+        let relation = match (min, bound == 0.0 && bound.is_sign_positive() == min) {
+            (true, true) => "fcmp ole",
+            (true, false) => "fcmp olt",
+            (false, true) => "fcmp oge",
+            (false, false) => "fcmp ogt",
+        };
+        let bound = constant(v.ty, bound.to_bits().into());
+        let wins = self.w.cmp(relation, v, &bound);
+        self.w.select(&wins, v, &bound)
     }
 
     /// The smaller or larger of two floats: a NaN operand loses, and -0 is below +0 (manual, sections 9.7.3.11 and

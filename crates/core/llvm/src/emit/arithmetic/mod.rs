@@ -8,6 +8,7 @@ pub(in crate::emit) mod bits;
 pub(in crate::emit) mod carry;
 pub(in crate::emit) mod compare;
 pub(in crate::emit) mod convert;
+mod defined;
 mod directed;
 pub(in crate::emit) mod float;
 pub(in crate::emit) mod half;
