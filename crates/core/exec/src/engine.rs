@@ -1,7 +1,7 @@
 //! The interface of engines: prepare or compile a kernel of a placed program, and run its CTAs in pieces.
 
 use crate::{
-    Counts, CtaWindows, Fault, Interest, Log, Memory, Observer, Snapshot, Stop,
+    Counts, CtaWindows, Fault, Interest, LANES, Log, Memory, Observer, Snapshot, Stop,
     device::{Driver, Queued},
     mem::{self, Allocation, Kind, Reach, Running},
     texture::Seen,
@@ -87,6 +87,18 @@ pub struct LaunchShape {
     pub shared: u32,
     /// CTAs may wait for each other, so all must make progress.
     pub cooperative: bool,
+}
+
+/// The coordinates of the element with this index in a box of `size` elements, x first: of a thread in its CTA, of a CTA in its cluster or
+/// grid.
+pub fn coordinates(index: u64, size: [u32; 3]) -> [u32; 3] {
+    let [x, y, _] = size.map(|n| u64::from(n.max(1)));
+    [index % x, index / x % y, index / (x * y)].map(|i| i as u32)
+}
+
+/// Index of a lane's thread in its CTA of `block` threads.
+pub fn thread_index(block: [u32; 3], warp: u32, lane: u32) -> [u32; 3] {
+    coordinates((warp * LANES as u32 + lane).into(), block)
 }
 
 impl LaunchShape {

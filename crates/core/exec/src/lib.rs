@@ -35,7 +35,7 @@ pub use convergence::{Convergence, exchanges_values, incomplete, only_converges}
 pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
 pub use engine::{
     Batch, CodeShape, Compiler, Cta, Effort, Engine, Grid, Image, Kernel, Launch, LaunchShape, Meter, NoCode, Program,
-    Progress, RESERVED_SHARED, Slice, Unsupported,
+    Progress, RESERVED_SHARED, Slice, Unsupported, coordinates, thread_index,
 };
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use known::Known;

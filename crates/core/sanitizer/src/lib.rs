@@ -47,7 +47,7 @@ pub use family::Family;
 pub use finding::{Finding, FindingKind, Party, What};
 pub use footprint::{Conflict, Footprint};
 
-use margay_exec::{AccessKind, Actor, Image, LANES, LaunchShape, Ordering};
+use margay_exec::{AccessKind, Actor, Image, LANES, LaunchShape, Ordering, coordinates, thread_index};
 use margay_ir::{Func, SourcePlace};
 use margay_isa::Variant;
 use site::Place;
@@ -194,8 +194,7 @@ impl Sanitizer {
     }
 
     fn cta_of(&self, index: u32) -> [u32; 3] {
-        let [x, y, _] = self.grid.map(|n| n.max(1));
-        [index % x, index / x % y, index / x / y]
+        coordinates(index.into(), self.grid)
     }
 
     fn cluster_of(&self, id: [u32; 3]) -> u32 {
@@ -203,8 +202,7 @@ impl Sanitizer {
     }
 
     fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
-        let (t, [x, y, _]) = (warp * LANES as u32 + lane, self.block.map(|n| n.max(1)));
-        [t % x, t / x % y, t / x / y]
+        thread_index(self.block, warp, lane)
     }
 
     /// The acting thread, as a party of a finding.

@@ -7,7 +7,7 @@
 
 pub use super::step::address::OTHER_THREAD;
 use super::{
-    cluster::new_warp,
+    cluster::{new_warp, set_thread_indices},
     code::{Code, Flow, FuncCode, Shape},
     ctx::{Ctx, Windows, make_fault},
     decode,
@@ -104,12 +104,7 @@ pub(super) fn standing(code: &Code, block: [u32; 3], index: u32) -> Warp {
     let mut warp = new_warp();
     warp.index = index;
     warp.registers.resize(code.registers as usize, Row::ZERO);
-    for lane in 0..LANES {
-        let t = index * LANES as u32 + lane as u32;
-        warp.tid[0].0[lane] = t % block[0];
-        warp.tid[1].0[lane] = t / block[0] % block[1];
-        warp.tid[2].0[lane] = t / (block[0] * block[1]);
-    }
+    set_thread_indices(&mut warp, block);
     warp
 }
 

@@ -5,7 +5,9 @@ use crate::{
     emit::{Site, SiteKind},
     run::{batch::Worker, cluster::SimdCluster, cta::Stacks, windows::Pool},
 };
-use margay_exec::{Batch, Cta, CtaWindows, Grid, Kernel, Log, Meter, Progress, Stop, single_step::SingleStep};
+use margay_exec::{
+    Batch, Cta, CtaWindows, Grid, Kernel, Log, Meter, Progress, Stop, coordinates, single_step::SingleStep,
+};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Warp instructions that a CTA on fibers runs between reports to the meter.
@@ -85,8 +87,7 @@ impl Kernel for Code {
         if self.by_range {
             return Worker::with_windows(self, grid, meter, windows)?.run(cta..cta + 1);
         }
-        let [x, y, _] = grid.launch.shape.grid.map(u64::from);
-        let at = [cta % x, cta / x % y, cta / (x * y)].map(|i| i as u32);
+        let at = coordinates(cta, grid.launch.shape.grid);
         let mut rest = SimdCluster::taken_over(self, grid, at, windows)?;
         loop {
             let slice = rest.run(SLICE)?;

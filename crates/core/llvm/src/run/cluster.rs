@@ -7,7 +7,7 @@ use crate::{
     run::deadlock::Watch,
     run::windows::Windows,
 };
-use margay_exec::{Cta, CtaWindows, Fault, Grid, Progress, Slice, Stop, deadlock};
+use margay_exec::{Cta, CtaWindows, Fault, Grid, Progress, Slice, Stop, coordinates, deadlock};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -25,12 +25,14 @@ pub struct SimdCluster<'a> {
 impl<'a> SimdCluster<'a> {
     /// Starts the CTAs of the cluster whose first CTA is `first`.
     pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<SimdCluster<'a>, Stop> {
-        let [x, y, z] = grid.launch.shape.cluster_size();
-        let windows = (0..x * y * z).map(|_| code.pool.take(&code.compiled, grid)).collect::<Result<Vec<_>, Stop>>()?;
+        let size = grid.launch.shape.cluster_size();
+        let windows = (0..size.iter().product::<u32>())
+            .map(|_| code.pool.take(&code.compiled, grid))
+            .collect::<Result<Vec<_>, Stop>>()?;
         let cluster: Arc<[_]> = windows.iter().map(|w| w.shared.clone()).collect();
         let member = |(rank, windows)| {
             let rank: u32 = rank;
-            let offset = [rank % x, rank / x % y, rank / (x * y)];
+            let offset = coordinates(rank.into(), size);
             let cta = std::array::from_fn(|d| first[d] + offset[d]);
             SimdCta::new(code.clone(), grid, windows, CtaPosition { cta, rank, cluster: cluster.clone() })
         };

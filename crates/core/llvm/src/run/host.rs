@@ -19,7 +19,7 @@ use margay_exec::{
     mem::{Allocation, Lookaside, Path, Ranges},
     parameter_beyond, restore_beyond, returned,
     single_step::{self, Step},
-    stack_note,
+    stack_note, thread_index,
 };
 use margay_ir::{Builtin, FuncId, Operand};
 use std::{
@@ -73,12 +73,6 @@ pub struct Host<'a> {
     /// Calls unwound because of the stop.
     unwound: Cell<u32>,
     stopped: RefCell<Option<Stop>>,
-}
-
-/// Index of a thread in its CTA.
-pub fn thread(block: [u32; 3], warp: u32, lane: u32) -> [u32; 3] {
-    let (t, [x, y, _]) = (warp * 32 + lane, block);
-    [t % x, t / x % y, t / (x * y)]
 }
 
 impl<'a> Host<'a> {
@@ -213,7 +207,7 @@ impl Host<'_> {
         let place = func.places.get(site.at as usize).copied().unwrap_or_default();
         Fault {
             kind,
-            thread: thread(self.grid.launch.shape.block, ctx.warp.get(), lane),
+            thread: thread_index(self.grid.launch.shape.block, ctx.warp.get(), lane),
             cta: ctx.cta.get(),
             at: Some((FuncId(site.func), place)),
             stack: Vec::new(),
@@ -348,7 +342,7 @@ impl Host<'_> {
         self.release_observer(ctx);
         let mut byte = |address: u64, lane: usize| self.byte(ctx, lane as u32, address);
         let thread = |lane: usize| {
-            Freer::Thread(thread(self.grid.launch.shape.block, ctx.warp.get(), lane as u32), ctx.cta.get())
+            Freer::Thread(thread_index(self.grid.launch.shape.block, ctx.warp.get(), lane as u32), ctx.cta.get())
         };
         let path = || {
             let place = &self.code.compiled.sites[site];

@@ -4,11 +4,11 @@ use crate::{
     code::compile::Compiled,
     ctx::WarpCtx,
     emit::{Interleaved, PERIOD},
-    run::host::thread,
 };
 use margay_exec::{
     CtaWindows, Grid, LANES, Row, Stop,
     mem::{self, Allocation, Arena, Kind, Lookaside, Ranges},
+    thread_index,
 };
 use std::{
     cell::Cell,
@@ -143,7 +143,7 @@ impl Windows {
         let mut tids = vec![Row::ZERO; 3 * warps as usize];
         for warp in 0..warps {
             for lane in 0..32 {
-                let id = thread(block, warp, lane);
+                let id = thread_index(block, warp, lane);
                 (0..3).for_each(|d| tids[warp as usize * 3 + d].0[lane as usize] = id[d]);
             }
         }

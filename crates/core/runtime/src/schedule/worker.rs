@@ -7,7 +7,7 @@ use super::{
     stall::{Stall, StallLimits},
 };
 use crate::tiers::{Attempt, Tier};
-use margay_exec::{Cta, Progress as Step, Slice, Stop};
+use margay_exec::{Cta, Progress as Step, Slice, Stop, coordinates};
 use std::{
     collections::VecDeque,
     sync::atomic::Ordering::{Relaxed, SeqCst},
@@ -168,9 +168,8 @@ impl<'a> Worker<'a> {
         if index >= shared.units {
             return Ok(None);
         }
-        let [x, y, _] = shared.clusters.map(u64::from);
-        let (at, size) = ([index % x, index / x % y, index / (x * y)], shared.grid.launch.shape.cluster_size());
-        let first: [u32; 3] = std::array::from_fn(|i| at[i] as u32 * size[i]);
+        let (at, size) = (coordinates(index, shared.clusters), shared.grid.launch.shape.cluster_size());
+        let first: [u32; 3] = std::array::from_fn(|i| at[i] * size[i]);
         let cta = self.current.kernel.clone().start(shared.grid, first)?;
         let [x, y, z] = first.map(u64::from);
         let [width, height, _] = shared.grid.launch.shape.grid.map(u64::from);

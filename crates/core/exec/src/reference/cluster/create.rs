@@ -15,7 +15,9 @@ use super::{Cluster, Member};
 use crate::{
     Bug, CtaEvent, Grid, LANES, Row, Stop,
     barrier::{BARRIERS, Barrier},
+    coordinates,
     mem::{self, Allocation, Kind, Lookaside, Reach},
+    thread_index,
 };
 use std::{
     cell::Cell,
@@ -37,7 +39,7 @@ impl<'a> Cluster<'a> {
         let stride = (u64::from(local_size).div_ceil(256) | 1) * 256;
         let mut members = Vec::new();
         for rank in 0..size.iter().product::<u32>() {
-            let offset = [rank % size[0], rank / size[0] % size[1], rank / (size[0] * size[1])];
+            let offset = coordinates(rank.into(), size);
             let id = std::array::from_fn(|d| first[d] + offset[d]);
             members.push(member(&kernel, grid, (id, rank), stride)?);
         }
@@ -157,18 +159,23 @@ pub fn new_warp() -> Warp {
     }
 }
 
+/// Sets `%tid` of a warp's lanes.
+pub(in crate::reference) fn set_thread_indices(warp: &mut Warp, block: [u32; 3]) {
+    for lane in 0..LANES {
+        for (row, index) in warp.tid.iter_mut().zip(thread_index(block, warp.index, lane as u32)) {
+            row.0[lane] = index;
+        }
+    }
+}
+
 /// Initializes a warp at the kernel's entry.
 fn begin(warp: &mut Warp, index: u32, block: [u32; 3], code: &Code, base: u32, top: u32) {
     let threads = block.iter().product::<u32>();
     let left = threads - index * LANES as u32;
     let live = if left >= LANES as u32 { u32::MAX } else { (1 << left) - 1 };
-    for lane in 0..LANES {
-        let t = index * LANES as u32 + lane as u32;
-        warp.tid[0].0[lane] = t % block[0];
-        warp.tid[1].0[lane] = t / block[0] % block[1];
-        warp.tid[2].0[lane] = t / (block[0] * block[1]);
-    }
-    (warp.index, warp.live, warp.turn, warp.spins, warp.favored) = (index, live, 0, 0, (0, 0));
+    warp.index = index;
+    set_thread_indices(warp, block);
+    (warp.live, warp.turn, warp.spins, warp.favored) = (live, 0, 0, (0, 0));
     warp.local_high = top;
     warp.registers.resize(code.registers as usize, Row::ZERO);
     let rows = code.funcs[code.kernel.0 as usize].as_ref().map_or(0, |f| f.rows);

@@ -3,6 +3,7 @@
 mod create;
 mod waits;
 
+pub(super) use create::set_thread_indices;
 pub use create::{clean, new_warp};
 
 use super::{

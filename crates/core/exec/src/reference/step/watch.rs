@@ -8,7 +8,7 @@ use super::super::{
 };
 use crate::{
     AccessKind, Actor, Concern, Frame, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent, SyncKind,
-    Tensor, TensorEvent, Undefined, UndefinedEvent, mem,
+    Tensor, TensorEvent, Undefined, UndefinedEvent, coordinates, mem,
 };
 use margay_ir::{FrameRole, MemSpace};
 use margay_isa::{Mod, Opcode, Variant};
@@ -116,8 +116,7 @@ impl Cells {
         let Some(op) = ctx.func.ops.get(ctx.pc as usize) else { return };
         let order = ordering_of(ctx.func, op, if access == AccessKind::Load { access } else { AccessKind::Store });
         let (size, first) = (ctx.windows.cluster_size, ctx.windows.cluster);
-        let rank = rank as u32;
-        let within = [rank % size[0], rank / size[0] % size[1], rank / (size[0] * size[1])];
+        let within = coordinates(rank as u64, size);
         let cta = std::array::from_fn(|d| first[d] * size[d] + within[d]);
         act(ctx, lanes, |actor| observer.tensor(&TensorEvent { actor, cta, runs: &runs, access, order }));
     }
