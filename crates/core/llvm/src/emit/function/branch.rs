@@ -22,6 +22,8 @@ pub struct Decided {
     pub none: Option<Val>,
     /// The comparison, to be emitted lane by lane where neither is true.
     pub inst: Inst,
+    /// The only warp for which neither is true: the index of its first thread, and its value.
+    pub warp: Option<(Val, u32)>,
 }
 
 impl Emitter<'_> {
@@ -46,9 +48,9 @@ impl Emitter<'_> {
             return Ok(None);
         }
         if variant.has(Mod::Eq) || variant.has(Mod::Ne) {
-            let Some(apart) = self.none_equal(a, b)? else { return Ok(None) };
+            let Some((apart, warp)) = self.none_equal(a, b)? else { return Ok(None) };
             let (all, none) = if variant.has(Mod::Eq) { (None, Some(apart)) } else { (Some(apart), None) };
-            return Ok(Some(Decided { all, none, inst }));
+            return Ok(Some(Decided { all, none, inst, warp }));
         }
         let less = [Mod::Lt, Mod::Lo, Mod::Ge, Mod::Hs].iter().any(|m| variant.has(*m));
         let more = [Mod::Gt, Mod::Hi, Mod::Le, Mod::Ls].iter().any(|m| variant.has(*m));
@@ -58,6 +60,10 @@ impl Emitter<'_> {
             return Ok(None);
         }
         let (low, high) = if less { (a, b) } else { (b, a) };
+        if let Some((below, above, warp)) = self.thread_and_constant(low, high)? {
+            let (all, none) = if inverted { (above, below) } else { (below, above) };
+            return Ok(Some(Decided { all: Some(all), none: Some(none), inst, warp }));
+        }
         let (Some(low), Some(high)) = (self.ends(low, t)?, self.ends(high, t)?) else { return Ok(None) };
         // In 64 bits, so that a row that wraps around is detected.
         let straight = self.w.op("and", &low.straight, &high.straight);
@@ -66,11 +72,33 @@ impl Emitter<'_> {
         let holds = self.w.op("and", &holds, &straight);
         let fails = self.w.op("and", &fails, &straight);
         let (all, none) = if inverted { (fails, holds) } else { (holds, fails) };
-        Ok(Some(Decided { all: Some(all), none: Some(none), inst }))
+        Ok(Some(Decided { all: Some(all), none: Some(none), inst, warp: None }))
     }
 
-    /// Whether a uniform operand differs from an affine one of 32 bits in all lanes; `None` if they are not of these shapes.
-    fn none_equal(&mut self, a: &Operand, b: &Operand) -> Result<Option<Val>> {
+    /// Whether `low < high` holds in all lanes, and in none, if one is the thread's index in a row of warps and the other a constant;
+    /// and the warp in which neither is the case.
+    fn thread_and_constant(&mut self, low: &Operand, high: &Operand) -> Result<Option<(Val, Val, Option<(Val, u32)>)>> {
+        // Threads below `bound`, or at it and above.
+        let (thread, bound, below) = match (low, high) {
+            (thread, Operand::Imm(bound)) => (thread, *bound, true),
+            (Operand::Imm(before), thread) => (thread, before.wrapping_add(1), false),
+            _ => return Ok(None),
+        };
+        if !self.is_thread_in_row(thread) || bound > i32::MAX as u64 {
+            return Ok(None);
+        }
+        let first = self.first_lane(thread)?;
+        let (warp, whole) = (bound as u32 & !31, bound % 32 == 0);
+        let at = int(Elem::I32, warp.into());
+        let before = self.w.cmp("icmp ult", &first, &at);
+        let after = self.w.cmp(if whole { "icmp uge" } else { "icmp ugt" }, &first, &at);
+        let (holds, fails) = if below { (before, after) } else { (after, before) };
+        Ok(Some((holds, fails, (!whole).then_some((first, warp)))))
+    }
+
+    /// Whether a uniform operand differs from an affine one of 32 bits in all lanes, and, if only one warp may have equal ones, which;
+    /// `None` if they are not of these shapes.
+    fn none_equal(&mut self, a: &Operand, b: &Operand) -> Result<Option<(Val, Option<(Val, u32)>)>> {
         let form = |o: &Operand| self.shape_of(o).and_then(affine_form);
         let (affine, stride, uniform) = match (form(a), form(b)) {
             (Some((32, stride)), Some((32, 0))) if stride != 0 => (a, stride, b),
@@ -82,17 +110,25 @@ impl Emitter<'_> {
             return Ok(None);
         }
         let (first, wanted) = (self.first_lane(affine)?, self.first_lane(uniform)?);
-        // The threads of a warp count up from a multiple of 32. An equality says more to LLVM than a range: that the rest of the path
-        // is about one warp.
-        if let Some(thread) = wanted.unsigned().filter(|_| self.is_thread_in_row(affine)) {
-            let warp = int(Elem::I32, (thread as i128) & !31);
-            return Ok(Some(self.w.cmp("icmp ne", &first, &warp)));
+        if let Operand::Imm(thread) = uniform
+            && self.is_thread_in_row(affine)
+        {
+            let warp = *thread as u32 & !31;
+            let apart = self.w.cmp("icmp ne", &first, &int(Elem::I32, warp.into()));
+            return Ok(Some((apart, Some((first, warp)))));
         }
         let distance = if stride > 0 { self.w.op("sub", &wanted, &first) } else { self.w.op("sub", &first, &wanted) };
-        Ok(Some(self.w.cmp("icmp ugt", &distance, &int(Elem::I32, reach))))
+        Ok(Some((self.w.cmp("icmp ugt", &distance, &int(Elem::I32, reach)), None)))
     }
 
-    /// Whether an operand is `%tid.x`, in CTAs whose rows of threads are made of whole warps.
+    /// Tells LLVM which warp the code that follows is about, so that its masks are constants.
+    pub fn assume_warp(&mut self, (first, warp): &(Val, u32)) {
+        let same = self.w.cmp("icmp eq", first, &int(Elem::I32, (*warp).into()));
+        self.w.declared.insert("declare void @llvm.assume(i1)".into());
+        self.w.line(format_args!("call void @llvm.assume(i1 {same})"));
+    }
+
+    /// Whether an operand is `%tid.x`, which counts up from a multiple of 32 in each warp: rows of threads are made of whole warps.
     fn is_thread_in_row(&self, operand: &Operand) -> bool {
         let whole = self.options.warp.block.is_some_and(|[x, y, z]| x % 32 == 0 || y * z == 1);
         let source = match operand {

@@ -133,6 +133,9 @@ impl Emitter<'_> {
                         self.go_full(position, to, Some(&certain), &next);
                         self.w.block(&next);
                     }
+                    if let Some(warp) = &decided.warp {
+                        self.assume_warp(warp);
+                    }
                     // The comparison lane by lane, which uniform warps skip.
                     self.instruction(&decided.inst)?;
                 }
