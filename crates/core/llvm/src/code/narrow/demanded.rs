@@ -83,8 +83,8 @@ impl<'t> Instruction<'t> {
 
     /// Reads an operation on lanes; `elem` is the element of its result if it is not that of its last operand.
     fn lanewise(name: &'t str, text: &'t str, elem: Option<&'t str>, commutes: bool) -> Option<Instruction<'t>> {
-        let (open, close) = match text.find('(').filter(|_| text.contains("@llvm.")) {
-            Some(open) => (open + 1, text.rfind(')')?),
+        let (open, close) = match text.find("@llvm.") {
+            Some(callee) => (callee + text[callee..].find('(')? + 1, text.rfind(')')?),
             None => (0, text.find(" to ").unwrap_or(text.len())),
         };
         let (mut operands, mut between, mut done) = (Vec::<Vector>::new(), Vec::new(), 0);
@@ -406,7 +406,8 @@ fn few(name: &str) -> String {
 fn declaration(line: &str) -> Option<String> {
     let (head, rest) = line.split_once("@llvm.")?;
     let (name, arguments) = rest.split_once('(')?;
-    let result = head.trim_end().rsplit_once("call ")?.1;
+    // Behind attributes such as a range.
+    let result = head[head.rfind('<')?..].trim_end();
     let types: Option<Vec<&str>> =
         commas(arguments.rsplit_once(')')?.0).into_iter().map(|a| Some(typed(a)?.0)).collect();
     Some(format!("declare {result} @llvm.{name}({})", types?.join(", ")))
@@ -501,7 +502,8 @@ mod tests {
   %c = icmp slt <32 x i32> %a, splat (i32 7)
   %b = select <32 x i1> %c, <32 x i32> %a, <32 x i32> zeroinitializer, !prof !0
   %m = call <32 x i32> @llvm.smax.v32i32(<32 x i32> %b, <32 x i32> %v)
-  %f = sitofp <32 x i32> %m to <32 x double>
+  %n = tail call range(i32 0, 33) <32 x i32> @llvm.ctlz.v32i32(<32 x i32> %m, i1 false), !range !1
+  %f = sitofp <32 x i32> %n to <32 x double>
   %e = extractelement <32 x double> %f, i64 1
   store double %e, ptr %q
 ",
@@ -515,12 +517,18 @@ mod tests {
                 "%d.c = icmp slt <4 x i32> %d.a, splat (i32 7)",
                 "%d.b = select <4 x i1> %d.c, <4 x i32> %d.a, <4 x i32> zeroinitializer",
                 "%d.m = call <4 x i32> @llvm.smax.v4i32(<4 x i32> %d.b, <4 x i32> %o1.m)",
-                "%o0.f = shufflevector <4 x i32> %d.m, <4 x i32> poison, <2 x i32> <i32 0, i32 1>",
+                "%d.n = tail call range(i32 0, 33) <4 x i32> @llvm.ctlz.v4i32(<4 x i32> %d.m, i1 false)",
+                "%o0.f = shufflevector <4 x i32> %d.n, <4 x i32> poison, <2 x i32> <i32 0, i32 1>",
                 "%d.f = sitofp <2 x i32> %o0.f to <2 x double>",
                 "%e = extractelement <2 x double> %d.f, i64 1",
             ],
         );
-        assert!(text.contains("\ndeclare <4 x i32> @llvm.smax.v4i32(<4 x i32>, <4 x i32>)\n"), "{text}");
+        for line in [
+            "declare <4 x i32> @llvm.smax.v4i32(<4 x i32>, <4 x i32>)",
+            "declare <4 x i32> @llvm.ctlz.v4i32(<4 x i32>, i1)",
+        ] {
+            assert!(text.contains(&format!("\n{line}\n")), "{line} in {text}");
+        }
     }
 
     /// Lanes of a constant beyond those of the vector that is shuffled with it.
