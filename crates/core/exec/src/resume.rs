@@ -2,7 +2,7 @@
 
 use crate::{
     Bug, Grid, Image, Kernel, LANES, Meter, Row, Stop,
-    lanes::{u32s, u64s, u128s},
+    lanes::{set_u128s, u32s, u32s_mut, u64s, u64s_mut, u128s},
     mem::{self, Allocation, Kind},
 };
 use margay_ir::{
@@ -62,7 +62,18 @@ impl Snapshot {
     /// How the threads hold the registers at present.
     pub fn describe(&self) -> Resume {
         let held = self.registers.iter().enumerate().map(|(i, r)| (r.register, self.held(i))).collect();
-        Resume { header: self.header, held, ended: self.some_ended(), warps: self.warps.len() as u32 }
+        let warps = self.warps.len() as u32;
+        Resume { header: self.header, held, ended: self.some_ended(), warps, pauses: false }
+    }
+
+    /// A weaker description that threads match which have gone on, and of which some have ended: what changes is common to warps at most.
+    pub fn describe_later(&self) -> Resume {
+        let now = self.describe();
+        let later = |((register, held), of): (&(VReg, Held), &LiveRegister)| match *held {
+            Held::Shared { cta: true, steps } if !of.keeps => (*register, Held::Shared { cta: false, steps }),
+            held => (*register, held),
+        };
+        Resume { held: now.held.iter().zip(&self.registers).map(later).collect(), ended: true, ..now }
     }
 
     /// The same with a weaker description where this one does not match it.
@@ -84,21 +95,22 @@ impl Snapshot {
             && resume.held.iter().enumerate().all(holds)
     }
 
-    /// Runs the CTA to its end on code for the form of the kernel that `resume` describes, which the snapshot matches; `image` holds that
-    /// form. `cta` is its linear index in `grid`, which has the original.
+    /// Runs the CTA on code for the form of the kernel that `resume` describes, which the snapshot matches; `image` holds that form. `cta` is
+    /// its linear index in `grid`, which has the original. If the form pauses, that is after `turns` turns, and gives what is left of it;
+    /// else it runs to its end.
     pub fn run_rest(
         self,
         resume: &Resume,
         (code, image, kernel): (Arc<dyn Kernel>, &Image, FuncId),
         grid: &Grid<'_>,
         meter: &dyn Meter,
-        cta: u64,
-    ) -> Result<(), Stop> {
+        (cta, turns): (u64, u32),
+    ) -> Result<Option<Snapshot>, Stop> {
         let kernel = grid.image.ir.func(kernel);
         let layout = resume.layout(kernel);
         let size = layout.state.into();
         let state = grid.memory.alloc_in(grid.reach(), size, 256, Kind::Global, "").map_err(Stop::Exhausted)?;
-        let ended = self.run_with(&state, (resume, &layout), (code, image), grid, meter, cta);
+        let ended = self.run_with(&state, (resume, &layout), (code, image), grid, meter, (cta, turns));
         grid.memory.free_own(state.block.base());
         ended
     }
@@ -110,10 +122,10 @@ impl Snapshot {
         (code, image): (Arc<dyn Kernel>, &Image),
         grid: &Grid<'_>,
         meter: &dyn Meter,
-        cta: u64,
-    ) -> Result<(), Stop> {
+        (cta, turns): (u64, u32),
+    ) -> Result<Option<Snapshot>, Stop> {
         let base = state.block.base();
-        let Some((parameters, bytes)) = self.pack(resume, layout, base) else {
+        let Some((parameters, mut bytes)) = self.pack(resume, layout, base, turns) else {
             return Err(Stop::Bug(Bug("a CTA that does not match its form".into())));
         };
         mem::store_bytes(&state.block, base, &bytes);
@@ -121,20 +133,42 @@ impl Snapshot {
         launch.params.resize(layout.address as usize, 0);
         launch.params.extend(parameters);
         let rest = Grid::new(&launch, image, grid.memory, grid.output)?;
-        let ended = code.take_over(&rest, meter, cta, self.windows);
+        let ended = code.take_over(&rest, meter, cta, self.windows.clone());
         if let Some(fault) = rest.undefined() {
             grid.note_undefined(|| fault.clone());
         }
-        ended
+        ended?;
+        if !resume.pauses {
+            return Ok(None);
+        }
+        mem::load_bytes(&state.block, base, &mut bytes);
+        Ok(self.paused(layout, &bytes))
+    }
+
+    /// The CTA after a pause, from what its threads have stored; `None` if all have ended.
+    fn paused(mut self, layout: &Layout, bytes: &[u8]) -> Option<Snapshot> {
+        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        for (w, warp) in self.warps.iter_mut().enumerate() {
+            let flag = |lane: &usize| word(layout.paused.flags as usize + 4 * (w * LANES + lane)) != 0;
+            warp.alive = (0..LANES).filter(flag).fold(0, |all, lane| all | 1 << lane);
+            for (i, at) in layout.paused.rows.iter().enumerate() {
+                let (Some(at), ty) = (*at, self.registers[i].ty) else { continue };
+                let size = slot_bytes(ty) as usize;
+                let value = |lane: usize| &bytes[at as usize + (w * LANES + lane) * size..][..size];
+                store_row(&mut warp.rows[i], ty, warp.alive, value);
+            }
+        }
+        self.warps.iter().any(|w| w.alive != 0).then_some(self)
     }
 
     /// The bytes that follow the kernel's own in the parameter block, and the state, which will be at `address`; `None` if the
     /// description does not match.
-    fn pack(&self, resume: &Resume, layout: &Layout, address: u64) -> Option<(Vec<u8>, Vec<u8>)> {
-        let Layout { address: start, parameters, ref slots, state } = *layout;
+    fn pack(&self, resume: &Resume, layout: &Layout, address: u64, turns: u32) -> Option<(Vec<u8>, Vec<u8>)> {
+        let Layout { address: start, parameters, ref slots, state, .. } = *layout;
         let mut block = vec![0; (parameters - start) as usize];
         let mut bytes = vec![0; state as usize];
         put(&mut block, 0, 8, address.into());
+        put(&mut block, (layout.turns - start) as usize, 4, turns.into());
         for (w, warp) in self.warps.iter().enumerate() {
             put(&mut bytes, 4 * w, 4, warp.alive.into());
         }
@@ -249,6 +283,29 @@ impl Snapshot {
         let [a, b] = [first, first + distance].map(|t| self.value(register, (t / LANES, t % LANES)) as u64);
         let step = b.wrapping_sub(a);
         if self.registers[register].ty.bits() <= 32 { i64::from(step as i32) } else { step as i64 }
+    }
+}
+
+/// Stores the values of some lanes to the rows of a register.
+fn store_row<'b>(rows: &mut [Row], ty: Type, lanes: u32, value: impl Fn(usize) -> &'b [u8]) {
+    for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
+        let mut wide = [0; 16];
+        let bytes = value(lane);
+        wide[..bytes.len()].copy_from_slice(bytes);
+        let number = u128::from_le_bytes(wide);
+        match ty {
+            Type::Pred => {
+                let (word, bit) = (&mut rows[0].0[0], 1 << lane);
+                *word = if number == 0 { *word & !bit } else { *word | bit };
+            }
+            ty if ty.bits() <= 32 => u32s_mut(rows)[lane] = number as u32,
+            ty if ty.bits() <= 64 => u64s_mut(rows)[lane] = number as u64,
+            _ => {
+                let mut all = u128s(rows);
+                all[lane] = number;
+                set_u128s(rows, &all);
+            }
+        }
     }
 }
 

@@ -44,8 +44,8 @@ fn kernel(body: &str) -> String {
     )
 }
 
-/// What a launch of `n` leaves in memory on an engine, and whether compiled code ran a part of it.
-fn run(engine: &str, text: &str, grid: u32, block: [u32; 3], n: u32) -> Result<(Vec<u8>, bool), Error> {
+/// What a launch of `n` leaves in memory on an engine, and the best code that ran a part of it.
+fn run(engine: &str, text: &str, grid: u32, block: [u32; 3], n: u32) -> Result<(Vec<u8>, Tier), Error> {
     let engines = margay::engines().into_iter().chain(margay::taking_over()).collect();
     let device = Device::with(DeviceOptions { engines, ..margay::device_options(Some(2)) })?;
     let context = device.context();
@@ -57,8 +57,8 @@ fn run(engine: &str, text: &str, grid: u32, block: [u32; 3], n: u32) -> Result<(
     arguments.push_address(memory.address()).expect("an address fits");
     arguments.push(&n.to_le_bytes()).expect("a word fits");
     kernel.launch(&LaunchConfig::new([grid, 1, 1], block), &arguments.finish().expect("all arguments are there"))?;
-    let compiled = kernel.tiers().iter().any(|t| t.tier != Tier::Reference);
-    Ok((memory.to_vec()?, compiled))
+    let best = kernel.tiers().iter().map(|t| t.tier).max().unwrap_or(Tier::Reference);
+    Ok((memory.to_vec()?, best))
 }
 
 fn agrees(body: &str, grid: u32, block: [u32; 3], n: u32) {
@@ -66,21 +66,25 @@ fn agrees(body: &str, grid: u32, block: [u32; 3], n: u32) {
 }
 
 fn agrees_as(text: &str, grid: u32, block: [u32; 3], n: u32) {
-    assert!(compare(text, grid, block, n), "nothing was taken over: {text}");
+    assert_ne!(compare(text, grid, block, n), Some(Tier::Reference), "nothing was taken over: {text}");
 }
 
-/// Compares results; returns whether compiled code ran a part, or nothing can be compiled.
-fn compare(text: &str, grid: u32, block: [u32; 3], n: u32) -> bool {
-    if margay::taking_over().is_none() {
-        return true;
-    }
+/// The same of a kernel whose threads pause in light code, so that full code runs the end.
+fn pauses(body: &str, grid: u32, block: [u32; 3], n: u32) {
+    let best = compare(&kernel(body), grid, block, n);
+    assert!(best.is_none_or(|tier| tier == Tier::Full), "ran on {best:?}: {body}");
+}
+
+/// Compares results; returns the best code that ran a part, or `None` if nothing can be compiled.
+fn compare(text: &str, grid: u32, block: [u32; 3], n: u32) -> Option<Tier> {
+    margay::taking_over()?;
     let (want, _) = run("reference", text, grid, block, n).expect("the reference engine runs it");
-    let (got, moved) = run("taking-over", text, grid, block, n).expect("both engines run it");
+    let (got, best) = run("taking-over", text, grid, block, n).expect("both engines run it");
     let word = |v: &[u8], i: usize| u32::from_le_bytes([v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]]);
     for i in 0..WORDS as usize {
         assert_eq!(word(&want, i), word(&got, i), "word {i}, grid {grid}, block {block:?}, n {n}: {text}");
     }
-    moved
+    Some(best)
 }
 
 #[test]
@@ -118,11 +122,11 @@ loop:
     add.u32 %r0, %r0, %r5;
     st.global.u32 [%own], %r0;
     ret;";
-    agrees(body, 1, [64, 1, 1], 5000);
-    agrees(body, 3, [16, 8, 1], 3000);
-    agrees(body, 2, [33, 1, 1], 3000);
-    agrees(body, 1, [1, 1, 1], 20000);
-    agrees(body, 1, [7, 3, 5], 3000);
+    pauses(body, 1, [64, 1, 1], 5000);
+    pauses(body, 3, [16, 8, 1], 3000);
+    pauses(body, 2, [33, 1, 1], 3000);
+    pauses(body, 1, [1, 1, 1], 20000);
+    pauses(body, 1, [7, 3, 5], 3000);
 }
 
 #[test]
@@ -155,8 +159,8 @@ other:
     mov.b32 %r0, %f0;
     st.global.u32 [%own], %r0;
     ret;";
-    agrees(body, 1, [128, 1, 1], 4000);
-    agrees(body, 2, [128, 1, 1], 3000);
+    pauses(body, 1, [128, 1, 1], 4000);
+    pauses(body, 2, [128, 1, 1], 3000);
 }
 
 #[test]
@@ -276,8 +280,8 @@ next:
     st.global.u32 [%own], %r0;
 end:
     ret;";
-    agrees(body, 1, [96, 1, 1], 3000);
-    agrees(body, 2, [50, 1, 1], 3000);
+    pauses(body, 1, [96, 1, 1], 3000);
+    pauses(body, 2, [50, 1, 1], 3000);
 }
 
 #[test]
@@ -308,8 +312,8 @@ loop:
     @%p0 bra loop;
     st.global.u32 [%own], %r0;
     ret;";
-    agrees(body, 1, [128, 1, 1], 1500);
-    agrees(body, 2, [16, 10, 1], 1000);
+    pauses(body, 1, [128, 1, 1], 1500);
+    pauses(body, 2, [16, 10, 1], 1000);
 }
 
 #[test]
@@ -333,8 +337,8 @@ inner:
     setp.lt.u32 %p0, %i, %n;
     @%p0 bra outer;
     ret;";
-    agrees(body, 1, [40, 1, 1], 400);
-    agrees(body, 1, [8, 8, 1], 400);
+    pauses(body, 1, [40, 1, 1], 400);
+    pauses(body, 1, [8, 8, 1], 400);
 }
 
 /// Unrolled by four, as compilers do it: the counter meets its bound because both begin at multiples of four, which what precedes the loop
@@ -356,12 +360,71 @@ unrolled:
     @%p0 bra unrolled;
     st.global.u32 [%own], %r0;
     ret;";
-    agrees(body, 1, [1, 1, 1], 40000);
-    agrees(body, 1, [40, 1, 1], 40000);
+    pauses(body, 1, [1, 1, 1], 40000);
+    pauses(body, 1, [40, 1, 1], 40000);
 }
 
 /// Nothing shows that the lanes of a warp leave the loop together, or that all warps repeat a barrier equally often, so each warp has a
 /// fiber of its own.
+/// Lanes leave the loop at different times, and then exchange values with those of the warp, and of the CTA.
+#[test]
+fn threads_that_meet_after_the_loop() {
+    let body = "
+    mov.u32 %i, 0;
+    mov.u32 %r0, %t;
+    and.b32 %r1, %t, 7;
+    mul.lo.u32 %r1, %r1, 3;
+    add.u32 %r1, %r1, %n;
+loop:
+    mad.lo.u32 %r0, %r0, 1664525, 1013904223;
+    add.u32 %i, %i, 1;
+    setp.lt.u32 %p0, %i, %r1;
+    @%p0 bra loop;
+    shfl.sync.bfly.b32 %r2, %r0, 1, 31, -1;
+    add.u32 %r0, %r0, %r2;
+    mul.wide.u32 %d0, %tx, 4;
+    mov.u64 %d1, tile;
+    add.u64 %d1, %d1, %d0;
+    st.shared.u32 [%d1], %r0;
+    bar.sync 0;
+    xor.b32 %r3, %tx, 33;
+    mul.wide.u32 %d0, %r3, 4;
+    mov.u64 %d1, tile;
+    add.u64 %d1, %d1, %d0;
+    ld.shared.u32 %r3, [%d1];
+    add.u32 %r0, %r0, %r3;
+    st.global.u32 [%own], %r0;
+    ret;";
+    agrees(body, 1, [64, 1, 1], 3000);
+    agrees(body, 2, [128, 1, 1], 2000);
+}
+
+/// All threads leave the loop together, and need the others in it.
+#[test]
+fn threads_that_meet_in_the_loop() {
+    let body = "
+    mov.u32 %i, 0;
+    mov.u32 %r0, %t;
+    setp.eq.u32 %p1, %t, 3;
+loop:
+    mad.lo.u32 %r0, %r0, 1664525, 1013904223;
+    shfl.sync.idx.b32 %r2, %r0, %i, 31, -1;
+    xor.b32 %r0, %r0, %r2;
+    vote.sync.ballot.b32 %r3, %p1, -1;
+    and.b32 %r4, %r0, 1;
+    setp.eq.u32 %p1, %r4, 1;
+    add.u32 %r0, %r0, %r3;
+    add.u32 %i, %i, 1;
+    setp.lt.u32 %p0, %i, %n;
+    @%p0 bra loop;
+    shfl.sync.bfly.b32 %r2, %r0, 1, 31, -1;
+    add.u32 %r0, %r0, %r2;
+    st.global.u32 [%own], %r0;
+    ret;";
+    pauses(body, 1, [32, 1, 1], 3000);
+    pauses(body, 2, [96, 1, 1], 1000);
+}
+
 #[test]
 fn warps_on_fibers() {
     let shuffles = "
@@ -597,7 +660,7 @@ fn random_loops() {
         let mut random = Random::new(!seed);
         let block = random.pick(&[[64, 1, 1], [16, 8, 1], [33, 1, 1], [7, 3, 2], [1, 1, 1], [96, 1, 1]]);
         let (grid, n) = (1 + random.below(3) as u32, 300 + random.below(700) as u32);
-        moved += u64::from(compare(&kernel(&body), grid, block, n));
+        moved += u64::from(compare(&kernel(&body), grid, block, n) != Some(Tier::Reference));
     }
     assert!(moved > count / 2, "{moved} of {count} loops were taken over");
 }

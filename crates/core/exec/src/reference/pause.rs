@@ -11,11 +11,10 @@ use super::{
 };
 use crate::{CtaWindows, LiveRegister, Row, Snapshot, Stop, StoppedWarp};
 use margay_ir::{
-    BlockId, FrameRole, FrameVar, Func, Inst, Operand, VReg,
-    pass::{Cfg, Liveness, cfg::successors, live_frame, liveness::inst_writes, spins},
+    BlockId, FrameRole, FrameVar, Inst, Operand, VReg,
+    pass::{Cfg, Liveness, live_frame, spins, written_from},
 };
 use margay_isa::Opcode;
-use std::collections::HashSet;
 
 /// Jumps back to a loop's header, on average over the warps, after which it is worth stopping there.
 const OFTEN: u64 = 3;
@@ -215,19 +214,4 @@ fn loops(kernel: &FuncCode) -> Vec<Loop> {
         Some(Loop { header, ops: [first_op(l.first), first_op(l.last + 1)], live: live.collect() })
     });
     found.collect()
-}
-
-/// Registers that are written in blocks that a block reaches, itself included.
-fn written_from(func: &Func, block: BlockId) -> HashSet<VReg> {
-    let mut reached = HashSet::from([block]);
-    let mut written = HashSet::new();
-    let mut work = vec![block];
-    while let Some(b) = work.pop() {
-        let block = &func.blocks[b.0 as usize];
-        for inst in func.insts(block) {
-            inst_writes(func, inst, &mut |r| _ = written.insert(r));
-        }
-        work.extend(successors(&block.term).into_iter().filter(|to| reached.insert(*to)));
-    }
-    written
 }

@@ -244,8 +244,10 @@ impl<'a> Worker<'a> {
             return Ok(false);
         };
         let started = Instant::now();
-        guarded(|| rest.run(shared.grid, shared, unit.first))?;
-        shared.ran(Tier::Light, 1, started.elapsed());
+        let times = guarded(|| rest.run(shared.grid, shared, unit.first))?;
+        for (i, (tier, time)) in (1..).zip(&times) {
+            shared.ran(*tier, u64::from(i == times.len()), *time);
+        }
         shared.span(self.index, unit.first, 1, started);
         Ok(true)
     }

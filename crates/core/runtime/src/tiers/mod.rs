@@ -128,7 +128,7 @@ impl Tiers {
                 return alone(Some(&NoCode::Refused(Unsupported { what, func: Some(self.kernel), at: None })));
             }
             let slot = self.slot(CodeShape::of(launch), program);
-            let code = match slot.code() {
+            let code = match slot.code().filter(|(_, tier)| *tier >= Tier::from(effort)) {
                 Some(code) => Ok(code),
                 None => self.run_observed(|| slot.make(effort, &self.log)),
             };
@@ -311,7 +311,7 @@ pub(crate) trait CodeSource: Sync {
     }
 
     /// Compiled code for the rest of a CTA that the reference engine has run for a while, if there is some.
-    fn take_over(&self, _: &mut Attempt, _: &mut dyn Cta) -> Result<Option<Moved>, Stop> {
+    fn take_over(&self, _: &mut Attempt, _: &mut dyn Cta) -> Result<Option<Moved<'_>>, Stop> {
         Ok(None)
     }
 
@@ -353,7 +353,7 @@ impl CodeSource for Ready<'_> {
         }
     }
 
-    fn take_over(&self, attempt: &mut Attempt, cta: &mut dyn Cta) -> Result<Option<Moved>, Stop> {
+    fn take_over(&self, attempt: &mut Attempt, cta: &mut dyn Cta) -> Result<Option<Moved<'_>>, Stop> {
         self.try_take_over(attempt, cta)
     }
 

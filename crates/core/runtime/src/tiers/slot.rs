@@ -154,10 +154,10 @@ impl Slot {
         &self.accounts
     }
 
-    /// Compiles on this thread, unless there is code already.
+    /// Compiles on this thread, unless there is code already that is as good.
     pub fn make(&self, effort: Effort, log: &Log) -> Result<(Arc<dyn Kernel>, Tier), NoCode> {
         let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(code) = self.code() {
+        if let Some(code) = self.code().filter(|(_, tier)| *tier >= Tier::from(effort)) {
             return Ok(code);
         }
         if let Some(why) = self.failed() {
@@ -233,6 +233,13 @@ impl Slot {
         // The best code is some tens of percent faster, for this process and later ones.
         let needed = if self.recurs.load(Relaxed) { cost / 10 } else { cost / 2 };
         expected > HOT.max(needed) && self.queue.affords(cost, expected)
+    }
+
+    /// Requests full code for what has run for so long on light code, in nanoseconds, if it is expected to run as long again.
+    pub fn ask_full(self: &Arc<Slot>, spent: u64) {
+        if self.pays_again(spent.saturating_mul(2), self.cost(Effort::Full)) {
+            self.ask(Effort::Full, spent);
+        }
     }
 
     /// Requests a background compilation with `effort`, once.

@@ -6,14 +6,18 @@
 //! again. If its registers still match the form, its rest is a range of one CTA that has the old shared window. If not, a weaker form
 //! is compiled.
 
-use super::{Ready, Tiers, queue::Queue, slot::Slot};
+use super::{Ready, Tier, Tiers, queue::Queue, slot::Slot};
 use crate::engine::Policy;
-use margay_exec::{CodeShape, Cta, Effort, Grid, Image, Kernel, Meter, Snapshot, Stop};
-use margay_ir::{FuncId, pass::Resume};
+use margay_exec::{Bug, CodeShape, Cta, Effort, Grid, Image, Kernel, Meter, Snapshot, Stop};
+use margay_ir::{
+    FuncId,
+    pass::{Resume, may_pause},
+};
+use margay_isa::Effect;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Warp instructions in which a CTA should arrive at the loop's header.
@@ -22,6 +26,10 @@ const FUEL: u64 = 1 << 18;
 const MOST_FORMS: u32 = 3;
 /// Time on the reference engine below which a CTA is not moved.
 const SHORT: Duration = Duration::from_millis(4);
+/// How long a CTA in light code should run without a pause; it begins with one turn of the loop.
+const UNTIL_PAUSE: Duration = Duration::from_millis(5);
+/// Pauses before full code takes over where everything is to be tried.
+const PAUSES: u32 = 3;
 
 /// The attempts to move one CTA.
 #[derive(Default)]
@@ -48,11 +56,20 @@ struct Form {
 }
 
 /// A CTA that compiled code can continue.
-pub(crate) struct Moved {
+pub(crate) struct Moved<'t> {
+    tiers: &'t Tiers,
     form: Arc<Form>,
     kernel: Arc<dyn Kernel>,
-    func: FuncId,
+    tier: Tier,
     snapshot: Snapshot,
+}
+
+impl Form {
+    /// Whether its threads may need others of the warp or of the CTA.
+    fn needs_others(&self, kernel: FuncId) -> bool {
+        let func = self.image.ir.func(kernel);
+        func.insts.iter().any(|inst| func.variant(inst).op.row().effect == Effect::Warp)
+    }
 }
 
 impl Attempt {
@@ -69,14 +86,14 @@ impl Attempt {
 
 impl Ready<'_> {
     /// See [`super::CodeSource::take_over`].
-    pub(super) fn try_take_over(&self, attempt: &mut Attempt, cta: &mut dyn Cta) -> Result<Option<Moved>, Stop> {
+    pub(super) fn try_take_over(&self, attempt: &mut Attempt, cta: &mut dyn Cta) -> Result<Option<Moved<'_>>, Stop> {
         let Some(slot) = self.slot.as_ref().filter(|_| self.takes_over) else { return Ok(None) };
         let eager = self.tiers.engine.policy == Policy::TakeOver;
         if attempt.ran < attempt.next || !eager && attempt.ran < self.tiers.patience() {
             return Ok(None);
         }
         let ready = match &attempt.form {
-            Some(form) => form.slot.code().map(|(kernel, _)| (form.clone(), kernel)),
+            Some(form) => self.tiers.best(form),
             None => None,
         };
         let failed = |slot: &Slot| slot.failed().is_some();
@@ -94,21 +111,20 @@ impl Ready<'_> {
             }
             return Ok(None);
         };
-        if let Some((form, kernel)) = ready
+        if let Some((form, kernel, tier)) = ready
             && snapshot.matches(&form.resume)
         {
-            return Ok(Some(Moved { form, kernel, func: self.tiers.kernel, snapshot }));
+            return Ok(Some(Moved { tiers: self.tiers, form, kernel, tier, snapshot }));
         }
         if attempt.forms == MOST_FORMS {
             attempt.give_up();
             return Ok(None);
         }
-        let resume = match &attempt.form {
-            Some(form) => snapshot.weaken(&form.resume),
-            None => snapshot.describe(),
-        };
         attempt.forms += 1;
-        attempt.form = self.tiers.form(slot.shape(), resume);
+        attempt.form = match &attempt.form {
+            Some(form) => self.tiers.form(slot.shape(), snapshot.weaken(&form.resume)),
+            None => self.tiers.first_form(slot.shape(), &snapshot),
+        };
         match &attempt.form {
             None => attempt.give_up(),
             Some(form) if eager => _ = form.slot.make(Effort::Light, &self.tiers.log),
@@ -138,12 +154,100 @@ impl Tiers {
         };
         forms.entry((shape, resume.clone())).or_insert_with(make).clone()
     }
+
+    /// The form for a CTA that was stopped for the first time: one that pauses, if it can.
+    fn first_form(&self, shape: CodeShape, snapshot: &Snapshot) -> Option<Arc<Form>> {
+        let later = |resume: Resume| {
+            let form = self.form(shape, resume)?;
+            let may_pause = may_pause(form.image.ir.func(self.kernel), shape.block);
+            may_pause.then(|| self.form(shape, Resume { pauses: true, ..form.resume.clone() }))?
+        };
+        // Compiled code may hold local variables elsewhere than the windows of a snapshot.
+        let moves = snapshot.windows.local.is_none();
+        // Threads that need no others pause and end at different times.
+        let pausing = || {
+            later(snapshot.describe()).map(|form| match form.needs_others(self.kernel) {
+                true => Some(form),
+                false => later(snapshot.describe_later()),
+            })
+        };
+        match moves.then(pausing).flatten().flatten() {
+            Some(form) => Some(form),
+            None => self.form(shape, snapshot.describe()),
+        }
+    }
+
+    /// The form of the same CTAs for full code, which runs to the end.
+    fn full_form(&self, form: &Form) -> Option<Arc<Form>> {
+        self.form(form.slot.shape(), Resume { pauses: false, ..form.resume.clone() })
+    }
+
+    /// The best code for CTAs of a form: full code, or that of the form itself.
+    fn best(&self, form: &Arc<Form>) -> Option<(Arc<Form>, Arc<dyn Kernel>, Tier)> {
+        let full = || {
+            let full = self.full_form(form)?;
+            let (kernel, tier) = full.slot.code()?;
+            (tier == Tier::Full).then_some((full, kernel, tier))
+        };
+        let paused = if form.resume.pauses && self.engine.policy != Policy::TakeOver { full() } else { None };
+        paused.or_else(|| form.slot.code().map(|(kernel, tier)| (form.clone(), kernel, tier)))
+    }
 }
 
-impl Moved {
-    /// Runs the CTA with this linear index to its end.
-    pub fn run(self, grid: &Grid<'_>, meter: &dyn Meter, cta: u64) -> Result<(), Stop> {
-        let Moved { form, kernel, func, snapshot } = self;
-        snapshot.run_rest(&form.resume, (kernel, &form.image, func), grid, meter, cta)
+impl Moved<'_> {
+    /// Runs the CTA with this linear index to its end; returns how long on light code, and then on full code if that was there in time.
+    pub fn run(mut self, grid: &Grid<'_>, meter: &dyn Meter, cta: u64) -> Result<Vec<(Tier, Duration)>, Stop> {
+        let eager = self.tiers.engine.policy == Policy::TakeOver;
+        let (mut turns, mut pauses) = (1, 0);
+        let mut times: Vec<(Tier, Duration)> = Vec::new();
+        loop {
+            let Moved { tiers, form, kernel, tier, snapshot } = self;
+            let started = Instant::now();
+            let code = (kernel.clone(), &*form.image, tiers.kernel);
+            let left = snapshot.run_rest(&form.resume, code, grid, meter, (cta, turns))?;
+            let took = started.elapsed();
+            match times.last_mut().filter(|(last, _)| *last == tier) {
+                Some((_, time)) => *time += took,
+                None => times.push((tier, took)),
+            }
+            let Some(snapshot) = left else { return Ok(times) };
+            pauses += 1;
+            if !eager && took < UNTIL_PAUSE {
+                turns = turns.saturating_mul(if took < UNTIL_PAUSE / 4 { 4 } else { 2 });
+            }
+            let spent = times.iter().map(|(_, time)| *time).sum();
+            self = tiers.after_pause(form, (kernel, tier), snapshot, (spent, pauses))?;
+        }
+    }
+}
+
+impl Tiers {
+    /// How a CTA goes on that has paused, after it has run for a time in its form.
+    fn after_pause(
+        &self,
+        form: Arc<Form>,
+        (kernel, tier): (Arc<dyn Kernel>, Tier),
+        snapshot: Snapshot,
+        (spent, pauses): (Duration, u32),
+    ) -> Result<Moved<'_>, Stop> {
+        let lost = |why: &str| Stop::Bug(Bug(format!("no code for a CTA that has paused: {why}")));
+        if !snapshot.matches(&form.resume) {
+            // It cannot go back to the reference engine, so it waits for code.
+            let weaker = self.form(form.slot.shape(), snapshot.weaken(&form.resume)).ok_or_else(|| lost("no form"))?;
+            let made = weaker.slot.make(Effort::Light, &self.log);
+            let (kernel, tier) = made.map_err(|why| lost(&self.explain(&why)))?;
+            return Ok(Moved { tiers: self, form: weaker, kernel, tier, snapshot });
+        }
+        if let Some(full) = self.full_form(&form) {
+            match self.engine.policy {
+                Policy::TakeOver if pauses < PAUSES => {}
+                Policy::TakeOver => _ = full.slot.make(Effort::Full, &self.log),
+                _ => full.slot.ask_full(spent.as_nanos() as u64),
+            }
+            if let Some((kernel, tier)) = full.slot.code().filter(|(_, tier)| *tier == Tier::Full) {
+                return Ok(Moved { tiers: self, form: full, kernel, tier, snapshot });
+            }
+        }
+        Ok(Moved { tiers: self, form, kernel, tier, snapshot })
     }
 }

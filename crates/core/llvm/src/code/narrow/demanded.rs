@@ -342,7 +342,7 @@ impl<'t> Function<'t> {
                 let [a_text, b_text] = [(0, a), (1, b)].map(|(k, v)| self.operand(i.name, k, v, from, &mut text));
                 let place = |lane: Option<u32>| {
                     let (v, lane) = lane.map(|l| (if l < LANES { a } else { b }, l))?;
-                    let kept = lane % LANES & !self.lanes.symmetry(v.text);
+                    let kept = (lane % LANES) & !self.lanes.symmetry(v.text);
                     (kept < from).then_some(if lane < LANES { kept } else { from + kept })
                 };
                 let order =

@@ -26,6 +26,14 @@ pub struct Decided {
     pub warp: Option<(Val, u32)>,
 }
 
+impl Decided {
+    /// The same of the negated comparison.
+    fn negated_if(self, negated: bool) -> Decided {
+        let (all, none) = if negated { (self.none, self.all) } else { (self.all, self.none) };
+        Decided { all, none, ..self }
+    }
+}
+
 impl Emitter<'_> {
     /// Decides the comparison that a block's branch depends on by its extreme lanes, if both operands are affine.
     pub fn decide_by_extremes(&mut self, block: BlockId, pred: VReg) -> Result<Option<Decided>> {
@@ -48,9 +56,8 @@ impl Emitter<'_> {
             return Ok(None);
         }
         if variant.has(Mod::Eq) || variant.has(Mod::Ne) {
-            let Some((apart, warp)) = self.none_equal(a, b)? else { return Ok(None) };
-            let (all, none) = if variant.has(Mod::Eq) { (None, Some(apart)) } else { (Some(apart), None) };
-            return Ok(Some(Decided { all, none, inst, warp }));
+            let equal = self.decide_equality(a, b, inst)?;
+            return Ok(equal.map(|e| e.negated_if(variant.has(Mod::Ne))));
         }
         let less = [Mod::Lt, Mod::Lo, Mod::Ge, Mod::Hs].iter().any(|m| variant.has(*m));
         let more = [Mod::Gt, Mod::Hi, Mod::Le, Mod::Ls].iter().any(|m| variant.has(*m));
@@ -60,9 +67,8 @@ impl Emitter<'_> {
             return Ok(None);
         }
         let (low, high) = if less { (a, b) } else { (b, a) };
-        if let Some((below, above, warp)) = self.thread_and_constant(low, high)? {
-            let (all, none) = if inverted { (above, below) } else { (below, above) };
-            return Ok(Some(Decided { all: Some(all), none: Some(none), inst, warp }));
+        if let Some(decided) = self.decide_thread(low, high, inst)? {
+            return Ok(Some(decided.negated_if(inverted)));
         }
         let (Some(low), Some(high)) = (self.ends(low, t)?, self.ends(high, t)?) else { return Ok(None) };
         // In 64 bits, so that a row that wraps around is detected.
@@ -71,13 +77,12 @@ impl Emitter<'_> {
         let fails = self.w.cmp("icmp sge", &low.least, &high.most);
         let holds = self.w.op("and", &holds, &straight);
         let fails = self.w.op("and", &fails, &straight);
-        let (all, none) = if inverted { (fails, holds) } else { (holds, fails) };
-        Ok(Some(Decided { all: Some(all), none: Some(none), inst, warp: None }))
+        let decided = Decided { all: Some(holds), none: Some(fails), inst, warp: None };
+        Ok(Some(decided.negated_if(inverted)))
     }
 
-    /// Whether `low < high` holds in all lanes, and in none, if one is the thread's index in a row of warps and the other a constant;
-    /// and the warp in which neither is the case.
-    fn thread_and_constant(&mut self, low: &Operand, high: &Operand) -> Result<Option<(Val, Val, Option<(Val, u32)>)>> {
+    /// Decides `low < high` if one is the thread's index in a row of warps and the other a constant.
+    fn decide_thread(&mut self, low: &Operand, high: &Operand, inst: Inst) -> Result<Option<Decided>> {
         // Threads below `bound`, or at it and above.
         let (thread, bound, below) = match (low, high) {
             (thread, Operand::Imm(bound)) => (thread, *bound, true),
@@ -92,13 +97,12 @@ impl Emitter<'_> {
         let at = int(Elem::I32, warp.into());
         let before = self.w.cmp("icmp ult", &first, &at);
         let after = self.w.cmp(if whole { "icmp uge" } else { "icmp ugt" }, &first, &at);
-        let (holds, fails) = if below { (before, after) } else { (after, before) };
-        Ok(Some((holds, fails, (!whole).then_some((first, warp)))))
+        let decided = Decided { all: Some(before), none: Some(after), inst, warp: (!whole).then_some((first, warp)) };
+        Ok(Some(decided.negated_if(!below)))
     }
 
-    /// Whether a uniform operand differs from an affine one of 32 bits in all lanes, and, if only one warp may have equal ones, which;
-    /// `None` if they are not of these shapes.
-    fn none_equal(&mut self, a: &Operand, b: &Operand) -> Result<Option<(Val, Option<(Val, u32)>)>> {
+    /// Decides whether a uniform operand equals an affine one of 32 bits; `None` if they are not of these shapes.
+    fn decide_equality(&mut self, a: &Operand, b: &Operand, inst: Inst) -> Result<Option<Decided>> {
         let form = |o: &Operand| self.shape_of(o).and_then(affine_form);
         let (affine, stride, uniform) = match (form(a), form(b)) {
             (Some((32, stride)), Some((32, 0))) if stride != 0 => (a, stride, b),
@@ -115,10 +119,11 @@ impl Emitter<'_> {
         {
             let warp = *thread as u32 & !31;
             let apart = self.w.cmp("icmp ne", &first, &int(Elem::I32, warp.into()));
-            return Ok(Some((apart, Some((first, warp)))));
+            return Ok(Some(Decided { all: None, none: Some(apart), inst, warp: Some((first, warp)) }));
         }
         let distance = if stride > 0 { self.w.op("sub", &wanted, &first) } else { self.w.op("sub", &first, &wanted) };
-        Ok(Some((self.w.cmp("icmp ugt", &distance, &int(Elem::I32, reach)), None)))
+        let apart = self.w.cmp("icmp ugt", &distance, &int(Elem::I32, reach));
+        Ok(Some(Decided { all: None, none: Some(apart), inst, warp: None }))
     }
 
     /// Tells LLVM which warp the code that follows is about, so that its masks are constants.

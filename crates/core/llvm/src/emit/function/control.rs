@@ -262,6 +262,10 @@ impl Emitter<'_> {
 
     /// A branch of all 32 lanes that may diverge: stays in the full version if all agree, else enters the masked one.
     fn diverge(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
+        let place = |b: BlockId| self.prepared.cfg.position[b.0 as usize];
+        // Lanes that go back to a loop's header wait there until the loop is repeated: until others that stay in it have come to its end.
+        let repeats = |to: BlockId| self.ending_loops(position).iter().any(|l| l.first == place(to));
+        let waits = arms.iter().any(|(to, _)| place(*to) <= position && !repeats(*to));
         let mut lowest: Option<BlockId> = None;
         let mut masks = Vec::new();
         // An arm that exits is tested last, since most warps take the other one.
@@ -283,13 +287,13 @@ impl Emitter<'_> {
                 continue;
             }
             self.join_pending(to.0, &mask);
-            let before =
-                |l: BlockId| self.prepared.cfg.position[to.0 as usize] < self.prepared.cfg.position[l.0 as usize];
-            if lowest.is_none_or(before) {
+            let place = |b: BlockId| self.prepared.cfg.position[b.0 as usize];
+            if lowest.is_none_or(|l| place(to) < place(l)) {
                 lowest = Some(to);
             }
         }
         match lowest {
+            Some(_) if waits => self.next(position),
             Some(b) => {
                 let label = self.masked_label(b);
                 self.w.jump(&label);
