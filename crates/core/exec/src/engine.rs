@@ -387,13 +387,13 @@ pub trait Program: Send + Sync {
     /// How long a compilation with an effort probably takes on this host.
     fn estimate(&self, effort: Effort) -> Duration;
 
-    /// Notes for later processes that this one has run launches of a shape for this long on another engine, for which compiled code would
-    /// have paid. The note is gone once there is code.
-    fn note_demand(&self, _shape: &CodeShape, _spent: Duration) {}
+    /// Notes for later processes that this one has run launches of a shape for this long without code of an effort that would have paid. The
+    /// note is gone once there is such code.
+    fn note_demand(&self, _shape: &CodeShape, _effort: Effort, _spent: Duration) {}
 
-    /// Whether an earlier process noted that, and left no code.
-    fn has_demand(&self, _shape: &CodeShape) -> bool {
-        false
+    /// The best effort for which an earlier process noted that, and left no code.
+    fn demand(&self, _shape: &CodeShape) -> Option<Effort> {
+        None
     }
 
     /// The best code in the cache on disk, of effort `least` or better. Cheap if there is none.

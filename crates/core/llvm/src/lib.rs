@@ -137,12 +137,12 @@ impl Program for Source {
         Duration::from_micros(fixed + pure * simple + other * others)
     }
 
-    fn note_demand(&self, shape: &CodeShape, spent: Duration) {
-        self.recipe(shape, Effort::Light).note_demand(spent);
+    fn note_demand(&self, shape: &CodeShape, effort: Effort, spent: Duration) {
+        self.recipe(shape, effort).note_demand(effort, spent);
     }
 
-    fn has_demand(&self, shape: &CodeShape) -> bool {
-        self.recipe(shape, Effort::Light).has_demand()
+    fn demand(&self, shape: &CodeShape) -> Option<Effort> {
+        [Effort::Full, Effort::Light].into_iter().find(|effort| self.recipe(shape, *effort).has_demand())
     }
 
     fn find(&self, shape: &CodeShape, least: Effort, log: &Log) -> Option<(Arc<dyn Kernel>, Effort)> {

@@ -136,12 +136,12 @@ pub(crate) fn find(content: CacheKey, effort: Effort) -> Option<Entry> {
     Some(entry)
 }
 
-/// Notes that a process has run for so long without this code of the light tier. Whether there is a note is all that counts, so several
-/// processes may write it at once; it goes when the code is stored.
-pub(crate) fn note_demand(content: CacheKey, spent: Duration) {
+/// Notes that a process has run for so long without this code. Whether there is a note is all that counts, so several processes may write it
+/// at once; it goes when the code is stored.
+pub(crate) fn note_demand(content: CacheKey, effort: Effort, spent: Duration) {
     let Some(folder) = folder() else { return };
     let note = folder.join(named(content, DEMAND));
-    if fs::create_dir_all(&folder).is_ok() && !folder.join(name(content, Effort::Light)).exists() {
+    if fs::create_dir_all(&folder).is_ok() && !folder.join(name(content, effort)).exists() {
         let _ = fs::write(note, format!("{} us\n", spent.as_micros()));
     }
 }

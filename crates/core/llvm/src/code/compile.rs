@@ -162,8 +162,8 @@ impl Recipe {
     }
 
     /// Notes that the code would have paid; see [`margay_exec::Program::note_demand`].
-    pub fn note_demand(&self, spent: Duration) {
-        cache::note_demand(self.key, spent);
+    pub fn note_demand(&self, effort: Effort, spent: Duration) {
+        cache::note_demand(self.key, effort, spent);
     }
 
     /// Whether that was noted.

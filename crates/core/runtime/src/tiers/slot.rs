@@ -77,10 +77,11 @@ pub(super) struct Slot {
     asked: AtomicU8,
     /// The code was in the cache on disk, so it was worth compiling before.
     recurs: AtomicBool,
-    /// An earlier process ended before the code that would have paid was there, so it is made whatever this one seems to need.
-    demanded: AtomicBool,
-    /// Later processes are told that code would have paid.
-    noted: AtomicBool,
+    /// An earlier process ended before the code that would have paid was there, so it is made whatever this one seems to need: that of a
+    /// [`Tier`], or the reference engine's if none would have.
+    demanded: AtomicU8,
+    /// The best tier of which later processes are told that its code would have paid, as a [`Tier`].
+    noted: AtomicU8,
     /// Notified when the code changes.
     changed: Condvar,
     /// Since when a background thread has been compiling, if one is, or is about to.
@@ -105,8 +106,8 @@ impl Slot {
             version: AtomicU32::new(0),
             asked: AtomicU8::new(Tier::Reference as u8),
             recurs: AtomicBool::new(false),
-            demanded: AtomicBool::new(false),
-            noted: AtomicBool::new(false),
+            demanded: AtomicU8::new(Tier::Reference as u8),
+            noted: AtomicU8::new(Tier::Reference as u8),
             busy: Mutex::default(),
             making: Mutex::default(),
             failed: OnceLock::new(),
@@ -116,11 +117,14 @@ impl Slot {
 
     /// Loads code from the cache on disk, if there is some.
     pub fn load_cached(&self, log: &Log) {
-        if let Some((kernel, effort)) = self.program.find(&self.shape, Effort::Light, log) {
+        let demand = self.program.demand(&self.shape).filter(|_| self.policy == Policy::WhenItPays);
+        // Light code runs a CTA to its end, which took long if full code is demanded; the reference engine's CTAs move to it.
+        let least = if demand == Some(Effort::Full) { Effort::Full } else { Effort::Light };
+        if let Some((kernel, effort)) = self.program.find(&self.shape, least, log) {
             self.recurs.store(true, Relaxed);
             self.put(kernel, effort.into());
-        } else if self.program.has_demand(&self.shape) {
-            self.demanded.store(true, Relaxed);
+        } else if let Some(effort) = demand {
+            self.demanded.store(Tier::from(effort) as u8, Relaxed);
         }
     }
 
@@ -184,7 +188,10 @@ impl Slot {
             return;
         }
         if tier == Tier::Reference {
-            self.note_demand(account.spent());
+            let spent = account.spent();
+            if spent > TINY.max(self.cost(Effort::Light) / 2) && self.code().is_none() {
+                self.note_demand(Effort::Light, spent);
+            }
         }
         let Some(next) = self.next(tier) else { return };
         let cost = self.cost(next);
@@ -199,22 +206,30 @@ impl Slot {
         }
     }
 
-    /// Tells later processes once, if one whose launches take this long gains by compiled code. Those that take longer than the compiler
-    /// leave the code itself.
-    fn note_demand(&self, spent: u64) {
-        let pays = || spent > TINY.max(self.cost(Effort::Light) / 2) && self.policy == Policy::WhenItPays;
-        if !self.noted.load(Relaxed) && pays() && !self.noted.swap(true, Relaxed) && self.code().is_none() {
-            self.program.note_demand(&self.shape, Duration::from_nanos(spent));
+    /// Tells later processes once that launches take so long that code of an effort would have paid. Processes that take longer than the
+    /// compiler leave the code itself.
+    pub fn note_demand(&self, effort: Effort, spent: u64) {
+        let tier = Tier::from(effort) as u8;
+        if self.policy == Policy::WhenItPays && self.noted.fetch_max(tier, Relaxed) < tier {
+            self.program.note_demand(&self.shape, effort, Duration::from_nanos(spent));
         }
+    }
+
+    /// The tier whose code an earlier process demanded.
+    fn demanded(&self) -> Option<Effort> {
+        let demanded = self.demanded.load(Relaxed);
+        [Effort::Light, Effort::Full].into_iter().find(|effort| Tier::from(*effort) as u8 == demanded)
     }
 
     /// A launch begins. Requests compilation if earlier launches or processes say that it pays: launches are assumed to recur as often
     /// as they have so far.
     pub fn begins(self: &Arc<Slot>) {
         let account = &self.accounts[Tier::Reference as usize];
+        if let Some(effort) = self.demanded() {
+            self.ask(effort, account.spent());
+        }
         let Some(next) = self.next(Tier::Reference) else { return };
-        let cost = self.cost(next);
-        if account.spent() > cost || self.demanded.load(Relaxed) {
+        if account.spent() > self.cost(next) {
             self.ask(next, account.spent());
         }
     }
@@ -235,11 +250,13 @@ impl Slot {
         expected > HOT.max(needed) && self.queue.affords(cost, expected)
     }
 
-    /// Requests full code for what has run for so long on light code, in nanoseconds, if it is expected to run as long again.
-    pub fn ask_full(self: &Arc<Slot>, spent: u64) {
-        if self.pays_again(spent.saturating_mul(2), self.cost(Effort::Full)) {
+    /// Requests full code for what has run for so long on light code, in nanoseconds, if it pays should that run as long again; whether it does.
+    pub fn ask_full(self: &Arc<Slot>, spent: u64) -> bool {
+        let pays = self.pays_again(spent.saturating_mul(2), self.cost(Effort::Full));
+        if pays {
             self.ask(Effort::Full, spent);
         }
+        pays
     }
 
     /// Requests a background compilation with `effort`, once.
@@ -289,7 +306,7 @@ impl Slot {
         let cost = self.cost(Effort::Light);
         let since = *self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         // If compilation takes longer than estimated, do not wait any longer; longer if an earlier process lost its code.
-        let demanded = self.demanded.load(Relaxed);
+        let demanded = self.demanded() == Some(Effort::Light);
         let patience = if demanded { 3 * cost } else { cost + cost / 2 };
         let Some(elapsed) = since.map(|s| s.elapsed().as_nanos() as u64).filter(|e| *e <= patience) else {
             return false;

@@ -242,7 +242,15 @@ impl Tiers {
             match self.engine.policy {
                 Policy::TakeOver if pauses < PAUSES => {}
                 Policy::TakeOver => _ = full.slot.make(Effort::Full, &self.log),
-                _ => full.slot.ask_full(spent.as_nanos() as u64),
+                _ => {
+                    let spent = spent.as_nanos() as u64;
+                    // The kernel itself gets full code in a later process: this one needs it for what is left.
+                    if full.slot.ask_full(spent)
+                        && let Some(program) = &self.program
+                    {
+                        self.slot(form.slot.shape(), program).note_demand(Effort::Full, spent);
+                    }
+                }
             }
             if let Some((kernel, tier)) = full.slot.code().filter(|(_, tier)| *tier == Tier::Full) {
                 return Ok(Moved { tiers: self, form: full, kernel, tier, snapshot });
