@@ -29,9 +29,26 @@ pub fn explain(mut error: Error, kernel: &Kernel, params: &[u8], memory: &Memory
     }
     let maps = || fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let starts: Vec<u32> = kernel.params().iter().map(|param| param.offset).collect();
-    fault.notes.extend(hint(access.address, (&starts, params), |a| memory.find(a).is_some(), maps));
+    let Some(hint) = hint(access.address, (&starts, params), |a| memory.find(a).is_some(), maps) else { return error };
+    if hint.elsewhere {
+        let nearest = memory.describe(access.address);
+        fault.notes.retain(|note| *note != nearest);
+    }
+    fault.notes.push(hint.text);
     error
 }
+
+/// What an argument tells of an access.
+struct Hint {
+    text: String,
+    /// No allocation has to do with the access, such as the nearest one.
+    elsewhere: bool,
+}
+
+/// How near an address must be to an allocation to be meant for it.
+const NEAR: u64 = 4096;
+/// The least size of an allocation.
+const LEAST: usize = 256;
 
 /// The note for an address, given where the arguments begin and their bytes. Pointers are aligned, also those in structures, and
 /// the address was most likely computed from the nearest one below it.
@@ -40,22 +57,28 @@ fn hint(
     (starts, params): (&[u32], &[u8]),
     is_device: impl Fn(u64) -> bool,
     maps: impl Fn() -> String,
-) -> Option<String> {
+) -> Option<Hint> {
     let words = params.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
     let arguments = words.enumerate().filter(|(_, argument)| *argument <= address);
     let (place, argument) = arguments.max_by_key(|(_, argument)| *argument)?;
     let number = starts.iter().filter(|start| **start as usize <= 8 * place).count();
     if argument == 0 {
-        return (address < NULL_PAGE).then(|| format!("argument {number} of the kernel is a null pointer"));
+        let text = format!("argument {number} of the kernel is a null pointer");
+        return (address < NULL_PAGE).then_some(Hint { text, elsewhere: true });
     }
     if is_device(argument) {
         return None; // the access is past its end
     }
     let within = region(&maps(), argument, address)?;
-    Some(format!(
-        "argument {number} of the kernel, {argument:#x}, is an address of the host{within}: kernels access memory of `cudaMalloc` or \
+    // Device memory lies between the host's: what is near an allocation may also be a pointer into it that went astray.
+    let mut around = (0..=NEAR).step_by(LEAST).flat_map(|by| [argument.wrapping_sub(by), argument.wrapping_add(by)]);
+    let near = around.any(is_device);
+    let or = if near { "points beside that allocation, or " } else { "" };
+    let text = format!(
+        "argument {number} of the kernel, {argument:#x}, {or}is an address of the host{within}: kernels access memory of `cudaMalloc` or \
          `cudaMallocManaged`"
-    ))
+    );
+    Some(Hint { text, elsewhere: !near })
 }
 
 /// Says which part of the host's memory contains both addresses.
@@ -80,9 +103,13 @@ mod tests {
     const MAPS: &str = "5000-6000 r-xp 00000000 00:00 0\n55880000-55890000 rw-p 00000000 00:00 0    [heap]\n\
                         7fff0000-7fff8000 rw-p 00000000 00:00 0    [stack]\n";
 
-    fn told(address: u64, arguments: &[u64]) -> Option<String> {
+    fn hinted(address: u64, arguments: &[u64]) -> Option<super::Hint> {
         let bytes: Vec<u8> = arguments.iter().flat_map(|a| a.to_le_bytes()).collect();
         hint(address, (&[0, 8, 16], &bytes), |a| (0x5588_8000..0x5588_9000).contains(&a), || MAPS.into())
+    }
+
+    fn told(address: u64, arguments: &[u64]) -> Option<String> {
+        hinted(address, arguments).map(|hint| hint.text)
     }
 
     #[test]
@@ -94,6 +121,15 @@ mod tests {
         );
         assert!(told(0x7fff_4000, &[0x7fff_4000]).unwrap().contains("stack"));
         assert_eq!(told(8, &[0x5588_8000, 0]).unwrap(), "argument 2 of the kernel is a null pointer");
+    }
+
+    #[test]
+    fn what_is_near_an_allocation_may_be_meant_for_it() {
+        let before = hinted(0x5588_7f00, &[0x5588_7f00]).unwrap();
+        assert!(!before.elsewhere && before.text.contains("points beside that allocation, or is"), "{}", before.text);
+        let behind = hinted(0x5588_9010, &[0x5588_9000]).unwrap();
+        assert!(!behind.elsewhere && behind.text.contains("points beside that allocation, or is"), "{}", behind.text);
+        assert!(hinted(0x5588_1010, &[0x5588_1000]).unwrap().elsewhere);
     }
 
     #[test]

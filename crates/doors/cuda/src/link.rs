@@ -14,11 +14,15 @@ use std::sync::{Mutex, PoisonError};
 
 /// `CUjitInputType`
 mod input {
+    pub const CUBIN: u32 = 0;
     pub const PTX: u32 = 1;
     pub const FATBIN: u32 = 2;
     pub const OBJECT: u32 = 3;
     pub const LIBRARY: u32 = 4;
 }
+
+/// How machine code begins.
+const ELF: &[u8] = b"\x7fELF";
 
 /// A link in progress.
 pub struct Link {
@@ -31,6 +35,10 @@ pub struct Link {
 fn add(link: Handle<Link>, kind: u32, data: impl FnOnce() -> Result<Vec<u8>, Code>) -> Outcome {
     let link = driver()?.links.get(link)?;
     let texts = match kind {
+        // What NVRTC and nvJitLink return in place of machine code under `margay exec` is PTX.
+        input::CUBIN => {
+            Some(data()?).filter(|data| !data.starts_with(ELF)).map_or(Ok(Vec::new()), |data| image::texts_of(&data))?
+        }
         input::PTX | input::FATBIN => image::texts_of(&data()?)?,
         input::OBJECT | input::LIBRARY => image::inside(&data()?)?.into_iter().map(image::with_own_runtime).collect(),
         _ => Vec::new(),

@@ -393,6 +393,14 @@ int main(void) {
     OK(cuLinkDestroy(link));
     OK(cuModuleGetFunction(&function, linked, "twice"));
     OK(cuModuleUnload(linked));
+    /* The same as machine code (CU_JIT_INPUT_CUBIN), which is PTX where margay stands behind NVRTC. */
+    OK(cuLinkCreate_v2(0, 0, 0, &link));
+    OK(cuLinkAddData_v2(link, 0, (void *)ptx, sizeof ptx, "ptx", 0, 0, 0));
+    OK(cuLinkComplete(link, &image, &size));
+    OK(cuModuleLoadData(&linked, image));
+    OK(cuLinkDestroy(link));
+    OK(cuModuleGetFunction(&function, linked, "twice"));
+    OK(cuModuleUnload(linked));
     /* What nothing defines is an error of the link, and stands in its log. */
     static const char open_ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n.extern .func absent();\n"
                                    ".visible .entry k() { call absent; ret; }";

@@ -22,6 +22,8 @@ use std::{
 
 /// Looks at a mark before a thread goes to sleep for it.
 const LOOKS: u32 = 64;
+/// How long it looks at most: on a busy machine, other processes may run for milliseconds between two looks.
+const LOOKING: Duration = Duration::from_micros(100);
 
 /// A queue of work. Clones are the same stream. Queued work is done even if the stream is dropped.
 #[derive(Clone)]
@@ -300,9 +302,13 @@ impl Mark {
     }
 
     fn sleep(&self, until: Option<Instant>) {
+        let begin = Instant::now();
         for _ in 0..LOOKS {
             if self.is_reached() {
                 return;
+            }
+            if begin.elapsed() > LOOKING {
+                break;
             }
             std::thread::yield_now();
         }
