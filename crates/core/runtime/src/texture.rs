@@ -117,6 +117,12 @@ impl Drop for Handle {
     }
 }
 
+impl Handle {
+    fn object(&self) -> Option<Object> {
+        self.context.device().memory().objects().get(self.handle)
+    }
+}
+
 impl TextureObject {
     /// The handle, passed to kernels as a 64-bit parameter.
     pub fn handle(&self) -> u64 {
@@ -228,6 +234,16 @@ impl Module {
     /// Binds a sampler to a `.samplerref` variable.
     pub fn bind_sampler(&self, name: &str, index: u32, sampler: Sampler) -> Result<(), Error> {
         self.bind(name, index, Object::Sampler(sampler))
+    }
+
+    /// Binds what a texture object shows to a `.texref` variable; nothing for `None`, after which loads from it are faults.
+    pub fn bind_texture_object(&self, name: &str, object: Option<&TextureObject>) -> Result<(), Error> {
+        self.bind(name, 0, object.and_then(|o| o.0.object()).unwrap_or(Object::Unbound(Kind::Texture)))
+    }
+
+    /// Binds what a surface object shows to a `.surfref` variable, or nothing.
+    pub fn bind_surface_object(&self, name: &str, object: Option<&SurfaceObject>) -> Result<(), Error> {
+        self.bind(name, 0, object.and_then(|o| o.0.object()).unwrap_or(Object::Unbound(Kind::Surface)))
     }
 
     /// Binds a level of an array to a `.surfref` variable.

@@ -47,8 +47,8 @@ macro_rules! absent {
 
 /// The lists of this file.
 #[rustfmt::skip]
-pub const LISTS: [&[Entry]; 11] = [
-    PLANES, CHECKPOINTS, CORE_DUMPS, OTHERS, INTEROPERATION, FABRICS, OLDER, GRAPHICS, REFERENCES, MULTICAST, STREAMS,
+pub const LISTS: [&[Entry]; 10] = [
+    PLANES, CHECKPOINTS, CORE_DUMPS, OTHERS, INTEROPERATION, FABRICS, OLDER, GRAPHICS, MULTICAST, STREAMS,
 ];
 
 // Sparse arrays and planes.
@@ -57,8 +57,7 @@ absent! {
     PLANES:
     cuArrayGetMemoryRequirements cuArrayGetPlane cuArrayGetSparseProperties cuExternalMemoryGetMappedMipmappedArray
     cuGraphicsResourceGetMappedMipmappedArray cuGraphicsSubResourceGetMappedArray cuMemMapArrayAsync + ptsz
-    cuMipmappedArrayGetMemoryRequirements cuMipmappedArrayGetSparseProperties cuSurfRefGetArray cuSurfRefSetArray
-    cuTexRefGetArray cuTexRefGetMipmappedArray cuTexRefSetArray cuTexRefSetMipmappedArray
+    cuMipmappedArrayGetMemoryRequirements cuMipmappedArrayGetSparseProperties
 }
 
 // Checkpoints of processes.
@@ -134,18 +133,6 @@ absent! {
     cuGraphicsMapResources + ptsz cuGraphicsResourceGetMappedPointer cuGraphicsResourceGetMappedPointer_v2
     cuGraphicsResourceSetMapFlags cuGraphicsResourceSetMapFlags_v2 cuGraphicsUnmapResources + ptsz
     cuGraphicsUnregisterResource
-}
-
-// Texture and surface references, and views.
-#[rustfmt::skip]
-absent! {
-    REFERENCES:
-    cuModuleGetSurfRef cuModuleGetTexRef cuParamSetTexRef cuTexRefCreate cuTexRefDestroy cuTexRefGetAddressMode
-    cuTexRefGetAddress_v2 cuTexRefGetBorderColor cuTexRefGetFilterMode cuTexRefGetFlags cuTexRefGetFormat
-    cuTexRefGetMaxAnisotropy cuTexRefGetMipmapFilterMode cuTexRefGetMipmapLevelBias cuTexRefGetMipmapLevelClamp
-    cuTexRefSetAddress2D_v2 cuTexRefSetAddress2D_v3 cuTexRefSetAddressMode cuTexRefSetAddress_v2 cuTexRefSetBorderColor
-    cuTexRefSetFilterMode cuTexRefSetFlags cuTexRefSetFormat cuTexRefSetMaxAnisotropy cuTexRefSetMipmapFilterMode
-    cuTexRefSetMipmapLevelBias cuTexRefSetMipmapLevelClamp
 }
 
 // Multicast objects.

@@ -15,6 +15,7 @@ use crate::{
     module::Module,
     pool::{Defaults, Pool, Pooled, Source},
     raw::is_forked,
+    references::{SurfaceReference, TextureReference},
     stream::Stream,
     texture::{ArrayObject, Surface, Texture},
     virtual_memory::{AddressSpace, Physical},
@@ -71,6 +72,10 @@ pub struct Driver {
     pub arrays: Table<ArrayObject>,
     /// Textures by device handle.
     pub textures: Mutex<std::collections::HashMap<u64, Texture>>,
+    /// Texture references of modules.
+    pub texture_references: Table<TextureReference>,
+    /// Surface references of modules.
+    pub surface_references: Table<SurfaceReference>,
     /// Surfaces by device handle.
     pub surfaces: Mutex<std::collections::HashMap<u64, Surface>>,
     /// The default memory pools.
@@ -164,6 +169,8 @@ impl Driver {
             conditions: Mutex::default(),
             arrays: Table::default(),
             textures: Mutex::default(),
+            texture_references: Table::default(),
+            surface_references: Table::default(),
             surfaces: Mutex::default(),
             default_pools,
             current_pools: Mutex::new(default_pools),

@@ -51,6 +51,7 @@ mod pages;
 mod pool;
 mod questions;
 mod raw;
+mod references;
 mod reports;
 mod room;
 mod stacks;

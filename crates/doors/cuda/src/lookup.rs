@@ -27,6 +27,7 @@ const LISTS: &[&[Entry]] = &[
     crate::module::ENTRIES,
     crate::old_launch::ENTRIES,
     crate::pool::ENTRIES,
+    crate::references::ENTRIES,
     crate::stream::ENTRIES,
     crate::tensor::ENTRIES,
     crate::texture::ENTRIES,

@@ -64,6 +64,18 @@ pub struct Descriptor {
     channels: u32,
 }
 
+impl Descriptor {
+    /// `CUarray_format` and channels.
+    pub fn texels(&self) -> (u32, u32) {
+        (self.format, self.channels)
+    }
+
+    /// Width and height in texels.
+    pub fn size(&self) -> (usize, usize) {
+        (self.width, self.height)
+    }
+}
+
 /// `CUDA_ARRAY3D_DESCRIPTOR`
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
@@ -85,7 +97,7 @@ mod flag {
 }
 
 /// `CUarray_format`
-fn format(number: u32, channels: u32) -> Result<Format, Code> {
+pub fn format(number: u32, channels: u32) -> Result<Format, Code> {
     let (scalar, bits) = match number {
         0x01 => (Scalar::Unsigned, 8),
         0x02 => (Scalar::Unsigned, 16),
@@ -123,18 +135,40 @@ impl Descriptor3d {
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
 pub struct Resource {
-    kind: u32,
-    of: Union,
+    pub kind: u32,
+    pub of: Union,
     flags: u32,
+}
+
+impl Resource {
+    fn new(kind: u32, address: u64, width: usize, height: usize, pitch: usize) -> Resource {
+        let of = Union { address, format: 0, channels: 0, width, height, pitch, rest: [0; 11] };
+        Resource { kind, of, flags: 0 }
+    }
+
+    /// An array, or a mipmapped one.
+    pub fn of_array(kind: u32, array: u64) -> Resource {
+        Resource::new(kind, array, 0, 0, 0)
+    }
+
+    /// Linear memory whose texels have no format yet.
+    pub fn linear(address: u64, bytes: usize) -> Resource {
+        Resource::new(kind::LINEAR, address, bytes, 0, 0)
+    }
+
+    /// The same in two dimensions: the width is in texels, the pitch in bytes.
+    pub fn pitched(address: u64, width: usize, height: usize, pitch: usize) -> Resource {
+        Resource::new(kind::PITCHED, address, width, height, pitch)
+    }
 }
 
 /// The longest member of the union; arrays have their handle in `address`.
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
-struct Union {
-    address: u64,
-    format: u32,
-    channels: u32,
+pub struct Union {
+    pub address: u64,
+    pub format: u32,
+    pub channels: u32,
     width: usize,
     height: usize,
     pitch: usize,
@@ -142,7 +176,7 @@ struct Union {
 }
 
 /// `CUresourcetype`
-mod kind {
+pub mod kind {
     pub const ARRAY: u32 = 0;
     pub const MIPMAPPED: u32 = 1;
     pub const LINEAR: u32 = 2;
@@ -212,16 +246,16 @@ fn view_format(number: u32) -> Result<Format, Code> {
 
 /// `CUDA_TEXTURE_DESC`
 #[repr(C)]
-#[derive(Clone, Copy, AnyBitPattern)]
+#[derive(Clone, Copy, Default, AnyBitPattern)]
 pub struct TextureDescriptor {
-    address: [u32; 3],
-    filter: u32,
-    flags: u32,
-    anisotropy: u32,
-    level_filter: u32,
-    bias: f32,
-    levels: [f32; 2],
-    border: [f32; 4],
+    pub address: [u32; 3],
+    pub filter: u32,
+    pub flags: u32,
+    pub anisotropy: u32,
+    pub level_filter: u32,
+    pub bias: f32,
+    pub levels: [f32; 2],
+    pub border: [f32; 4],
     reserved: [i32; 12],
 }
 
@@ -255,7 +289,8 @@ impl TextureDescriptor {
     }
 }
 
-fn array(number: u64) -> Result<Arc<ArrayObject>, Code> {
+/// The array of a handle.
+pub fn array(number: u64) -> Result<Arc<ArrayObject>, Code> {
     driver()?.arrays.find_number(number as usize)
 }
 
@@ -277,7 +312,8 @@ fn check_linear(of: &Union, texel: usize, pitched: bool) -> Outcome {
     Ok(())
 }
 
-fn texture(resource: &Resource, options: &TextureDescriptor, view: Option<&View>) -> Result<TextureObject, Code> {
+/// Makes a texture.
+pub fn texture(resource: &Resource, options: &TextureDescriptor, view: Option<&View>) -> Result<TextureObject, Code> {
     let (context, of) = (current()?, &resource.of);
     let mut options = options.options();
     let number = |n: usize| u32::try_from(n).map_err(|_| Code::INVALID_VALUE);
@@ -307,6 +343,15 @@ fn texture(resource: &Resource, options: &TextureDescriptor, view: Option<&View>
         }
         _ => Err(Code::INVALID_VALUE),
     }
+}
+
+/// Makes a surface of an array.
+pub fn surface(from: &ArrayObject) -> Result<SurfaceObject, Code> {
+    if from.descriptor.flags & flag::SURFACE == 0 {
+        because(|| "the array was made without `cudaArraySurfaceLoadStore` (`CUDA_ARRAY3D_SURFACE_LDST`)".to_string());
+        return Err(Code::INVALID_VALUE);
+    }
+    current()?.runtime.surface(&from.array, from.level).map_err(|e| Code::from(&e))
 }
 
 fn create(out: Out<Handle<ArrayObject>>, descriptor: Descriptor3d, levels: u32) -> Outcome {
@@ -389,12 +434,7 @@ api! {
         if resource.kind != kind::ARRAY {
             return Err(Code::INVALID_VALUE);
         }
-        let from = array(resource.of.address)?;
-        if from.descriptor.flags & flag::SURFACE == 0 {
-            because(|| "the array was made without `cudaArraySurfaceLoadStore` (`CUDA_ARRAY3D_SURFACE_LDST`)".to_string());
-            return Err(Code::INVALID_VALUE);
-        }
-        let object = current()?.runtime.surface(&from.array, from.level).map_err(|e| Code::from(&e))?;
+        let object = surface(array(resource.of.address)?.as_ref())?;
         let handle = object.handle();
         let made = Surface { _object: object, resource };
         driver()?.surfaces.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, made);

@@ -91,6 +91,17 @@ fn devices_have_parts_and_streams_of_their_own() {
 }
 
 #[test]
+fn texture_references_are_bound() {
+    let (folder, client) = build("references");
+    for engine in ["reference", "tiered"] {
+        let ended =
+            Command::new(&client).env("LD_LIBRARY_PATH", &folder).env("MARGAY_ENGINE", engine).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert!(ended.status.success() && out == "right\n", "{engine}: {out}{err}");
+    }
+}
+
+#[test]
 fn streams_run_beside_the_program() {
     let (folder, client) = build("streams");
     let run = |engine: &str, arguments: &[&str]| {

@@ -73,11 +73,3 @@ absent! { cudaLaunchCooperativeKernelMultiDevice }
 #[cfg(not(cuda13))]
 #[rustfmt::skip]
 absent! { cudaSignalExternalSemaphoresAsync_v2 + ptsz cudaWaitExternalSemaphoresAsync_v2 + ptsz }
-
-// Texture and surface references, removed in CUDA 12.
-#[cfg(cuda11)]
-#[rustfmt::skip]
-absent! {
-    cudaBindSurfaceToArray cudaBindTexture cudaBindTexture2D cudaBindTextureToArray cudaBindTextureToMipmappedArray
-    cudaGetSurfaceReference cudaGetTextureAlignmentOffset cudaGetTextureReference cudaUnbindTexture
-}

@@ -55,6 +55,7 @@ impl Crossing for usize {}
 impl Crossing for u64 {}
 impl Crossing for u32 {}
 impl Crossing for i32 {}
+impl Crossing for f32 {}
 impl Crossing for u8 {}
 impl Crossing for IpcHandle {}
 impl Crossing for Stream {
@@ -254,6 +255,23 @@ driver! {
     cuSurfObjectGetResourceDesc(resource: Ptr, object: u64);
     cuSurfObjectCreate(object: Ptr, resource: Ptr);
     cuSurfObjectDestroy(object: u64);
+    cuLibraryGetModule(module: Ptr, library: usize);
+    cuMemGetAddressRange_v2(base: Ptr, bytes: Ptr, address: u64);
+    cuModuleGetTexRef(reference: Ptr, module: usize, name: Ptr);
+    cuModuleGetSurfRef(reference: Ptr, module: usize, name: Ptr);
+    cuSurfRefSetArray(reference: usize, array: usize, flags: u32);
+    cuTexRefSetArray(reference: usize, array: usize, flags: u32);
+    cuTexRefSetMipmappedArray(reference: usize, array: usize, flags: u32);
+    cuTexRefSetAddress_v2(offset: Ptr, reference: usize, address: u64, bytes: usize);
+    cuTexRefSetAddress2D_v3(reference: usize, plane: Ptr, address: u64, pitch: usize);
+    cuTexRefSetFormat(reference: usize, format: u32, channels: i32);
+    cuTexRefSetAddressMode(reference: usize, dimension: i32, mode: u32);
+    cuTexRefSetFilterMode(reference: usize, mode: u32);
+    cuTexRefSetFlags(reference: usize, flags: u32);
+    cuTexRefSetMaxAnisotropy(reference: usize, limit: u32);
+    cuTexRefSetMipmapFilterMode(reference: usize, mode: u32);
+    cuTexRefSetMipmapLevelBias(reference: usize, bias: f32);
+    cuTexRefSetMipmapLevelClamp(reference: usize, least: f32, most: f32);
     cuLogsRegisterCallback(callback: Ptr, data: Ptr, handle: Ptr);
     cuLogsUnregisterCallback(handle: usize);
     cuLogsCurrent(iterator: Ptr, flags: u32);

@@ -23,6 +23,15 @@ impl Code {
     pub const INVALID_DEVICE: Code = Code(101);
     /// `cudaErrorInvalidSymbol`
     pub const INVALID_SYMBOL: Code = Code(13);
+    /// `cudaErrorInvalidTexture`
+    #[cfg(cuda11)]
+    pub const INVALID_TEXTURE: Code = Code(18);
+    /// `cudaErrorInvalidTextureBinding`
+    #[cfg(cuda11)]
+    pub const INVALID_TEXTURE_BINDING: Code = Code(19);
+    /// `cudaErrorInvalidSurface`
+    #[cfg(cuda11)]
+    pub const INVALID_SURFACE: Code = Code(37);
     /// `cudaErrorSymbolNotFound`
     pub const SYMBOL_NOT_FOUND: Code = Code(500);
     /// `cudaErrorNoKernelImageForDevice`

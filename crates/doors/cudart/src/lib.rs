@@ -26,6 +26,8 @@ mod memory;
 mod older;
 mod properties;
 mod raw;
+#[cfg(cuda11)]
+mod references;
 mod register;
 mod stream;
 mod texture;

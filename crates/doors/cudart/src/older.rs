@@ -92,20 +92,3 @@ api! {
         crate::graph_node::add(node, graph, after, data, count, params)
     }
 }
-
-/// Texture references of CUDA 11: programs may register them, but using one returns an error.
-#[cfg(cuda11)]
-mod references {
-    /// Registration functions have no result.
-    macro_rules! unused {
-        ($($name:ident)*) => {
-            $(
-                #[allow(unsafe_code, non_snake_case)]
-                #[unsafe(no_mangle)]
-                extern "C" fn $name() {}
-            )*
-        };
-    }
-
-    unused! { __cudaRegisterTexture __cudaRegisterSurface }
-}

@@ -121,6 +121,15 @@ pub fn variable(host: Ptr) -> Result<(u64, usize), Code> {
     address(library, &name).map_err(|_| Code::INVALID_SYMBOL)
 }
 
+/// The driver's module of a fat binary, on the current device.
+#[cfg(cuda11)]
+pub fn module(binary: u64) -> Result<usize, Code> {
+    let library = registry().library(binary)?;
+    let mut module = 0usize;
+    driver::cuLibraryGetModule(Ptr::to(&mut module), library)?;
+    Ok(module)
+}
+
 /// Resets the primary context of the current device.
 pub fn reset() -> Outcome {
     let device = current_device();
@@ -133,7 +142,7 @@ pub fn reset() -> Outcome {
 }
 
 /// Runs a registration, whose error can only be recorded.
-fn recording_errors(name: &'static str, body: impl FnOnce() -> Outcome) {
+pub fn recording_errors(name: &'static str, body: impl FnOnce() -> Outcome) {
     enter(name, body);
 }
 
@@ -177,6 +186,8 @@ extern "C" fn __cudaUnregisterFatBinary(handle: Ptr) {
     handles.retain(|host, _| kernels.get(host).is_none_or(|kernel| kernel.binary != handle.number()));
     kernels.retain(|_, kernel| kernel.binary != handle.number());
     variables.retain(|_, variable| variable.binary != handle.number());
+    #[cfg(cuda11)]
+    crate::references::forget(handle.number());
 }
 
 #[allow(unsafe_code)]
