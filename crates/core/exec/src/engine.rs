@@ -87,6 +87,8 @@ pub struct LaunchShape {
     pub shared: u32,
     /// CTAs may wait for each other, so all must make progress.
     pub cooperative: bool,
+    /// It may begin before the grids before it in its stream have ended (`griddepcontrol`). For checks only: grids run one after another.
+    pub programmatic: bool,
 }
 
 /// The coordinates of the element with this index in a box of `size` elements, x first: of a thread in its CTA, of a CTA in its cluster or
@@ -104,7 +106,7 @@ pub fn thread_index(block: [u32; 3], warp: u32, lane: u32) -> [u32; 3] {
 impl LaunchShape {
     /// An ordinary launch of `grid` CTAs of `block` threads.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> LaunchShape {
-        LaunchShape { grid, block, cluster: None, shared: 0, cooperative: false }
+        LaunchShape { grid, block, cluster: None, shared: 0, cooperative: false, programmatic: false }
     }
 
     /// CTAs of a cluster in x, y, z; all 1 without clusters.

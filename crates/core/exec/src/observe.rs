@@ -224,6 +224,10 @@ pub enum SyncKind {
         /// The stores.
         stores: bool,
     },
+    /// `griddepcontrol.launch_dependents`: the next grid of the stream may begin.
+    LaunchDependents,
+    /// `griddepcontrol.wait`: the grids before this one in the stream have ended.
+    WaitPrerequisites,
     /// Each lane tries to queue a piece of work ([`crate::device::Origin`]), in the order of the lanes.
     Queue,
     /// Threads exit.

@@ -31,6 +31,7 @@ mod marks;
 mod mixed_phases;
 mod name;
 mod observer;
+mod programmatic;
 mod provenance;
 mod race;
 mod row;
@@ -46,6 +47,7 @@ mod unwritten;
 pub use family::Family;
 pub use finding::{Finding, FindingKind, Party, What};
 pub use footprint::{Conflict, Footprint};
+pub use programmatic::Overlap;
 
 use margay_exec::{AccessKind, Actor, Image, LANES, LaunchShape, Ordering, coordinates, thread_index};
 use margay_ir::{Func, SourcePlace};
@@ -75,6 +77,8 @@ pub struct Sanitizer {
     sample: u32,
     /// Whether anybody asks what the launch has touched.
     footprints: bool,
+    /// It may begin before the grids before it in its stream have ended.
+    overlaps: bool,
     /// Whether accesses to shared memory may be deferred.
     defers: bool,
     /// Whether some instruction accesses memory in the async proxy: for that, a barrier does not settle what was stored before it.
@@ -140,6 +144,7 @@ impl Sanitizer {
             warps,
             sample: 1,
             footprints: false,
+            overlaps: false,
             defers: true,
             proxies,
             params: Vec::new(),

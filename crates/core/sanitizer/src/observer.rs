@@ -91,6 +91,9 @@ impl Sanitizer {
         if self.footprints && (self.what.races || self.what.unused) && !own {
             state.footprint.note(e);
         }
+        if self.overlaps && self.what.races && !own {
+            self.note_early(state, e);
+        }
         if self.what.sync
             && let Some(cta) = state.ctas.get_mut(self.index(e.actor.cta))
         {
@@ -152,6 +155,10 @@ impl Sanitizer {
             if self.footprints && matches!(e.kind, SyncKind::Fence(_, Scope::Sys)) {
                 state.footprint.note_system();
             }
+            if e.kind == SyncKind::LaunchDependents {
+                self.trigger(state, e);
+            }
+            let Some(cta) = state.ctas.get_mut(self.index(e.actor.cta)) else { return };
             if e.kind == SyncKind::Queue {
                 for lane in lanes(e.actor.lanes) {
                     let clock = state.threads.knowledge(&cta.threads, (e.actor.warp, lane));
@@ -244,7 +251,11 @@ impl Observer for Sanitizer {
             || func.insts.iter().any(|i| func.variant(i).op == Opcode::Alloca);
         // What waits for products does nothing in compiled code.
         let products = func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Wgmma | Opcode::Tcgen05));
-        !(self.what.init || self.what.memory && frames || (self.what.races || self.what.sync) && products)
+        // Compiled code does not report all that it accesses before it waits for the grids before it.
+        !(self.what.init
+            || self.what.races && self.overlaps
+            || self.what.memory && frames
+            || (self.what.races || self.what.sync) && products)
     }
 
     fn interest(&self) -> Interest {

@@ -10,7 +10,7 @@ use crate::{
     hash::Map,
     init, line_key,
     marks::Marks,
-    provenance, row,
+    programmatic, provenance, row,
     shadow::{Record, Shadow},
     site::{Place, Sites},
     threads::{CtaThreads, Threads},
@@ -135,6 +135,7 @@ pub struct State {
     /// What is missing between two sites, for these.
     pub helps: Map<(u32, u32, u8), String>,
     pub footprint: Footprint,
+    pub overlapping: programmatic::Overlapping,
     /// By address: who has read what a location holds by strong operations.
     pub tickets: Map<u64, ticket::Tickets>,
     /// By site: whether what it yields is used.

@@ -18,6 +18,7 @@
 
 mod barrier;
 mod chance;
+mod cluster;
 mod sync;
 
 use barrier::Gathered;

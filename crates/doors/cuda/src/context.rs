@@ -322,7 +322,7 @@ impl Context {
             crate::account::failed(&words);
             crate::watch::stopped(&words);
         }
-        if code.is_sticky() {
+        if code.is_sticky() && !crate::reports::ends_kernel_only() {
             self.give_up(code);
         }
         code

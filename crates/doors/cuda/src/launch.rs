@@ -42,6 +42,7 @@ pub fn shape(grid: [u32; 3], block: [u32; 3], shared: u32) -> LaunchShape {
 pub fn set_attribute(shape: &mut LaunchShape, id: u32, value: [u32; 16]) {
     match id {
         attribute::COOPERATIVE => shape.cooperative = value[0] != 0,
+        attribute::PROGRAMMATIC_STREAM_SERIALIZATION => shape.programmatic = value[0] != 0,
         attribute::CLUSTER_DIMENSION => shape.cluster = Some([value[0], value[1], value[2]]),
         _ => {}
     }
@@ -206,7 +207,7 @@ fn watched(
     let config = LaunchConfig { seed: watch::seed(), observer: Some(&sanitizer), progress: Some(&progress), ..config };
     let ended = kernel.launch(&config, params);
     let touched = sanitizer.footprint();
-    order::launched(&touched);
+    order::launched(&touched, sanitizer.overlap());
     if watch::report_findings(kernel, &sanitizer) {
         context.give_up(Code::LAUNCH_FAILED);
     }
@@ -263,6 +264,7 @@ struct Attribute {
 pub mod attribute {
     pub const COOPERATIVE: u32 = 2;
     pub const CLUSTER_DIMENSION: u32 = 4;
+    pub const PROGRAMMATIC_STREAM_SERIALIZATION: u32 = 6;
     pub const DEVICE_UPDATABLE: u32 = 13;
     /// Offset in the value of the last one, in bytes, of the handle for device code.
     pub const DEVICE_NODE: usize = 8;

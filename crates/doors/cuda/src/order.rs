@@ -11,12 +11,13 @@
 
 mod graph;
 pub mod host;
+mod programmatic;
 
 pub use graph::Nodes;
 
 use crate::{code::Outcome, context::Context, stacks, stream::StreamRef};
 use margay::render::short_name;
-use margay_sanitizer::{Conflict, Finding, FindingKind, Footprint};
+use margay_sanitizer::{Conflict, Finding, FindingKind, Footprint, Overlap};
 use std::{
     backtrace::Backtrace,
     cell::RefCell,
@@ -62,6 +63,9 @@ pub struct Piece {
     frees: bool,
     submitted: Backtrace,
     touched: Footprint,
+    /// If it is a launch into a stream: whether it may begin before the one before it has ended.
+    launch: Option<bool>,
+    overlap: Overlap,
     /// What the program must not access before it knows that the work is done.
     pages: Vec<host::Pages>,
 }
@@ -169,9 +173,18 @@ pub fn submitted(stream: &StreamRef, name: impl FnOnce() -> String) -> Option<Pi
             frees: false,
             submitted: Backtrace::force_capture(),
             touched: Footprint::default(),
+            launch: None,
+            overlap: Overlap::default(),
             pages: Vec::new(),
         }
     })
+}
+
+impl Piece {
+    /// If the piece is a launch: whether it may begin before the one before it has ended.
+    pub fn of_launch(self, programmatic: Option<bool>) -> Piece {
+        Piece { launch: programmatic, ..self }
+    }
 }
 
 /// Performs a piece of work, and compares what it touched with what nothing orders it with.
@@ -203,6 +216,7 @@ fn done(mut piece: Piece) {
             let finding = race([&piece, other], &submitted, conflict, EVENT);
             order.found.insert(submitted).then_some(finding)
         });
+        let finding = finding.or_else(|| order.overlapping(&piece));
         if order.unknown.len() >= MOST {
             order.unknown.remove(0);
         }
@@ -248,6 +262,8 @@ pub fn taken_back(context: &Arc<Context>, by: &str, address: u64, bytes: u64) {
             frees: true,
             submitted: Backtrace::force_capture(),
             touched,
+            launch: None,
+            overlap: Overlap::default(),
             pages: Vec::new(),
         };
         let mut unknown = order.unknown.iter().filter(|other| !order.host.knows(other.stream, other.number));
@@ -261,10 +277,15 @@ pub fn taken_back(context: &Arc<Context>, by: &str, address: u64, bytes: u64) {
     }
 }
 
-/// What a launch of the piece of work of this thread has touched.
-pub fn launched(footprint: &Footprint) {
+/// What a launch of the piece of work of this thread has touched, and how it overlaps with those beside it.
+pub fn launched(footprint: &Footprint, overlap: Overlap) {
     crate::usage::launched(footprint);
-    current(|piece| piece.touched.join(footprint));
+    current(|piece| {
+        piece.touched.join(footprint);
+        if piece.launch.is_some() {
+            piece.overlap = overlap;
+        }
+    });
 }
 
 /// Memory that was just allocated: what was there before has nothing to do with it.

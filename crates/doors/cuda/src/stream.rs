@@ -201,7 +201,7 @@ impl StreamHandle {
         // Programs fill memory on the default stream and use it on others without waiting: on a GPU, the fill has long begun.
         let at_once = || matches!(work, Work::Fill(_)) && stream.is_free();
         let (waits, watched) = (seen || waited_for || at_once(), work.is_watched());
-        let piece = order::submitted(&stream, || work.name());
+        let piece = order::submitted(&stream, || work.name()).map(|piece| piece.of_launch(work.is_programmatic()));
         let run = move |context: &_| order::perform(piece, || work.run(context));
         if !waits && watched {
             return stream.work_for(WATCHED, run);

@@ -123,12 +123,11 @@ pub fn sanitizer(kernel: &Kernel, shape: LaunchShape, params: &[u8]) -> Option<S
         return None;
     }
     watch.watched += 1;
-    Some(
-        Sanitizer::new(what, kernel.image().clone(), short_name, kernel.shape_of(shape))
-            .with_params(params)
-            .with_footprint()
-            .sampled(sample),
-    )
+    let sanitizer = Sanitizer::new(what, kernel.image().clone(), short_name, kernel.shape_of(shape))
+        .with_params(params)
+        .with_footprint()
+        .sampled(sample);
+    Some(if shape.programmatic { sanitizer.overlapping() } else { sanitizer })
 }
 
 /// Reports the progress of a checked launch from time to time: it takes much longer than an unchecked one.

@@ -99,6 +99,14 @@ impl Work {
         matches!(self, Work::Kernel(_)) && watches_launches()
     }
 
+    /// If it is a launch: whether it may begin before those before it have ended.
+    pub fn is_programmatic(&self) -> Option<bool> {
+        match self {
+            Work::Kernel(launch) => Some(launch.shape.programmatic),
+            _ => None,
+        }
+    }
+
     /// What it is, for people.
     pub fn name(&self) -> String {
         match self {

@@ -34,7 +34,7 @@ static void ok(int code, const char *call, int line) {
 }
 
 static const char ptx[] =
-    ".version 7.0\n.target sm_80\n.address_size 64\n"
+    ".version 7.8\n.target sm_90\n.address_size 64\n"
     ".visible .const .b32 table[64];\n"
     ".visible .entry look(.param .u64 p) {\n"
     ".reg .b32 %t; .reg .b64 %d, %c; ld.param.u64 %d, [p]; mov.u32 %t, %tid.x; mad.wide.u32 %d, %t, 4, %d; mov.u64 %c, table;\n"
@@ -46,6 +46,15 @@ static const char ptx[] =
     ".visible .entry wait(.param .u64 p) {\n"
     ".reg .b32 %t; .reg .b64 %d; .reg .pred %p; ld.param.u64 %d, [p];\n"
     "again: ld.volatile.global.u32 %t, [%d]; setp.eq.u32 %p, %t, 0; @%p bra again; ret; }\n"
+    /* Kernels that let the next one begin, and such as wait for those before them: in each thread, or in one and then at a barrier. */
+#define AT ".reg .pred %p; .reg .b32 %t; .reg .b64 %d; ld.param.u64 %d, [p]; mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; mad.wide.u32 %d, %t, 4, %d;"
+    ".visible .entry trigger(.param .u64 p) {" AT "st.global.u32 [%d], %t; griddepcontrol.launch_dependents; ret; }\n"
+    ".visible .entry trigger_at_once(.param .u64 p) {" AT "griddepcontrol.launch_dependents; griddepcontrol.wait; st.global.u32 [%d], %t; ret; }\n"
+    ".visible .entry trigger_late(.param .u64 p) {" AT "griddepcontrol.wait; griddepcontrol.launch_dependents; st.global.u32 [%d], %t; ret; }\n"
+    ".visible .entry early(.param .u64 p) {" AT "ld.global.u32 %t, [%d]; griddepcontrol.wait; ret; }\n"
+    ".visible .entry late(.param .u64 p) {" AT "griddepcontrol.wait; ld.global.u32 %t, [%d]; ret; }\n"
+    ".visible .entry one_waits(.param .u64 p) {" AT "@!%p griddepcontrol.wait; ld.global.u32 %t, [%d]; ret; }\n"
+    ".visible .entry one_waits_for_all(.param .u64 p) {" AT "@!%p griddepcontrol.wait; bar.sync 0; ld.global.u32 %t, [%d]; ret; }\n"
     ".visible .entry count(.param .u64 p) {\n"
     ".reg .b64 %d; ld.param.u64 %d, [p]; red.global.add.u32 [%d], 1; ret; }\n";
 
@@ -56,6 +65,20 @@ static void launch(const char *name, H stream, Ptr at) {
     void *args[] = { &at };
     OK(cuModuleGetFunction(&function, module, name));
     OK(cuLaunchKernel(function, 1, 1, 1, N, 1, 1, 0, stream, args, NULL));
+}
+
+/* CUlaunchConfig with CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: the launch may begin before the one before it has ended. */
+typedef struct { unsigned id, pad, value[16]; } Attribute;
+typedef struct { unsigned grid[3], block[3], shared; H stream; Attribute *attributes; unsigned count; } Config;
+int cuLaunchKernelEx(const Config *, H, void **, void **);
+
+static void overlap(const char *name, H stream, Ptr at) {
+    H function;
+    void *args[] = { &at };
+    Attribute attribute = { 6, 0, { 1 } };
+    Config config = { { 1, 1, 1 }, { N, 1, 1 }, 0, stream, &attribute, 1 };
+    OK(cuModuleGetFunction(&function, module, name));
+    OK(cuLaunchKernelEx(&config, function, args, NULL));
 }
 
 static void then(H from, H to) {
@@ -119,6 +142,30 @@ int main(int count, char **arguments) {
         OK(cuMemFree_v2(p)), OK(cuMemAllocAsync(&p, 4 * N, a)), OK(cuStreamSynchronize(a)), launch("write", b, p);
     }
     if (IS("right free by a call that waits")) launch("write", a, p), OK(cuMemFree_v2(p)), OK(cuMemAlloc_v2(&p, 8 * N)), launch("write", b, p);
+    /* Programmatic dependent launches. */
+    if (IS("wrong overlap, read before the wait")) launch("trigger", a, p), overlap("early", a, p);
+    if (IS("wrong overlap without a wait")) launch("trigger", a, p), overlap("read", a, p);
+    if (IS("wrong overlap, one thread waits for itself alone")) launch("trigger", a, p), overlap("one_waits", a, p);
+    if (IS("right overlap")) launch("trigger", a, p), overlap("late", a, p);
+    if (IS("right overlap, one thread waits for all")) launch("trigger", a, p), overlap("one_waits_for_all", a, p);
+    if (IS("right overlap, early read of other memory")) launch("trigger", a, p), overlap("early", a, p + 4 * N);
+    if (IS("right overlap of reads")) launch("read", a, p), overlap("early", a, p);
+    if (IS("right early read without the attribute")) launch("trigger", a, p), launch("early", a, p);
+    if (IS("right early read behind a launch that triggers nothing")) launch("write", a, p), overlap("early", a, p);
+    if (IS("right early read behind a fill")) launch("trigger", a, p), OK(cuMemsetD32Async(p + 4 * N, 7, N, a)), overlap("early", a, p);
+    if (IS("right early read, waited for by the program")) launch("trigger", a, p), OK(cuStreamSynchronize(a)), overlap("early", a, p);
+    /* In chains, the one before the last may have begun, and have let the last begin, before the first has ended. */
+    if (IS("wrong overlap with the last but one")) launch("trigger", a, p), overlap("trigger_at_once", a, p + 4 * N), overlap("early", a, p);
+    if (IS("right overlap behind one that has waited")) launch("trigger", a, p), overlap("trigger_late", a, p + 4 * N), overlap("early", a, p);
+    if (strstr(name, "overlap in captured")) {
+        OK(cuStreamBeginCapture_v2(a, 0));
+        launch("trigger", a, p);
+        if (IS("wrong overlap in captured launches")) overlap("early", a, p);
+        if (IS("right overlap in captured launches")) overlap("late", a, p);
+        OK(cuStreamEndCapture(a, &graph));
+        OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+        OK(cuGraphLaunch(exec, a));
+    }
     static int plain[2 * N];
     if (IS("wrong copy from pageable memory, beside a kernel")) OK(cuMemcpyHtoDAsync_v2(p, plain, 4 * N, a)), launch("read", b, p);
     if (IS("right copy from pageable memory, then a kernel")) OK(cuMemcpyHtoDAsync_v2(p, plain, 4 * N, a)), launch("read", a, p);

@@ -240,11 +240,10 @@ impl Capture {
         Ok(Capture {
             kernel: word("kernel")?,
             shape: LaunchShape {
-                grid: three("grid")?,
-                block: three("block")?,
                 cluster: if json["cluster"].is_null() { None } else { Some(three("cluster")?) },
                 shared: small("shared")?,
                 cooperative: json["cooperative"].as_bool().ok_or_else(|| lacking("cooperative"))?,
+                ..LaunchShape::new(three("grid")?, three("block")?)
             },
             stack: small("stack")?,
             heap: number("heap")?,

@@ -122,7 +122,7 @@ impl Kernel {
         let ranges = ranges.into_iter();
         let ranges = ranges.map(|(address, len, readonly, name)| Range { address, len, readonly, name }).collect();
         let arguments = Arguments {
-            shape: LaunchShape { grid, block, cluster, shared, cooperative },
+            shape: LaunchShape { cluster, shared, cooperative, ..LaunchShape::new(grid, block) },
             params,
             ranges,
             owner,

@@ -5,7 +5,8 @@
 //! marks is right, and nothing may be found under any seed. A report has what follows `//?` on a line of the kernel. The kind `fault` is a fault, which ends the launch. `//@ WORDS` on the line
 //! before says how to launch it: `grid=4`, `block=32`, `cluster=2`, `shared=512`, `coop`; `zero` for buffers of zeros (else elements are 0
 //! to 7 in turn), `uninit=0` for an argument that the host does not write, `alias=1` for one that is the first buffer again, `null=1` for a null pointer; `findings=1` how many there are; `unlined`, that the PTX has no
-//! line information, so that only the kinds of findings are compared. Numbers are 4.
+//! line information, so that only the kinds of findings are compared. Numbers are 4. `MARGAY_CHECKER_FOLDER` names another folder of such
+//! programs, to try some before they belong here.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use margay::findings::{Files, Item, cuda, human};
@@ -253,7 +254,8 @@ fn run(path: &Path, label: &Label) -> Result<(), Failed> {
 }
 
 fn main() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../tests/checker");
+    let own = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../tests/checker");
+    let folder = std::env::var_os("MARGAY_CHECKER_FOLDER").map_or_else(own, PathBuf::from);
     let mut trials = Vec::new();
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(&folder).expect("tests/checker").map(|f| f.expect("a file").path()).collect();

@@ -61,7 +61,7 @@ impl Emitter<'_> {
         match (variant.op.row().effect, variant.op) {
             (Effect::Memory, Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red) => false,
             (Effect::Memory, Opcode::Cp) => true,
-            (Effect::Memory, Opcode::Membar | Opcode::Fence) => order,
+            (Effect::Memory, Opcode::Membar | Opcode::Fence | Opcode::Griddepcontrol) => order,
             (Effect::Warp, Opcode::Ldmatrix | Opcode::Stmatrix) => true,
             (Effect::Warp, Opcode::Wmma) => variant.has(Mod::Load) || variant.has(Mod::Store),
             // Member masks are looked at there.

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     clock::{Clock, Copies, Side, Time},
     hash::forget,
+    programmatic::{BEFORE, DONE},
     site::Place,
 };
 use margay_exec::{Grouped, ObjectStep, Ordering, Scope, Semantics, SyncKind};
@@ -229,40 +230,14 @@ impl Threads {
                     Arc::make_mut(&mut cta.thread(who.warp, lane).clock).raise(everyone, Side::Moves, now);
                 }
             }
-            SyncKind::Queue | SyncKind::Exit => {}
-        }
-    }
-
-    /// `barrier.cluster.arrive`: a release makes what the threads know part of the phase, and without one what they fenced before.
-    fn arrive_at_cluster(&mut self, cta: &mut CtaThreads, who: Who, semantics: Semantics) {
-        for lane in lanes(who.lanes) {
-            let t = cta.thread(who.warp, lane);
-            t.phase += 1;
-            let key = (cta.cluster, cta.look(who.warp, lane).phase);
-            let to = self.clusters.entry(key).or_default();
-            let one = Who { lanes: 1 << lane, ..who };
-            if semantics.releases() {
-                cta.gather(one, self.now, to);
-            } else if let Some(fence) = &cta.look(who.warp, lane).fences[1] {
-                to.join(&fence.clock);
-                to.raise((cta.index, who.warp, 1 << lane), Side::Program, fence.time);
+            SyncKind::WaitPrerequisites => {
+                let (cta_before, warp_before, lane_before) = BEFORE;
+                for lane in lanes(who.lanes) {
+                    let clock = Arc::make_mut(&mut cta.thread(who.warp, lane).clock);
+                    clock.raise((cta_before, warp_before, 1 << lane_before), Side::Program, DONE);
+                }
             }
-        }
-    }
-
-    /// `barrier.cluster.wait` has ended: the threads learn what is part of the phase.
-    fn pass_cluster(&mut self, cta: &mut CtaThreads, who: Who) {
-        for lane in lanes(who.lanes) {
-            let t = cta.thread(who.warp, lane);
-            t.passed = t.phase;
-            let phase = t.phase;
-            if let Some(clock) = self.clusters.get(&(cta.cluster, phase)) {
-                cta.learn(who.warp, lane, &Arc::new(clock.clone()), None);
-            }
-            // All threads have arrived at this phase, so none waits for the one before the previous.
-            if phase > 2 {
-                self.clusters.remove(&(cta.cluster, phase - 2));
-            }
+            SyncKind::Queue | SyncKind::LaunchDependents | SyncKind::Exit => {}
         }
     }
 

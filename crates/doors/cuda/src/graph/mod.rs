@@ -384,7 +384,7 @@ impl Exec {
             let Some(Step { work, enabled, after, .. }) = step else { return Ok(()) };
             // A node that is disabled still passes on the order of what it depends on.
             let run = || if enabled { work.run(context) } else { Ok(()) };
-            nodes.perform(&after, || work.name(), run)?;
+            nodes.perform(&after, work.is_programmatic(), || work.name(), run)?;
             if enabled {
                 context.failure().map_or(Ok(()), Err)?;
             }

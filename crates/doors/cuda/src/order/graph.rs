@@ -17,10 +17,11 @@ pub struct Nodes {
 
 impl Nodes {
     /// Performs the next node as a part of the piece of work of this thread, and compares what it touched with the nodes that nothing orders
-    /// it with; `after` are those that it depends on.
+    /// it with; `after` are those that it depends on. If it is a launch: whether it may begin before these have ended.
     pub fn perform(
         &mut self,
         after: &[usize],
+        launch: Option<bool>,
         name: impl FnOnce() -> String,
         work: impl FnOnce() -> Outcome,
     ) -> Outcome {
@@ -29,6 +30,7 @@ impl Nodes {
             return work();
         };
         let frees = current(|piece| std::mem::replace(&mut piece.frees, false)).unwrap_or_default();
+        current(|piece| piece.launch = launch);
         let outcome = work();
         let mut before = vec![false; number + 1];
         before[number] = true;
@@ -40,6 +42,7 @@ impl Nodes {
             piece.touched.join(&touched);
             let frees = std::mem::replace(&mut piece.frees, frees);
             piece.frees |= frees;
+            piece.launch = None;
             Piece {
                 context: piece.context.clone(),
                 stream: piece.stream,
@@ -50,11 +53,16 @@ impl Nodes {
                 frees,
                 submitted: Backtrace::disabled(),
                 touched,
+                launch,
+                overlap: std::mem::take(&mut piece.overlap),
                 pages: Vec::new(),
             }
         });
         if let Some(node) = node {
             self.compare(&node, &before);
+            let after = after.iter().filter_map(|n| Some(&self.done.get(*n)?.0));
+            let found = order(|order| after.filter_map(|other| order.overlapping_node(&node, other)).next());
+            found.flatten().iter().for_each(crate::watch::report);
             self.done.push((node, before));
         }
         outcome

@@ -43,6 +43,7 @@ Environment, which child processes inherit:
   MARGAY_LOG=api|quiet            print every driver call, or nothing at all
   MARGAY_REPORTS=FILE             append reports of faults to a file, for test runners
   MARGAY_FORGIVE=1                make the context usable again after a kernel's fault was reported
+  MARGAY_FAULT_ENDS=kernel        a kernel's fault leaves the context usable (--fault-ends)
   MARGAY_DOORS=1                  list loaded libraries (--doors)
   MARGAY_STATS=1                  print statistics at exit (--stats)
   MARGAY_FAULT_EXIT=1             the exit code after a failed launch if it would be 0 (--fault-exit-code)
@@ -73,6 +74,10 @@ pub struct ExecArgs {
     /// The exit code after a failed launch or a finding of `--check` if the program itself exits with 0; 0 keeps the program's
     #[arg(long, alias = "error-exitcode", value_name = "N", default_value_t = 1)]
     pub fault_exit_code: u8,
+    /// What a kernel's fault ends: the `context`, so that all later calls fail as on a device, or only the `kernel`, so that the program
+    /// goes on
+    #[arg(long, value_name = "WHAT", value_parser = ["context", "kernel"])]
+    pub fault_ends: Option<String>,
     /// Keep the program's own exit code even if a kernel failed
     #[arg(long, conflicts_with = "fault_exit_code")]
     pub keep_exit_code: bool,

@@ -31,7 +31,12 @@ pub fn run(args: &ExecArgs) -> Result {
     if args.doors {
         command.env("MARGAY_DOORS", "1");
     }
-    let chosen = [("MARGAY_ENGINE", &args.engine), ("MARGAY_DEVICE", &args.device), ("MARGAY_CHECK", &args.check)];
+    let chosen = [
+        ("MARGAY_ENGINE", &args.engine),
+        ("MARGAY_DEVICE", &args.device),
+        ("MARGAY_CHECK", &args.check),
+        ("MARGAY_FAULT_ENDS", &args.fault_ends),
+    ];
     for (variable, value) in chosen {
         value.as_ref().map(|value| command.env(variable, value));
     }

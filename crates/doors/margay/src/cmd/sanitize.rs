@@ -10,11 +10,10 @@ use clap::Parser;
 use std::{collections::VecDeque, ffi::OsString};
 
 /// Options with a value that have no effect here: they are always on, or concern machine code.
-const WITHOUT_EFFECT: [&str; 26] = [
+const WITHOUT_EFFECT: [&str; 25] = [
     "--coredump-behavior",
     "--coredump-name",
     "--demangle",
-    "--destroy-on-device-error",
     "--force-synchronization-limit",
     "--initcheck-address-space",
     "--injection-path",
@@ -158,6 +157,11 @@ impl Requested {
             "--report-api-errors" => self.api_errors = value()? != "no",
             "--xml" => self.xml = true,
             "--save" | "--log-file" => self.output = Some(value()?),
+            "--destroy-on-device-error" => {
+                if value()? == "kernel" {
+                    self.options.extend(["--fault-ends".into(), "kernel".into()]);
+                }
+            }
             "--suppressions" => self.options.extend(["--suppress".into(), value()?.into()]),
             "--language" | "--read" => {
                 return Err(Failure::unsupported(format!("`{name}` of compute-sanitizer")));
@@ -268,6 +272,10 @@ mod tests {
                 "exec --check memory,api,leaks --error-exitcode 0 --launches 2:3 --message-format xml --output f.xml -- a",
             ),
             ("--tool initcheck --suppressions s.xml a", "exec --check init --error-exitcode 0 --suppress s.xml -- a"),
+            (
+                "--destroy-on-device-error kernel a",
+                "exec --check memory,api --error-exitcode 0 --fault-ends kernel -- a",
+            ),
             // Switches take a value only if it is one.
             (
                 "--tool racecheck --force-blocking-launches --racecheck-detect-level info --require-cuda-init no a",

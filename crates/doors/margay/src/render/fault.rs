@@ -124,11 +124,9 @@ fn readable(message: &str) -> String {
 pub fn short_name(name: &str) -> String {
     let name = whole(name);
     let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
-    let full = name
-        .rsplit("::")
-        .find_map(symbol)
-        .and_then(|s| s.demangle_with_options(&options).ok())
-        .unwrap_or_else(|| name.into());
+    // A variable of a function, `_Z4kernPi::tile`, goes by its own name.
+    let own = name.rsplit("::").next().unwrap_or(name);
+    let full = symbol(own).and_then(|s| s.demangle_with_options(&options).ok()).unwrap_or_else(|| own.into());
     // `void k<ns::T>(int*)::tile`: the text in angle brackets is not part of the name.
     let (mut depth, mut short) = (0u32, String::new());
     for c in full.chars() {
@@ -159,7 +157,11 @@ fn words(kind: &FaultKind) -> (String, String) {
     let both = |title: String, here: &str| (title, here.to_string());
     match kind {
         FaultKind::OutOfBounds(a) => {
-            both(format!("out of bounds: {} in {} memory", access(a), a.space), "no allocation here")
+            let here = match a.address.is_multiple_of(u64::from(a.size.max(1))) {
+                true => "no allocation here".to_owned(),
+                false => format!("no allocation here; misaligned, too: must be a multiple of {}", a.size),
+            };
+            both(format!("out of bounds: {} in {} memory", access(a), a.space), &here)
         }
         FaultKind::UseAfterFree(a) => {
             both(format!("use after free: {} in {} memory", access(a), a.space), "this memory was freed")
@@ -206,6 +208,8 @@ mod tests {
             ("saxpy", "saxpy"),
             ("x", "x"),
             ("k::_ZZ1kPiE1s", "s"),
+            ("_Z4kernPi::tile", "tile"),
+            ("_Z4kernPi::_ZZ4kernPiE4tile", "tile"),
             ("_ZL7counter", "counter"),
             ("_ZZ1kILi4EEvPiE4tile", "tile"),
             ("_ZZ1kILi4EEvPiE4tile_0", "tile"),

@@ -67,12 +67,11 @@ impl Decoder<'_> {
                 self.emit(inst, step::memory::barrier, 0);
                 Ok(())
             }
-            Opcode::Prefetch
-            | Opcode::Prefetchu
-            | Opcode::Applypriority
-            | Opcode::Discard
-            | Opcode::Pmevent
-            | Opcode::Griddepcontrol => {
+            Opcode::Griddepcontrol => {
+                self.emit(inst, step::memory::dependents, 0);
+                Ok(())
+            }
+            Opcode::Prefetch | Opcode::Prefetchu | Opcode::Applypriority | Opcode::Discard | Opcode::Pmevent => {
                 self.emit(inst, step::memory::nothing, 0);
                 Ok(())
             }

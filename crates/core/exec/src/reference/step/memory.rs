@@ -444,7 +444,13 @@ pub fn barrier(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// No-ops: `prefetch`, `applypriority`, `discard`, `pmevent`, `griddepcontrol`.
+/// `griddepcontrol`: grids run one after another.
+pub fn dependents(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    watch::dependents(ctx, op);
+    Flow::Next
+}
+
+/// No-ops: `prefetch`, `applypriority`, `discard`, `pmevent`.
 pub fn nothing(_: &mut Ctx<'_>, _: &Op) -> Flow {
     Flow::Next
 }

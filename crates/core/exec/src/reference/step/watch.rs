@@ -376,6 +376,15 @@ pub fn fence(ctx: &Ctx<'_>, op: &Op) {
     }
 }
 
+/// Reports a `griddepcontrol`.
+pub fn dependents(ctx: &Ctx<'_>, op: &Op) {
+    if ctx.grid.observer.is_some() {
+        let waits = ctx.func.variant(op).has(Mod::Wait);
+        let kind = if waits { SyncKind::WaitPrerequisites } else { SyncKind::LaunchDependents };
+        notify(ctx, ctx.active, kind);
+    }
+}
+
 /// Reports a lane's operation on the barrier object at a host address.
 pub fn object(ctx: &Ctx<'_>, lane: usize, at: u64, done: ObjectStep, completes: bool) {
     if ctx.grid.observer.is_none() {

@@ -151,7 +151,7 @@ fn launch(
 
 fn shape(args: &RunArgs) -> LaunchShape {
     let RunArgs { grid, block, cluster, shared, cooperative, .. } = *args;
-    LaunchShape { grid, block, cluster, shared, cooperative }
+    LaunchShape { cluster, shared, cooperative, ..LaunchShape::new(grid, block) }
 }
 
 /// The sanitizer of a launch, if one of the requested checks needs it.
