@@ -365,9 +365,19 @@ pub fn to_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
     values.iter_mut().zip(base).for_each(|(v, b)| *v = v.wrapping_add(b));
 }
 
-/// Converts generic addresses to addresses of a space in place (`cvta.to`).
+/// Converts generic addresses to addresses of a space in place (`cvta.to`). Without `::cluster`, those in another CTA's window are undefined
+/// (section 9.7.9.20), but libcu++ converts what `mapa` yields like this, which nvcc compiles so.
 pub fn from_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
     let base: [u64; LANES] = match space {
+        MemSpace::Shared if ctx.windows.shared.len() > 1 => {
+            for v in values.iter_mut() {
+                *v = match rank_of(ctx, *v).filter(|(rank, _)| *rank != ctx.cta.rank) {
+                    Some((rank, offset)) => (u64::from(rank) + 1) << WINDOW_BITS | offset,
+                    None => v.wrapping_sub(ctx.cta.shared.block.base()),
+                };
+            }
+            return;
+        }
         MemSpace::Shared => [ctx.cta.shared.block.base(); LANES],
         MemSpace::SharedCluster => {
             for v in values.iter_mut() {

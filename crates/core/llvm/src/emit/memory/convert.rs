@@ -7,7 +7,7 @@ use crate::emit::{
     text::{Elem, Val, int},
 };
 use margay_ir::{Inst, Operand};
-use margay_isa::{Mod, Variant};
+use margay_isa::{Mod, Opcode, Variant};
 
 impl Emitter<'_> {
     /// `cvta`: adds or subtracts the base of a window.
@@ -23,6 +23,10 @@ impl Emitter<'_> {
             return self.refuse("cvta");
         };
         let slot = self.slots[dst.0 as usize].clone();
+        let own = affine_form(slot.shape).is_some() || !self.may_be_remote();
+        if variant.has(Mod::To) && variant.has(Mod::Shared) && !own {
+            return self.effect(inst);
+        }
         if let Some((width, _)) = affine_form(slot.shape)
             && inst.guard.is_none()
         {
@@ -41,6 +45,16 @@ impl Emitter<'_> {
             self.write_shadow(dst, &shadow);
         }
         Ok(())
+    }
+
+    /// Whether a generic address may lie in the window of another CTA of the cluster: `mapa` yields such.
+    fn may_be_remote(&self) -> bool {
+        let maps = |inst: &Inst| {
+            let variant = self.func.variant(inst);
+            variant.op == Opcode::Mapa && !variant.has(Mod::SharedCluster)
+        };
+        self.options.cluster.is_some()
+            && (self.func.kind != margay_check::FuncKind::Kernel || self.func.insts.iter().any(maps))
     }
 
     fn convert_address(&mut self, variant: &Variant, src: &Operand, elem: Elem) -> Result<Val> {
