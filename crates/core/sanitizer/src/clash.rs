@@ -4,7 +4,7 @@
 //! Which value remains is undefined. In shared memory that is reported when somebody reads the value: programs let threads that have
 //! nothing to store write to a slot that nobody reads, such as CUB's run-length encoding.
 
-use crate::{Finding, FindingKind, Party, Sanitizer, State, lanes, name, site::Place};
+use crate::{Finding, FindingKind, Party, Sanitizer, State, lanes, name, rounding, site::Place};
 use margay_exec::{AccessKind, LANES, MemoryEvent};
 
 /// Unordered stores of different values, by one location of the program, to a place in shared memory: a finding as soon as somebody
@@ -57,6 +57,9 @@ impl Sanitizer {
             let address = e.addresses[b];
             let differs = (0..common as usize).any(|i| values(a, i + apart as usize) != values(b, i));
             if !differs || address.wrapping_sub(e.local.0) < e.local.1 {
+                continue;
+            }
+            if rounding::alike(&mut state.butterflies, &self.image, e.actor.at, (pair[0], pair[1])) {
                 continue;
             }
             let window = e.windows.iter().find(|(base, size)| address.wrapping_sub(*base) < *size);

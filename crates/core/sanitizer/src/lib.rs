@@ -34,6 +34,7 @@ mod observer;
 mod programmatic;
 mod provenance;
 mod race;
+mod rounding;
 mod row;
 mod shadow;
 mod site;

@@ -10,7 +10,7 @@ use crate::{
     hash::Map,
     init, line_key,
     marks::Marks,
-    programmatic, provenance, row,
+    programmatic, provenance, rounding, row,
     shadow::{Record, Shadow},
     site::{Place, Sites},
     threads::{CtaThreads, Threads},
@@ -138,6 +138,7 @@ pub struct State {
     pub overlapping: programmatic::Overlapping,
     /// By address: who has read what a location holds by strong operations.
     pub tickets: Map<u64, ticket::Tickets>,
+    pub butterflies: rounding::Butterflies,
     /// By site: whether what it yields is used.
     pub yields: Vec<Option<bool>>,
     /// Whether an access hinges on what was read, by the positions of the read and the access in the kernel.
