@@ -94,7 +94,7 @@ def begin() -> None:
     if _FINDER in sys.meta_path:
         return
     sys.meta_path.insert(0, _FINDER)
-    if not {word.strip() for word in os.environ.get("MARGAY_CHECK", "").split(",")}.isdisjoint(("races", "all")):
+    if not {word.strip() for word in os.environ.get("MARGAY_CHECK", "").split(",")}.isdisjoint(("races", "all", "undefined")):
         # Triton has all lanes of a warp store the sum that they share. If the first addition is fused with a multiplication, each lane rounds
         # its sum in another way, and one store writes different values to one place.
         os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "0")

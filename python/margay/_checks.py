@@ -6,6 +6,6 @@ import os
 
 
 def wanted(*kinds: str) -> bool:
-    """Whether it does one of these checks: `"memory"`, `"races"`, … (`--check`)."""
+    """Whether it does one of these checks: `"memory"`, `"races"`, … (`--check`). `undefined` is the former name of `all`."""
     chosen = {word.strip() for word in os.environ.get("MARGAY_CHECK", "").split(",")}
-    return not chosen.isdisjoint((*kinds, "all"))
+    return not chosen.isdisjoint((*kinds, "all", "undefined"))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import mmap
-import os
 import struct
 import sys
 from collections.abc import Callable, Iterable
 
 import numpy
 
-from margay import _replace
+from margay import _checks, _replace
 
 _KINDS = {
     "i": ctypes.c_int,
@@ -28,7 +27,7 @@ _FAILED = {"cublas": 14, "cufft": 5, "curand": 999, "cusolver": 7, "cusparse": 7
 # What needs no handle and no device tells of the library that is installed.
 _KEPT = ("GetProperty", "GetVersion", "GetErrorName", "GetErrorString")
 _PT_LOAD, _PT_DYNAMIC, _DT_STRTAB, _DT_STRSZ = 1, 2, 5, 10
-_CHECKS_WRITES = not {word.strip() for word in os.environ.get("MARGAY_CHECK", "").split(",")}.isdisjoint(("init", "all", "undefined"))
+_CHECKS_WRITES = _checks.wanted("init")
 
 
 _linked: dict[str, ctypes.CDLL] = {}

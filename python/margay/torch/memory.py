@@ -194,7 +194,7 @@ def _noting(make, of_result=False):
 
 
 # `--check init`: of what CPU operators write, margay sees nothing. What they only read counts as written from then on, too.
-_CHECKS_WRITES = _checks.wanted("init", "undefined")
+_CHECKS_WRITES = _checks.wanted("init")
 if _CHECKS_WRITES:
     alias, dense, exact, whole_storage = map(_noting, (alias, dense, exact, whole_storage))
     copy_out = _noting(copy_out, of_result=True)

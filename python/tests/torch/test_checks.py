@@ -153,3 +153,33 @@ def test_the_plugin_fails_the_test_and_goes_on(pytester):
     result = pytester.runpytest_subprocess("--margay", "--margay-check=memory", "-p", "no:cacheprovider")
     result.assert_outcomes(failed=1, passed=1)
     result.stdout.fnmatch_lines(["*0 bytes after the end of the allocation of 400 bytes*"])
+
+
+def test_a_fault_is_an_exception_while_tensors_are_freed(tmp_path):
+    """Tensors free their memory in destructors, where an exception would end the process."""
+    program = """
+@triton.jit
+def unmasked(x, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i) + 1)
+
+
+def launch():
+    x, y = torch.zeros(1000, device="cuda"), torch.zeros(10, device="cuda")
+    unmasked[(8,)](x, BLOCK=128)
+    del x
+    return y
+
+
+y = launch()
+for _ in range(2):
+    try:
+        y.sum().item()
+    except RuntimeError as error:
+        print(str(error).splitlines()[0])
+del y
+"""
+    for what in ("memory", "undefined"):  # the former name of `all`
+        code, out, err = check(tmp_path, program, what)
+        assert code == 1 and "out of bounds: read of " in err and "terminate" not in err, err
+        assert out == "CUDA error: an illegal memory access was encountered\n" * 2

@@ -158,8 +158,8 @@ fn free(address: DevicePtr) -> Outcome {
     if address == 0 {
         return Ok(());
     }
-    // An error that is returned only once is not for this call: allocators free in destructors, where an exception ends the process.
-    let context = if crate::reports::forgives() { crate::driver::current_even_failed()? } else { current()? };
+    // Allocators free in destructors, where an exception ends the process.
+    let context = if crate::reports::frees_after_faults() { crate::driver::current_even_failed()? } else { current()? };
     accept_free(&context, address)?;
     context.settle();
     free_now(&context, address)

@@ -5,7 +5,10 @@ use std::{
     env,
     fs::OpenOptions,
     io::Write,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 /// ASCII separators: a report is its kind, `\x1f`, its text, `\x1e`.
@@ -31,4 +34,21 @@ pub fn ends_kernel_only() -> bool {
 /// Whether a context's error is cleared once a call has returned it, while on a GPU it would be sticky.
 pub fn forgives() -> bool {
     env::var("MARGAY_FORGIVE").is_ok_and(|value| !value.is_empty() && value != "0")
+}
+
+/// A program asked for it ([`margayFreeAfterFaults`]).
+static FREES_AFTER_FAULTS: AtomicBool = AtomicBool::new(false);
+
+crate::api::function! {
+    /// Has `cuMemFree` succeed from now on in contexts whose kernel failed, for allocators that call it in destructors. All other
+    /// functions return the context's error.
+    margayFreeAfterFaults() {
+        FREES_AFTER_FAULTS.store(true, Relaxed);
+        Ok(())
+    }
+}
+
+/// Whether a context's error is not for calls of `cuMemFree`: if the program asked for it, or if the error is returned only once.
+pub fn frees_after_faults() -> bool {
+    FREES_AFTER_FAULTS.load(Relaxed) || forgives()
 }
