@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 
 from margay.torch.autograd import gradients
+from margay.torch.memory import constant
 from margay.torch.wide import NARROW
 
 _aten = torch.ops.aten
@@ -17,7 +18,7 @@ _aten = torch.ops.aten
 _flash_cpu = _aten._scaled_dot_product_flash_attention_for_cpu.default._op
 _flash_cpu_backward = _aten._scaled_dot_product_flash_attention_for_cpu_backward.default._op
 _empty = torch._C._dynamo.guards._empty_strided_cpu
-#: the seed and the offset without dropout, which every result copies
+#: the seed and the offset without dropout
 _ZERO = torch.zeros((), dtype=torch.int64, device="cpu")
 _ZEROS = torch.zeros(2, dtype=torch.uint64, device="cpu")
 
@@ -88,7 +89,7 @@ def _composed_backward(grad_out, query, key, value, bias, dropout_p, is_causal, 
 
 def new_seed(dropout_p):
     """The seed from which the backward pass repeats the choices of dropout."""
-    return torch.randint(1 << 31, ()) if dropout_p > 0 else _ZERO
+    return torch.randint(1 << 31, ()) if dropout_p > 0 else constant(_ZERO)
 
 
 def _forward(query, key, value, bias, dropout_p, is_causal, scale):
@@ -130,7 +131,7 @@ def padded(rows):
 def _padded_lse(lse, rows):
     """The logarithms of the sums as CUDA's memory-efficient operator lays them out."""
     result = lse.new_full((*lse.shape[:-1], padded(rows)), float("inf"))
-    result[..., :rows] = lse
+    result.narrow(-1, 0, rows).copy_(lse)
     return result
 
 
@@ -154,8 +155,11 @@ def _rows_first(tensor):
 
 def _flash(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
     out, lse, seed = _forward(query, key, value, None, dropout_p, is_causal, scale)
-    state = torch.stack([seed, _ZERO]).to(torch.uint64) if dropout_p > 0 else _ZEROS
-    return _like(out, query), lse.contiguous(), None, None, query.size(2), key.size(2), state, state[1].clone(), query.new_empty(0)
+    if dropout_p > 0:
+        state, unused = torch.stack([seed, _ZERO]).to(torch.uint64), torch.zeros((), dtype=torch.uint64)
+    else:
+        state, unused = constant(_ZEROS), constant(_ZERO)
+    return _like(out, query), lse.contiguous(), None, None, query.size(2), key.size(2), state, unused, _empty((0,), (1,), query.dtype)
 
 
 def _flash_backward(
@@ -185,7 +189,7 @@ def _efficient(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, 
     out, lse, seed = _forward(query, key, value, attn_bias, dropout_p, is_causal, scale)
     batch, heads, rows, _ = query.size()
     lse = _padded_lse(lse, rows) if compute_log_sumexp else _empty((batch, heads, 0), (max(heads, 1), 1, 1), lse.dtype)
-    return _rows_first(out), lse, seed, _ZERO
+    return _rows_first(out), lse, seed, constant(_ZERO)
 
 
 def _efficient_backward(
@@ -204,14 +208,14 @@ def _efficient_backward(
     *,
     scale=None,
 ):
-    lse = logsumexp[..., : query.size(2)].contiguous()
+    lse = logsumexp.narrow(-1, 0, query.size(2)).contiguous()
     grads = _backward(grad_out, query, key, value, attn_bias, out, lse, dropout_p, is_causal, scale, philox_seed, grad_input_mask)
     return (*(None if g is None else _rows_first(g) for g in grads[:3]), grads[3])
 
 
 def _cudnn(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
     out, lse, seed = _forward(query, key, value, attn_bias, dropout_p, is_causal, scale)
-    return _like(out, query), lse.contiguous().unsqueeze(-1), None, None, query.size(2), key.size(2), seed, _ZERO, query.new_empty(0)
+    return _like(out, query), lse.contiguous().unsqueeze(-1), None, None, query.size(2), key.size(2), seed, constant(_ZERO), query.new_empty(0)
 
 
 def _cudnn_backward(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 
 import torch
 
@@ -30,11 +29,12 @@ def is_margay() -> bool:
     return cuda.cuInit(0) == 0 and cuda.cuDeviceGetUuid(uuid, 0) == 0 and uuid.raw.startswith(b"margay-")
 
 
-@functools.cache
-def _waiter():
-    wait = library().cuStreamSynchronize
-    wait.argtypes = [ctypes.c_void_p]
-    return wait
+def _wait(stream: int) -> int:
+    """`cuStreamSynchronize`, which takes the place of this function at the first call."""
+    global _wait
+    _wait = library().cuStreamSynchronize
+    _wait.argtypes = [ctypes.c_void_p]
+    return _wait(stream)
 
 
 # Every operator looks at these.
@@ -47,9 +47,9 @@ def synchronize(device: int) -> None:
 
     A capturing stream has no work to wait for, and a graph node would wait for itself.
     """
-    if _graphs and torch._C._cuda_isCurrentStreamCapturing() or getattr(_thread, "replays", False):
+    if _graphs and torch._C._cuda_isCurrentStreamCapturing() or _state.special and getattr(_thread, "replays", False):
         return
-    if _waiter()(_stream(device)) != 0:
+    if _wait(_stream(device)) != 0:
         torch.cuda.current_stream(device).synchronize()  # torch raises its usual error
     if _state.error is not None:
         capture.raise_error()

@@ -109,9 +109,12 @@ def source(schema, tags=(), dense=True, direct=False):
         body.append(f"d = device_of(({names}{',' if names else ''}), {wanted})")
     body.append("synchronize(d)")
     for i, a in enumerate(tensors):
-        how = f"{'exact' if a.out else 'take'}(name, {a.variable}, d)"
-        # Mostly, the device is that of the first tensor, so this one is on it.
-        body.append(f"{_passed(a)} = dense({a.variable}) if own else {how}" if i == 0 and dense and not a.out else f"{_passed(a)} = {how}")
+        v, how = a.variable, f"{'exact' if a.out else 'take'}(name, {a.variable}, d)"
+        if dense and not a.out:
+            # Mostly, the device is that of the first tensor, so this one is on it.
+            there = "own" if i == 0 else f"isinstance({v}, Tensor) and {v}.get_device() == d"
+            how = f"dense({v}) if {there} else {how}"
+        body.append(f"{_passed(a)} = {how}")
     for a in lists:
         v, x = a.variable, a.variable.replace("a", "x")
         how = "exact_list" if a.out else "list_of"
@@ -301,10 +304,11 @@ def build(name: str, call=None, dense=True):
     out_call = direct.out_form(name, op) if dense and call is None and not wide.covers(name) else None
     text, values = source(schema, op.tags, dense, out_call is not None)
     if out_call is not None:
-        values |= {"Tensor": torch.Tensor, "LARGE": direct.LARGE, "into": direct.writer(name, op._op, out_call)}
+        values |= {"LARGE": direct.LARGE, "into": direct.writer(name, op._op, out_call)}
     count = account.counter(name)
     values |= {
         "name": name,
+        "Tensor": torch.Tensor,
         "call": wide.rounded_once(name, call or op._op),
         "cpu": torch.device("cpu"),
         "clock": perf_counter_ns,

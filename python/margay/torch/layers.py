@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import torch
 
+from margay.torch.memory import constant
+
 _aten = torch.ops.aten
 _native_batch_norm = _aten.native_batch_norm.default._op
-_empty = torch._C._dynamo.guards._empty_strided_cpu
+#: what cuDNN would reserve for the derivative of a batch normalization
+_RESERVE = torch.empty(0, dtype=torch.uint8, device="cpu")
 
 
 def _convolution(self, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32):
@@ -41,7 +44,7 @@ def _depthwise_out(self, weight, kernel_size, bias, stride, padding, dilation, *
 
 def _batch_norm(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon):
     result = _native_batch_norm(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon)
-    return (*result, _empty((0,), (1,), torch.uint8))
+    return (*result, constant(_RESERVE))
 
 
 def _batch_norm_backward(input, grad_output, weight, running_mean, running_var, save_mean, save_var, epsilon, reserve):

@@ -28,18 +28,22 @@ _memmove = ctypes.memmove
 _capturing = capture.STATE
 
 
-class _Views(dict):
-    """dtype -> (`as_strided` of the address space as elements of that type, log2 of the element's size)."""
+#: `as_strided` of a tensor, which takes tuples, without torch's dispatcher: in a fifth of the time
+_view = torch._C._dynamo.guards._reinterpret_tensor
+
+
+class _Spaces(dict):
+    """dtype -> (the address space as elements of that type, log2 of the element's size)."""
 
     def __missing__(self, dtype):
         with torch._C._AutoDispatchBelowAutograd(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a type is experimental, the user hears from torch
             whole = torch.empty(0, dtype=dtype, device=_CPU).set_(_space, 0, (1,), (1,))
-        view = self[dtype] = (whole.as_strided, dtype.itemsize.bit_length() - 1)
-        return view
+        space = self[dtype] = (whole, dtype.itemsize.bit_length() - 1)
+        return space
 
 
-_views = _Views()
+_spaces = _Spaces()
 
 
 def alias(tensor):
@@ -52,12 +56,12 @@ def alias(tensor):
         from margay.torch import other_layouts
 
         return other_layouts.alias(tensor)
-    view, shift = _views[tensor.dtype]
+    space, shift = _spaces[tensor.dtype]
     offset = tensor.data_ptr() - _START
     if offset & ((1 << shift) - 1):
         raise RuntimeError(f"margay: a tensor of {tensor.dtype} is at {tensor.data_ptr():#x}, which is not a multiple of its element size")
     # Without elements there need be no memory.
-    result = view(tensor.size(), tensor.stride(), offset >> shift if offset > 0 else 0)
+    result = _view(space, tuple(tensor.size()), tensor.stride(), offset >> shift if offset > 0 else 0)
     if tensor.is_conj():
         result = torch._conj(result)
     if tensor.is_neg():
@@ -87,11 +91,11 @@ def write_back(tensor, result) -> None:
 
 def dense(tensor):
     """`alias` of a tensor of the dispatch key `CUDA`: strided, and negated or conjugated at most where it is complex."""
-    view, shift = _views[tensor.dtype]
+    space, shift = _spaces[tensor.dtype]
     offset = tensor.data_ptr() - _START
     if offset <= 0 or offset & ((1 << shift) - 1) or tensor.is_conj() or tensor.is_neg():
         return alias(tensor)
-    return view(tensor.size(), tensor.stride(), offset >> shift)
+    return _view(space, tuple(tensor.size()), tensor.stride(), offset >> shift)
 
 
 def exact(tensor):
@@ -112,8 +116,8 @@ def is_alias(tensor) -> bool:
 
 def adopt(result, device, arguments=()):
     """Returns a CPU operator's result as a CUDA tensor: a view of the argument whose memory it shares, or a copy."""
-    if result is None:
-        return None
+    if result is None or result.is_cuda:
+        return result
     if result.layout is not torch.strided:
         from margay.torch import sparse
 
@@ -136,16 +140,17 @@ def copy_out(result, device):
 
     In a node of a graph: the CPU tensor, which the node copies to its result's place. A host function may not allocate CUDA memory.
     """
-    if _capturing.special and getattr(_capturing.inside, "replays", False):
+    special = _capturing.special
+    if special and getattr(_capturing.inside, "replays", False):
         return result
-    size, stride, dtype = result.size(), result.stride(), result.dtype
+    size, stride, dtype = tuple(result.size()), result.stride(), result.dtype
     if device == _current_device():
-        new = _empty(tuple(size), stride, dtype)
+        new = _empty(size, stride, dtype)
     else:
         new = torch.empty_strided(size, stride, dtype=dtype, device=device)
-    if _capturing.special:
+    if special:
         capture.will_write(new)
-    view, shift = _views[dtype]
+    space, shift = _spaces[dtype]
     count = result.numel() << shift
     # Elements that fill their storage lie in the new one in the same order.
     if count <= _SMALL and (result.is_contiguous() or _fills(result, new, count)):
@@ -158,8 +163,25 @@ def copy_out(result, device):
         size = tuple(1 if step == 0 else n for n, step in zip(size, stride, strict=True))
         result = result.as_strided(size, stride)
     if result.numel():
-        view(size, stride, start).copy_(result)
+        _view(space, size, stride, start).copy_(result)
     return new
+
+
+_constants = {}
+
+
+def constant(tensor):
+    """A CPU tensor that nothing writes, as the result of an operator at all of its calls.
+
+    If there is one device: a tensor on it, which is the result itself. Otherwise, and in a graph: the tensor, of which each call gets a copy.
+    """
+    if _capturing.special or _capturing.graphs:
+        return tensor
+    key = id(tensor)
+    found = _constants.get(key)
+    if found is None:
+        found = _constants[key] = tensor.to("cuda") if torch.cuda.device_count() == 1 else tensor
+    return found
 
 
 def _fills(result, new, count):
@@ -211,6 +233,6 @@ def _owner(result, arguments):
         storage = argument.untyped_storage()
         begin = storage.data_ptr()
         if begin <= at < begin + storage.nbytes():
-            offset = (at - begin) >> _views[result.dtype][1]
+            offset = (at - begin) >> _spaces[result.dtype][1]
             return argument.as_strided(result.size(), result.stride(), offset)
     return None

@@ -55,14 +55,14 @@ def _of(generator, d):
     return generator
 
 
-def _stored(generator):
-    """The state that belongs to the pair of a generator; `None` if none was stored."""
-    return _states.get(generator.initial_seed(), {}).get(generator.get_offset())
+def _stored(seed: int, offset: int):
+    """The state that belongs to a pair; `None` if none was stored."""
+    kept = _states.get(seed)
+    return None if kept is None else kept.get(offset)
 
 
-def _fresh(generator) -> torch.Generator:
+def _fresh(seed: int, offset: int) -> torch.Generator:
     """A CPU generator for a pair without a stored state."""
-    seed, offset = generator.initial_seed(), generator.get_offset()
     if offset:
         digest = hashlib.blake2b(f"{seed}:{offset}".encode(), digest_size=8).digest()
         seed = int.from_bytes(digest, "little")
@@ -76,24 +76,33 @@ def shadow(generator, d: int):
     if capture.STATE.graphs:
         return _captured
     generator = _of(generator, d)
-    state = _stored(generator)
-    return _fresh(generator) if state is None else torch.Generator().set_state(state)
+    pair = generator.initial_seed(), generator.get_offset()
+    state = _stored(*pair)
+    return _fresh(*pair) if state is None else torch.Generator().set_state(state)
 
 
 def advance(generator, d: int, copy) -> None:
     """Records that an operator has drawn from `copy`, which `shadow` returned for the same generator."""
     if not capture.STATE.graphs and not _replays():
-        _advance(_of(generator, d), copy.get_state())
+        generator = _of(generator, d)
+        _advance(generator, generator.initial_seed(), generator.get_offset(), copy.get_state())
 
 
-def _bytes(state) -> bytes:
-    """The bytes of a generator's state; NumPy, which torch does not require, may be absent."""
-    return ctypes.string_at(state.data_ptr(), state.numel())
+# The bytes of a generator's state that differ between any two states that follow each other: its place in the block of numbers and the first
+# of them, and what is left of pairs of normally distributed numbers.
+_FIRST, _LAST = 64, 40
+_State = ctypes.c_char * torch.Generator().get_state().numel()
 
 
-def _advance(generator, state) -> None:
-    seed, offset = generator.initial_seed(), generator.get_offset()
-    after = offset + 4 + 4 * (zlib.crc32(_bytes(state)) >> 8)
+def _digest(state) -> int:
+    """A number of 24 bits of a generator's state; NumPy, which torch does not require, may be absent."""
+    memory = _State.from_address(state.data_ptr())
+    return zlib.crc32(memory[-_LAST:], zlib.crc32(memory[:_FIRST])) >> 8
+
+
+def _advance(generator, seed: int, offset: int, state) -> None:
+    """Moves a generator on from its pair to one that gets a state of the CPU's generator."""
+    after = offset + 4 + 4 * _digest(state)
     kept = _states.get(seed)
     if kept is None:
         kept = _states[seed] = {}
@@ -115,10 +124,14 @@ class seeded:
         self.generator = _of(None, d) if self.lasting is None else None
 
     def __enter__(self):
-        state = _stored(self.generator) if self.lasting is None else None
+        if self.lasting is None:
+            self.seed, self.offset = self.generator.initial_seed(), self.generator.get_offset()
+            state = _stored(self.seed, self.offset)
+            if state is None:
+                state = _fresh(self.seed, self.offset).get_state()
+        else:
+            state = self.lasting.get_state()
         self.before = _own.get_state()
-        if state is None:
-            state = (_fresh(self.generator) if self.lasting is None else self.lasting).get_state()
         _own.set_state(state)
 
     def __exit__(self, *error):
@@ -127,4 +140,4 @@ class seeded:
         if self.lasting is not None:
             self.lasting.set_state(after)
         else:
-            _advance(self.generator, after)
+            _advance(self.generator, self.seed, self.offset, after)

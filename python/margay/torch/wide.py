@@ -1,4 +1,4 @@
-"""Operators on float16 and bfloat16 that are computed in float32 and rounded once, as CUDA's kernels do.
+"""Operators on float16 and bfloat16 that are rounded as CUDA's kernels do: most are computed in float32 and rounded once.
 
 The CPU's kernels round intermediate results to the narrow type (sums over thousands of rows, coordinates of samples), or need many times
 as long as in float32 where the processor has no instructions for the narrow type (matrix products, convolutions).
@@ -48,6 +48,30 @@ _ALIKE = frozenset(("aten::native_layer_norm", "aten::native_group_norm"))
 _C_NAMES = {torch.float16: "Half", torch.bfloat16: "BFloat16", torch.float32: "Float", torch.float64: "Double"}
 
 
+def _sigmoid_backward(grad_output, output):
+    return grad_output * (1 - output) * output
+
+
+def _tanh_backward(grad_output, output):
+    return grad_output * (1 - output * output)
+
+
+#: operators whose CUDA kernels compute in the narrow type, and so round at every step, while the CPU's round once
+_STEPWISE = {"aten::sigmoid_backward": _sigmoid_backward, "aten::tanh_backward": _tanh_backward}
+
+
+def _stepwise(steps, call):
+    def compute(*args, **options):
+        if any(value.dtype not in NARROW for value in args):
+            return call(*args, **options)
+        result = steps(*args)
+        for out in options.values():
+            return out.resize_(result.size()).copy_(result)
+        return result
+
+    return compute
+
+
 def other_type(dtype, args):
     """The type of a floating-point tensor among the arguments that is not of the given type; `None` if there is none."""
     for value in args:
@@ -60,16 +84,18 @@ def other_type(dtype, args):
 
 
 def covers(name: str) -> bool:
-    """Whether an operator is among those that are computed in float32."""
+    """Whether an operator is among those that are computed in float32 or by steps."""
     base = name.partition(".")[0]
-    return base in _OPERATORS or base in _ACCUMULATING
+    return base in _OPERATORS or base in _ACCUMULATING or base in _STEPWISE
 
 
 def rounded_once(name: str, call):
-    """Returns `call`, which computes an operator on CPU tensors, or a function that computes it in float32 for narrow operands."""
+    """Returns `call`, which computes an operator on CPU tensors, or a function that computes it in float32, or by steps, for narrow operands."""
     from margay.torch import narrow
 
     base = name.partition(".")[0]
+    if base in _STEPWISE:
+        return _stepwise(_STEPWISE[base], call)
     accumulating = base in _ACCUMULATING
     if not covers(name):
         return _with_statistics(call, STATISTICS[name]) if name in STATISTICS else call

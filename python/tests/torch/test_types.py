@@ -134,3 +134,20 @@ def test_numbers_are_copied():
     assert x.int().copy_(True).tolist() == [1, 1, 1]
     with torch.inference_mode():
         assert x.copy_(0.5).tolist() == [0.5] * 3
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_derivatives_of_tanh_and_sigmoid_are_rounded_at_every_step(dtype):
+    """CUDA's kernels compute them in the narrow type (BinaryMiscBackwardOpsKernels.cu)."""
+    grad, y = torch.linspace(-3, 3, 500).to(dtype), torch.linspace(-1, 1, 500).to(dtype)
+
+    def rounded(exact):
+        return exact.to(dtype).double()
+
+    g, x = grad.double(), y.double()
+    tanh = rounded(g * rounded(1 - rounded(x * x)))
+    sigmoid = rounded(rounded(g * rounded(1 - x)) * x)
+    for op, expected in ((torch.ops.aten.tanh_backward, tanh), (torch.ops.aten.sigmoid_backward, sigmoid)):
+        assert torch.equal(op(grad.cuda(), y.cuda()).cpu().double(), expected)
+        out = torch.empty(500, dtype=dtype, device="cuda")
+        assert op.grad_input(grad.cuda(), y.cuda(), grad_input=out) is out and torch.equal(out.cpu().double(), expected)
