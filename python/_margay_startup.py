@@ -34,6 +34,7 @@ _AFTER = {
     "jax_plugins.xla_cuda13": "margay._jax",
     "triton.backends.nvidia.driver": "margay._triton",
     "triton.runtime.autotuner": "margay._triton",
+    "triton.tools.disasm": "margay._triton",
 }
 # Called before the import of a module: what `margay.enable()` has to say about it.
 _before = {}

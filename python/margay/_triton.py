@@ -1,9 +1,12 @@
-"""The tuning of kernels on a CPU, by Triton and by torch's compiler.
+"""Triton on a CPU: the tuning of kernels, by it and by torch's compiler, and machine code.
 
 How long a configuration takes on a CPU says nothing about a GPU, and compiling and timing all configurations is most of the time of a first
 run. So Triton takes the first one that runs, and torch's compiler the first one that compiles; `MARGAY_AUTOTUNE=all` has them time all of
 them. Benchmark functions that a program passes to `triton.autotune` are used in any case. Benchmarks of either do not fill the memory by
 which they empty a GPU's cache.
+
+Machine code: margay compiles none for GPUs, so `kernel.asm["sass"]` is what NVIDIA's assembler, which Triton's package contains, makes of the
+kernel's PTX.
 """
 
 from __future__ import annotations
@@ -94,6 +97,47 @@ def _no_cache(self):
     return torch.empty(1, dtype=torch.int, device="cuda")
 
 
+def _assembled(text: bytes, output: str) -> None:
+    """Writes the machine code of a module of PTX, which NVIDIA's assembler compiles."""
+    import re
+    import subprocess
+    import tempfile
+
+    import triton
+
+    target = re.search(rb"^\s*\.target\s+(sm_\w+)", text, re.MULTILINE)
+    if target is None:
+        raise ValueError("margay: this is neither machine code nor a module of PTX")
+    tools = os.path.join(os.path.dirname(triton.__file__), "backends", "nvidia", "bin")
+    # The newer of the two, of which newer releases of Triton contain only one, assembles for older architectures too.
+    found = [tool for name in ("ptxas-blackwell", "ptxas") if os.path.exists(tool := os.path.join(tools, name))]
+    if not found:
+        raise FileNotFoundError(f"margay: machine code needs NVIDIA's assembler, which is not in {tools}")
+    with tempfile.NamedTemporaryFile(suffix=".ptx") as source:
+        source.write(text.split(b"\0", 1)[0])
+        source.flush()
+        subprocess.run([found[0], f"-arch={target[1].decode()}", "-o", output, source.name], check=True)
+
+
+def _assemble_first(disasm) -> None:
+    """Has Triton's disassembler compile what margay passes on as machine code, which is PTX."""
+    extract = disasm.extract
+
+    @functools.wraps(extract)
+    def assembled(path, fun):
+        import tempfile
+
+        with open(path, "rb") as file:
+            image = file.read()
+        if image.startswith(b"\x7fELF"):
+            return extract(path, fun)
+        with tempfile.NamedTemporaryFile(suffix=".cubin") as code:
+            _assembled(image, code.name)
+            return extract(code.name, fun)
+
+    disasm.extract = assembled
+
+
 def install() -> None:
     """Changes Triton's modules, as far as they are imported."""
     module = sys.modules.get("triton.runtime.autotuner")
@@ -108,6 +152,9 @@ def install() -> None:
     if all(hasattr(autotuner, part) for part in parts) and not hasattr(autotuner._precompile_worker, "__wrapped__"):
         if hasattr(compiler, "NoTritonConfigsError") and os.environ.get("MARGAY_AUTOTUNE") != "all":
             _first_that_compiles(autotuner, compiler.NoTritonConfigsError)
+    disasm = sys.modules.get("triton.tools.disasm")
+    if hasattr(disasm, "extract") and not hasattr(disasm.extract, "__wrapped__"):
+        _assemble_first(disasm)
     driver = getattr(sys.modules.get("triton.backends.nvidia.driver"), "CudaDriver", None)
     if hasattr(driver, "get_empty_cache_for_benchmark"):
         driver.get_empty_cache_for_benchmark = _no_cache

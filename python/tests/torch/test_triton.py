@@ -1,5 +1,7 @@
 """Triton kernels on torch tensors of device `cuda`, against torch."""
 
+import os
+
 import pytest
 import torch
 
@@ -197,3 +199,12 @@ print(*sorted(set(asked)), triton.testing.do_bench(lambda: None) >= 0)
 def test_autotuning_takes_the_first_configuration_that_runs(python, which, blocks):
     words = python(AUTOTUNED, env={"MARGAY_AUTOTUNE": which}).split()
     assert words == ["1000.0", "500.0", *blocks.split(), "True"], words
+
+
+def test_machine_code_is_that_of_nvidias_assembler():
+    x = torch.ones(100, device="cuda")
+    compiled = kernels.add_kernel[(1,)](x, x, torch.empty_like(x), 100, BLOCK=128)
+    if not os.path.exists(os.path.join(os.path.dirname(triton.__file__), "backends", "nvidia", "bin", "cuobjdump")):
+        pytest.skip("this release of Triton has no disassembler")
+    code = compiled.asm["sass"]
+    assert "LDG" in code and "FADD" in code and "STG" in code, code
