@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import torch
@@ -116,7 +117,8 @@ def register() -> int:
 def _register() -> int:
     """Replaces torch's kernels for the dispatch key `CUDA`, and returns their number."""
     count = 0
-    for name in names():
+    served = names()
+    for name in served:
         space, _, rest = name.partition("::")
         library = _libraries.get(space)
         if library is None:
@@ -133,10 +135,30 @@ def _register() -> int:
             count += 1
     for name, key, answer in recurrent.layers():
         _libraries["aten"].impl(name, answer, key, allow_override=True)
+    _serve_composite_calls(served)
     # A program may override the kernels, as it may override torch's own, but torch lets Python override no kernel of Python's.
     for library in _libraries.values():
         getattr(torch.library, "_impls", set()).difference_update(getattr(library, "_op_impls", ()))
     return count
+
+
+def _serve_composite_calls(served) -> None:
+    """Has `op.redispatch(DispatchKeySet(DispatchKey.CompositeExplicitAutograd), …)` call our kernel for CUDA tensors.
+
+    Libraries that replace an operator by a Triton kernel call torch's like this for what they do not support. The set is empty to torch, which
+    then calls its own code for all devices, and that calls CUDA code of torch's.
+    """
+    overload, cuda = torch._ops.OpOverload, torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
+    real, served = overload.redispatch, frozenset(served)
+
+    @functools.wraps(real)
+    def redispatch(self, /, keyset, *args, **kwargs):
+        if self.name() in served and keyset.raw_repr() == 0:
+            if any(isinstance(a, torch.Tensor) and a.is_cuda for a in (*args, *kwargs.values())):
+                keyset = cuda
+        return real(self, keyset, *args, **kwargs)
+
+    overload.redispatch = redispatch
 
 
 def _kernel(name: str):

@@ -553,3 +553,11 @@ def test_programs_override_operators():
     assert torch.relu(a).tolist() == [11, 8]
     library._destroy()
     assert torch.relu(a).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("key", ["CompositeExplicitAutograd", "CUDA"])
+def test_operators_that_libraries_replace_fall_back_to_torchs(key):
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+    x, y = torch.arange(12.0, device="cuda").view(3, 4), torch.empty(4, 3, device="cuda", dtype=torch.float16).t()
+    assert torch.ops.aten.copy_.default.redispatch(keys, y, x, False) is y and torch.equal(y.float(), x)
+    assert torch.equal(torch.ops.aten.mul.Tensor.redispatch(keys, x, x).cpu(), x.cpu() ** 2)
