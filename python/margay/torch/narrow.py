@@ -112,7 +112,10 @@ def _as_tensors(name, args):
     for i, (argument, value) in enumerate(zip(schema.arguments, args, strict=False)):
         if "Tensor" in str(argument.type) and isinstance(value, (int, float, complex)):
             kind = torch.result_type(tensors[0], value) if tensors else None
-            changed[i] = torch.tensor(value, dtype=kind)
+            try:
+                changed[i] = torch.tensor(value, dtype=kind)
+            except (RuntimeError, OverflowError):  # it does not fit, and the operator takes the bits that do
+                changed[i] = torch.tensor(value)
     return changed if any(a is not b for a, b in zip(changed, args, strict=True)) else None
 
 

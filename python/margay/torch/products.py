@@ -8,6 +8,8 @@ from torch.sparse import _semi_structured_conversions as conversions
 
 #: elements along the inner dimension that share a scale
 _BLOCK = 128
+#: what rows and columns of eight-bit matrices are a multiple of
+_ALIGNED = 16
 
 
 def _cast(product, out_dtype, scale_result=None):
@@ -38,14 +40,21 @@ def _expanded(scale, shape):
 def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
     if scale_a.dtype is not torch.float32 or scale_b.dtype is not torch.float32:
         raise NotImplementedError(f"margay: aten::_scaled_mm with scales of {scale_a.dtype} and {scale_b.dtype} on device cuda")
+    (rows, depth), (inner, columns) = self.shape, mat2.shape
+    # The conditions of CUDA's kernel, in its words.
+    if depth != inner:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{depth} and {inner}x{columns})")
+    if depth % _ALIGNED:
+        raise RuntimeError(f"Expected trailing dimension of mat1 to be divisible by {_ALIGNED} but got mat1 shape: ({rows}x{depth}).")
+    if columns % _ALIGNED:
+        raise RuntimeError(f"mat2 shape ({inner}x{columns}) must be divisible by {_ALIGNED}")
     a, b = _expanded(scale_a, self.shape), _expanded(scale_b, mat2.shape)
     if a is None or b is None:
         raise RuntimeError(
             f"Invalid scaling configuration: scales of {tuple(scale_a.shape)} and {tuple(scale_b.shape)} "
             f"for operands of {tuple(self.shape)} and {tuple(mat2.shape)}"
         )
-    inner = self.size(1) > 1 and any(s.numel() > 1 and s.size(d) > 1 for s, d in ((scale_a, 1), (scale_b, 0)))
-    if inner:
+    if depth > 1 and any(s.numel() > 1 and s.size(d) > 1 for s, d in ((scale_a, 1), (scale_b, 0))):
         product = (self.float() * a) @ (mat2.float() * b)
     else:
         product = self.float() @ mat2.float() * a * b

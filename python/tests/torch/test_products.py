@@ -1,5 +1,7 @@
 """Matrix products that torch's CPU does not have, against products of dense matrices in single precision."""
 
+import re
+
 import pytest
 import torch
 from torch.sparse import SparseSemiStructuredTensor, to_sparse_semi_structured
@@ -72,3 +74,12 @@ def test_two_of_four(cutlass, dtype, monkeypatch):
         bias = torch.randint(-3, 4, (128,)).to(dtype)
         linear = torch.nn.functional.linear(other.t().cuda(), sparse, bias.cuda())
         assert torch.equal(linear.cpu(), torch.nn.functional.linear(other.t().float(), dense.float(), bias.float()).to(dtype))
+
+
+@pytest.mark.parametrize(("depth", "columns", "words"), [(41, 32, "divisible by 16 but got mat1 shape: (4x41)"), (32, 9, "(32x9) must be divisible")])
+def test_scaled_products_need_multiples_of_sixteen(depth, columns, words):
+    a = torch.ones(4, depth, device="cuda").to(torch.float8_e4m3fn)
+    b = torch.ones(columns, depth, device="cuda").to(torch.float8_e4m3fn).t()
+    scale = torch.ones((), device="cuda")
+    with pytest.raises(RuntimeError, match=re.escape(words)):
+        torch._scaled_mm(a, b, scale, scale, out_dtype=torch.bfloat16)

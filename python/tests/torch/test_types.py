@@ -151,3 +151,9 @@ def test_derivatives_of_tanh_and_sigmoid_are_rounded_at_every_step(dtype):
         assert torch.equal(op(grad.cuda(), y.cuda()).cpu().double(), expected)
         out = torch.empty(500, dtype=dtype, device="cuda")
         assert op.grad_input(grad.cuda(), y.cuda(), grad_input=out) is out and torch.equal(out.cpu().double(), expected)
+
+
+def test_a_number_that_does_not_fit_the_type_loses_its_upper_bits():
+    x = torch.tensor([-1, 5, 70000], dtype=torch.int32, device="cuda")
+    assert (x & 0xFFFF0000).tolist() == [-65536, 0, 65536]
+    assert (x & 0xFFFF0000).dtype is torch.int32
