@@ -114,8 +114,8 @@ def _as_tensors(name, args):
             kind = torch.result_type(tensors[0], value) if tensors else None
             try:
                 changed[i] = torch.tensor(value, dtype=kind)
-            except (RuntimeError, OverflowError):  # it does not fit, and the operator takes the bits that do
-                changed[i] = torch.tensor(value)
+            except (RuntimeError, OverflowError):  # it does not fit: the operator takes the bits that do
+                changed[i] = torch.tensor(value).to(kind)
     return changed if any(a is not b for a, b in zip(changed, args, strict=True)) else None
 
 

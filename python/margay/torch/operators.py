@@ -117,13 +117,13 @@ def register() -> int:
 def _register() -> int:
     """Replaces torch's kernels for the dispatch key `CUDA`, and returns their number."""
     count = 0
-    served = names()
-    for name in served:
+    kernels = {name: _kernel(name) for name in names()}
+    for name, computed in kernels.items():
         space, _, rest = name.partition("::")
         library = _libraries.get(space)
         if library is None:
             library = _libraries[space] = torch.library.Library(space, "IMPL")
-        library.impl(rest, _kernel(name), "CUDA", allow_override=True)
+        library.impl(rest, computed, "CUDA", allow_override=True)
         count += 1
     for key in _LAYOUTS:
         for name in layout_names(key):
@@ -135,27 +135,28 @@ def _register() -> int:
             count += 1
     for name, key, answer in recurrent.layers():
         _libraries["aten"].impl(name, answer, key, allow_override=True)
-    _serve_composite_calls(served)
+    _serve_composite_calls(kernels)
     # A program may override the kernels, as it may override torch's own, but torch lets Python override no kernel of Python's.
     for library in _libraries.values():
         getattr(torch.library, "_impls", set()).difference_update(getattr(library, "_op_impls", ()))
     return count
 
 
-def _serve_composite_calls(served) -> None:
+def _serve_composite_calls(kernels) -> None:
     """Has `op.redispatch(DispatchKeySet(DispatchKey.CompositeExplicitAutograd), …)` call our kernel for CUDA tensors.
 
     Libraries that replace an operator by a Triton kernel call torch's like this for what they do not support. The set is empty to torch, which
     then calls its own code for all devices, and that calls CUDA code of torch's.
     """
-    overload, cuda = torch._ops.OpOverload, torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
-    real, served = overload.redispatch, frozenset(served)
+    overload, below = torch._ops.OpOverload, torch._C._AutoDispatchBelowAutograd
+    real = overload.redispatch
 
     @functools.wraps(real)
     def redispatch(self, /, keyset, *args, **kwargs):
-        if self.name() in served and keyset.raw_repr() == 0:
+        if keyset.raw_repr() == 0 and (kernel := kernels.get(self.name())) is not None:
             if any(isinstance(a, torch.Tensor) and a.is_cuda for a in (*args, *kwargs.values())):
-                keyset = cuda
+                with below():
+                    return kernel(*args, **kwargs)
         return real(self, keyset, *args, **kwargs)
 
     overload.redispatch = redispatch

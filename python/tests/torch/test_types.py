@@ -156,4 +156,4 @@ def test_derivatives_of_tanh_and_sigmoid_are_rounded_at_every_step(dtype):
 def test_a_number_that_does_not_fit_the_type_loses_its_upper_bits():
     x = torch.tensor([-1, 5, 70000], dtype=torch.int32, device="cuda")
     assert (x & 0xFFFF0000).tolist() == [-65536, 0, 65536]
-    assert (x & 0xFFFF0000).dtype is torch.int32
+    assert (x & 0xFFFF0000).dtype is torch.int32 and (x[0] & 0xFFFF0000).dtype is torch.int32
