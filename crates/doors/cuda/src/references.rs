@@ -1,6 +1,5 @@
-//! Texture and surface references (CUDA Driver API, "Texture Reference Management [DEPRECATED]", "Surface Reference Management
-//! [DEPRECATED]"): variables of a module that textures are bound to, instead of objects that kernels receive. Compilers emit them up to
-//! CUDA 11.
+//! Texture and surface references (CUDA Driver API, "Texture Reference Management", "Surface Reference Management"): variables of a module
+//! that textures are bound to, instead of objects that kernels receive. Compilers emit them up to CUDA 11.
 
 use crate::{
     api::{api, because},

@@ -1,5 +1,5 @@
-//! Texture and surface references of CUDA 11 (CUDA Runtime API 11.8, "Texture Reference Management [DEPRECATED]", "Surface Reference
-//! Management [DEPRECATED]"): variables of the program whose attributes take effect when a texture is bound.
+//! Texture and surface references of CUDA 11 (CUDA Runtime API 11.8, "Texture Reference Management" and "Surface Reference Management"):
+//! variables of the program whose attributes take effect when a texture is bound.
 
 use crate::{
     api::api,

@@ -366,6 +366,33 @@ unrolled:
 
 /// Nothing shows that the lanes of a warp leave the loop together, or that all warps repeat a barrier equally often, so each warp has a
 /// fiber of its own.
+/// An update that another thread's has overtaken is tried again, by what `atom.cas` has found or what a load finds, which waits for nobody.
+#[test]
+fn updates_that_are_tried_again() {
+    for look in ["", "ld.global.u32 %r1, [%out+8000];"] {
+        let body = format!(
+            "
+    mov.u32 %i, 0;
+loop:
+    ld.global.u32 %r1, [%out+8000];
+again:
+    {look}
+    add.u32 %r2, %r1, 3;
+    atom.global.cas.b32 %r3, [%out+8000], %r1, %r2;
+    setp.ne.s32 %p1, %r1, %r3;
+    mov.u32 %r1, %r3;
+    @%p1 bra again;
+    add.u32 %i, %i, 1;
+    setp.lt.u32 %p0, %i, %n;
+    @%p0 bra loop;
+    st.global.u32 [%own], %i;
+    ret;"
+        );
+        agrees(&body, 1, [64, 1, 1], 1000);
+        agrees(&body, 3, [33, 1, 1], 1000);
+    }
+}
+
 /// Lanes leave the loop at different times, and then exchange values with those of the warp, and of the CTA.
 #[test]
 fn threads_that_meet_after_the_loop() {

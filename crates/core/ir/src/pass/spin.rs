@@ -1,7 +1,7 @@
 //! Loops in which threads may wait for others: an engine must let other threads overtake those inside.
 
 use crate::{
-    AtomicOp, BlockId, Func, Inst, MemBase, MemSpace, Operand, VReg,
+    AtomicOp, BlockId, Func, Inst, MemBase, MemSpace, Operand, Terminator, VReg,
     pass::{
         Cfg, Liveness, Loop,
         cfg::successors,
@@ -89,7 +89,67 @@ fn polls_by_atomics(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> b
     };
     let holds_atom =
         |l: &&Loop| cfg.order[l.first as usize..=l.last as usize].iter().any(|b| insts(*b).iter().any(|i| is_atom(&i)));
-    cfg.loops.iter().filter(holds_atom).any(|l| ends_by_what_it_finds(l) && !counts(l))
+    cfg.loops.iter().filter(holds_atom).any(|l| ends_by_what_it_finds(l) && !counts(l) && !retries(func, cfg, l))
+}
+
+/// Whether a loop tries an update again that another thread's has overtaken: it is repeated only if an `atom.cas` of this iteration has found
+/// another value than the word held when this thread looked last. Some thread's update succeeds each time, so none waits for another.
+fn retries(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
+    let blocks = &cfg.order[l.first as usize..=l.last as usize];
+    let header = blocks[0];
+    let mut latches =
+        blocks.iter().filter(|b| successors(&func.blocks[b.0 as usize].term).contains(&header)).peekable();
+    latches.peek().is_some() && latches.all(|b| repeats_if_overtaken(func, *b, header, blocks))
+}
+
+/// Whether a block branches back to the header of a loop only if its own `atom.cas` has found another value than it expected, which is what
+/// the word held before.
+fn repeats_if_overtaken(func: &Func, b: BlockId, header: BlockId, blocks: &[BlockId]) -> bool {
+    let block = &func.blocks[b.0 as usize];
+    let Terminator::Branch { pred, negated, then, other, .. } = block.term else { return false };
+    let insts = func.insts(block);
+    let last_write = |r: VReg| insts.iter().rposition(|i| writes(func, i, r));
+    let Some(test) = last_write(pred).filter(|_| then != other) else { return false };
+    let variant = func.variant(&insts[test]);
+    let unequal = variant.has(Mod::Ne);
+    let compares = variant.op == Opcode::Setp && (unequal || variant.has(Mod::Eq)) && !variant.t().is_float();
+    let repeats = (then == header) != negated;
+    let ([Operand::Reg(x), Operand::Reg(y)], None) = (func.operands(insts[test].srcs), insts[test].guard) else {
+        return false;
+    };
+    compares
+        && repeats == unequal
+        && insts[..test].iter().enumerate().any(|(at, inst)| {
+            let v = func.variant(inst);
+            let cas = v.op == Opcode::Atom && v.has(Mod::Cas) && inst.guard.is_none();
+            let (dsts, srcs) = (func.operands(inst.dsts), func.operands(inst.srcs));
+            let ([Operand::Reg(found)], [_, Operand::Reg(expected), _]) = (dsts, srcs) else { return false };
+            let pair = [(x, y), (y, x)].contains(&(found, expected));
+            let kept = |r: VReg| !insts[at + 1..test].iter().any(|i| writes(func, i, r));
+            cas && pair && kept(*found) && kept(*expected) && looks_again(func, *expected, *found, blocks)
+        })
+}
+
+/// Whether each iteration of a loop gets the expected value from memory, or from what `atom.cas` has found.
+fn looks_again(func: &Func, expected: VReg, found: VReg, blocks: &[BlockId]) -> bool {
+    let insts = blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
+    let mut defining = insts.filter(|i| writes(func, i, expected)).peekable();
+    defining.peek().is_some()
+        && defining.all(|i| {
+            let copies = matches!(func.operands(i.srcs), [Operand::Reg(r)] if *r == found);
+            i.guard.is_none()
+                && match func.variant(i).op {
+                    Opcode::Mov => copies,
+                    Opcode::Ld => true,
+                    _ => false,
+                }
+        })
+}
+
+fn writes(func: &Func, inst: &Inst, r: VReg) -> bool {
+    let mut found = false;
+    liveness::inst_writes(func, inst, &mut |w| found |= w == r);
+    found
 }
 
 /// Adds the registers of some blocks that depend on registers of a set, transitively.
@@ -197,7 +257,7 @@ fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) ->
     }
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
     let watching = cfg.loops.iter().filter(|l| blocks(l).iter().any(watched));
-    watching.filter(|l| !counts(l)).map(blocks).any(|blocks| {
+    watching.filter(|l| !counts(l) && !retries(func, cfg, l)).map(blocks).any(|blocks| {
         let effect = |i: &Inst| func.variant(i).op.row().effect;
         if blocks.iter().flat_map(insts).any(|i| effect(i) == Effect::Call) {
             return true;
@@ -214,7 +274,7 @@ fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) ->
 }
 
 /// Whether some loop loads from memory and carries no register from one iteration to the next: only another thread's
-/// write can end it, even if its loads are weak. Except in loops that take numbers.
+/// write can end it, even if its loads are weak. Except in loops that take numbers or try an update again.
 fn polls_by_loads(func: &Func, cfg: &Cfg) -> bool {
     let reads = |b: &BlockId| {
         let loads = |i: &Inst| {
@@ -224,7 +284,7 @@ fn polls_by_loads(func: &Func, cfg: &Cfg) -> bool {
         func.insts(&func.blocks[b.0 as usize]).iter().any(loads)
     };
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
-    let waits = |l: &&Loop| blocks(l).iter().any(reads) && !takes_numbers(func, blocks(l));
+    let waits = |l: &&Loop| blocks(l).iter().any(reads) && !takes_numbers(func, blocks(l)) && !retries(func, cfg, l);
     let candidates: Vec<&Loop> = cfg.loops.iter().filter(waits).collect();
     if candidates.is_empty() {
         return false;
