@@ -6,7 +6,10 @@
 
 use crate::{hash::Map, instructions, site::Place};
 use margay_exec::{Image, LANES};
-use margay_ir::{Func, Inst, Operand, VReg};
+use margay_ir::{
+    Func, Inst, Operand, VReg,
+    pass::liveness::{defines, only_definition},
+};
 use margay_isa::{Effect, Mod, Opcode};
 
 /// By function and position of a store: the bits in which lanes may differ that store a value that is the same up to rounding.
@@ -41,8 +44,7 @@ fn butterflies(func: &Func, value: VReg) -> u32 {
     let (mut at, mut covered) = (0, 0);
     while let Some(&reg) = seen.get(at) {
         at += 1;
-        let defines = |inst: &&Inst| func.operands(inst.dsts).contains(&Operand::Reg(reg));
-        for inst in func.insts.iter().filter(defines) {
+        for inst in func.insts.iter().filter(|inst| defines(func, inst, reg)) {
             let variant = func.variant(inst);
             let srcs = func.operands(inst.srcs);
             let exchanges = variant.op == Opcode::Shfl;
@@ -74,12 +76,9 @@ fn constant(func: &Func, operand: Operand) -> Option<u32> {
         Operand::Reg(reg) => reg,
         _ => return None,
     };
-    let mut defines = func.insts.iter().filter(|inst| func.operands(inst.dsts).contains(&Operand::Reg(reg)));
-    match (defines.next(), defines.next()) {
-        (Some(inst), None) if func.variant(inst).op == Opcode::Mov => match func.operands(inst.srcs) {
-            [Operand::Imm(bits), ..] => Some(*bits as u32),
-            _ => None,
-        },
+    let inst = only_definition(func, reg).filter(|inst| func.variant(inst).op == Opcode::Mov)?;
+    match func.operands(inst.srcs) {
+        [Operand::Imm(bits), ..] => Some(*bits as u32),
         _ => None,
     }
 }

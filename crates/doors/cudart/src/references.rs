@@ -41,13 +41,16 @@ fn find(host: Ptr, missing: Code) -> Result<Reference, Code> {
     references().get(&host.number()).cloned().ok_or(missing)
 }
 
-/// The driver's reference of a texture.
-fn texture(reference: &Reference) -> Result<usize, Code> {
+/// The driver's handle of a reference, by the function that finds it.
+fn handle(reference: &Reference, get: impl FnOnce(Ptr, usize, Ptr) -> Outcome, missing: Code) -> Result<usize, Code> {
     let module = register::module(reference.binary)?;
     let (mut handle, name) = (0usize, format!("{}\0", reference.name));
-    driver::cuModuleGetTexRef(Ptr::to(&mut handle), module, Ptr::of(name.as_bytes()))
-        .map_err(|_| Code::INVALID_TEXTURE)?;
+    get(Ptr::to(&mut handle), module, Ptr::of(name.as_bytes())).map_err(|_| missing)?;
     Ok(handle)
+}
+
+fn texture(reference: &Reference) -> Result<usize, Code> {
+    handle(reference, driver::cuModuleGetTexRef, Code::INVALID_TEXTURE)
 }
 
 /// Gives the driver the attributes of `struct textureReference`; nothing may be bound meanwhile, which would be bound again each time.
@@ -147,9 +150,7 @@ api! {
     }
     fn cudaBindSurfaceToArray(host: Ptr, array: usize, _channels: Ptr) {
         let reference = find(host, Code::INVALID_SURFACE)?;
-        let module = register::module(reference.binary)?;
-        let (mut handle, name) = (0usize, format!("{}\0", reference.name));
-        driver::cuModuleGetSurfRef(Ptr::to(&mut handle), module, Ptr::of(name.as_bytes())).map_err(|_| Code::INVALID_SURFACE)?;
+        let handle = handle(&reference, driver::cuModuleGetSurfRef, Code::INVALID_SURFACE)?;
         driver::cuSurfRefSetArray(handle, array, 0)
     }
     fn cudaGetSurfaceReference(out: Ptr, host: Ptr) {

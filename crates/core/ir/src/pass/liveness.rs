@@ -115,6 +115,19 @@ pub fn inst_writes(func: &Func, inst: &Inst, f: &mut impl FnMut(VReg)) {
     }
 }
 
+/// Whether an instruction writes a register.
+pub fn defines(func: &Func, inst: &Inst, r: VReg) -> bool {
+    let mut found = false;
+    inst_writes(func, inst, &mut |w| found |= w == r);
+    found
+}
+
+/// The instruction that writes a register, if there is just one.
+pub fn only_definition(func: &Func, r: VReg) -> Option<&Inst> {
+    let mut defining = func.insts.iter().filter(|inst| defines(func, inst, r));
+    defining.next().filter(|_| defining.next().is_none())
+}
+
 /// Registers that a terminator reads; `ret` reads the registers of `.reg` returns.
 pub fn term_reads(func: &Func, term: &Terminator, f: &mut impl FnMut(VReg)) {
     match term {

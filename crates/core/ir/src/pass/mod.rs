@@ -42,7 +42,7 @@ pub use dependence::{controls, depends_on_reads};
 pub use interface::{mark_uniform_values, passes_uniform, returns_uniform};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};
-pub use resume::{Held, Layout, Paused, Resume, Slot, may_pause, slot_bytes, written_from};
+pub use resume::{Held, Layout, Paused, Pausing, Resume, Slot, pausing, slot_bytes, written_from};
 pub use shape::{Shape, WarpShape};
 pub use spin::{observes_others, spins};
 pub use split::{Cut, branch_around, split_after, split_before};

@@ -5,7 +5,7 @@ use crate::{
     pass::{
         Cfg, Liveness, Loop,
         cfg::successors,
-        liveness,
+        liveness::{self, defines},
         shape::is_weak,
         termination::{Ends, Termination},
     },
@@ -30,14 +30,10 @@ fn changes_nothing(func: &Func, inst: &Inst) -> bool {
     match func.operands(inst.srcs).get(1) {
         Some(Operand::Reg(r)) => {
             let (mut some, mut every) = (false, true);
-            for other in &func.insts {
-                liveness::inst_writes(func, other, &mut |w| {
-                    if w == *r {
-                        let srcs = func.operands(other.srcs);
-                        some = true;
-                        every &= func.variant(other).op == Opcode::Mov && srcs.len() == 1 && is(&srcs[0]);
-                    }
-                });
+            for other in func.insts.iter().filter(|other| defines(func, other, *r)) {
+                let srcs = func.operands(other.srcs);
+                some = true;
+                every &= func.variant(other).op == Opcode::Mov && srcs.len() == 1 && is(&srcs[0]);
             }
             some && every
         }
@@ -108,7 +104,7 @@ fn repeats_if_overtaken(func: &Func, b: BlockId, header: BlockId, blocks: &[Bloc
     let block = &func.blocks[b.0 as usize];
     let Terminator::Branch { pred, negated, then, other, .. } = block.term else { return false };
     let insts = func.insts(block);
-    let last_write = |r: VReg| insts.iter().rposition(|i| writes(func, i, r));
+    let last_write = |r: VReg| insts.iter().rposition(|i| defines(func, i, r));
     let Some(test) = last_write(pred).filter(|_| then != other) else { return false };
     let variant = func.variant(&insts[test]);
     let unequal = variant.has(Mod::Ne);
@@ -125,7 +121,7 @@ fn repeats_if_overtaken(func: &Func, b: BlockId, header: BlockId, blocks: &[Bloc
             let (dsts, srcs) = (func.operands(inst.dsts), func.operands(inst.srcs));
             let ([Operand::Reg(found)], [_, Operand::Reg(expected), _]) = (dsts, srcs) else { return false };
             let pair = [(x, y), (y, x)].contains(&(found, expected));
-            let kept = |r: VReg| !insts[at + 1..test].iter().any(|i| writes(func, i, r));
+            let kept = |r: VReg| !insts[at + 1..test].iter().any(|i| defines(func, i, r));
             cas && pair && kept(*found) && kept(*expected) && looks_again(func, *expected, *found, blocks)
         })
 }
@@ -133,7 +129,7 @@ fn repeats_if_overtaken(func: &Func, b: BlockId, header: BlockId, blocks: &[Bloc
 /// Whether each iteration of a loop gets the expected value from memory, or from what `atom.cas` has found.
 fn looks_again(func: &Func, expected: VReg, found: VReg, blocks: &[BlockId]) -> bool {
     let insts = blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
-    let mut defining = insts.filter(|i| writes(func, i, expected)).peekable();
+    let mut defining = insts.filter(|i| defines(func, i, expected)).peekable();
     defining.peek().is_some()
         && defining.all(|i| {
             let copies = matches!(func.operands(i.srcs), [Operand::Reg(r)] if *r == found);
@@ -144,12 +140,6 @@ fn looks_again(func: &Func, expected: VReg, found: VReg, blocks: &[BlockId]) -> 
                     _ => false,
                 }
         })
-}
-
-fn writes(func: &Func, inst: &Inst, r: VReg) -> bool {
-    let mut found = false;
-    liveness::inst_writes(func, inst, &mut |w| found |= w == r);
-    found
 }
 
 /// Adds the registers of some blocks that depend on registers of a set, transitively.

@@ -77,9 +77,8 @@ pub(super) struct Slot {
     asked: AtomicU8,
     /// The code was in the cache on disk, so it was worth compiling before.
     recurs: AtomicBool,
-    /// An earlier process ended before the code that would have paid was there, so it is made whatever this one seems to need: that of a
-    /// [`Tier`], or the reference engine's if none would have.
-    demanded: AtomicU8,
+    /// An earlier process ended before the code that would have paid was there, so it is made whatever this one seems to need.
+    demanded: OnceLock<Effort>,
     /// The best tier of which later processes are told that its code would have paid, as a [`Tier`].
     noted: AtomicU8,
     /// Notified when the code changes.
@@ -106,7 +105,7 @@ impl Slot {
             version: AtomicU32::new(0),
             asked: AtomicU8::new(Tier::Reference as u8),
             recurs: AtomicBool::new(false),
-            demanded: AtomicU8::new(Tier::Reference as u8),
+            demanded: OnceLock::new(),
             noted: AtomicU8::new(Tier::Reference as u8),
             busy: Mutex::default(),
             making: Mutex::default(),
@@ -124,7 +123,7 @@ impl Slot {
             self.recurs.store(true, Relaxed);
             self.put(kernel, effort.into());
         } else if let Some(effort) = demand {
-            self.demanded.store(Tier::from(effort) as u8, Relaxed);
+            _ = self.demanded.set(effort);
         }
     }
 
@@ -215,18 +214,12 @@ impl Slot {
         }
     }
 
-    /// The tier whose code an earlier process demanded.
-    fn demanded(&self) -> Option<Effort> {
-        let demanded = self.demanded.load(Relaxed);
-        [Effort::Light, Effort::Full].into_iter().find(|effort| Tier::from(*effort) as u8 == demanded)
-    }
-
     /// A launch begins. Requests compilation if earlier launches or processes say that it pays: launches are assumed to recur as often
     /// as they have so far.
     pub fn begins(self: &Arc<Slot>) {
         let account = &self.accounts[Tier::Reference as usize];
-        if let Some(effort) = self.demanded() {
-            self.ask(effort, account.spent());
+        if let Some(effort) = self.demanded.get() {
+            self.ask(*effort, account.spent());
         }
         let Some(next) = self.next(Tier::Reference) else { return };
         if account.spent() > self.cost(next) {
@@ -306,7 +299,7 @@ impl Slot {
         let cost = self.cost(Effort::Light);
         let since = *self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         // If compilation takes longer than estimated, do not wait any longer; longer if an earlier process lost its code.
-        let demanded = self.demanded() == Some(Effort::Light);
+        let demanded = self.demanded.get() == Some(&Effort::Light);
         let patience = if demanded { 3 * cost } else { cost + cost / 2 };
         let Some(elapsed) = since.map(|s| s.elapsed().as_nanos() as u64).filter(|e| *e <= patience) else {
             return false;

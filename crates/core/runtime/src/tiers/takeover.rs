@@ -9,11 +9,7 @@
 use super::{Ready, Tier, Tiers, queue::Queue, slot::Slot};
 use crate::engine::Policy;
 use margay_exec::{Bug, CodeShape, Cta, Effort, Grid, Image, Kernel, Meter, Snapshot, Stop};
-use margay_ir::{
-    FuncId,
-    pass::{Resume, may_pause},
-};
-use margay_isa::Effect;
+use margay_ir::pass::{Pausing, Resume, pausing};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -62,14 +58,6 @@ pub(crate) struct Moved<'t> {
     kernel: Arc<dyn Kernel>,
     tier: Tier,
     snapshot: Snapshot,
-}
-
-impl Form {
-    /// Whether its threads may need others of the warp or of the CTA.
-    fn needs_others(&self, kernel: FuncId) -> bool {
-        let func = self.image.ir.func(kernel);
-        func.insts.iter().any(|inst| func.variant(inst).op.row().effect == Effect::Warp)
-    }
 }
 
 impl Attempt {
@@ -157,24 +145,15 @@ impl Tiers {
 
     /// The form for a CTA that was stopped for the first time: one that pauses, if it can.
     fn first_form(&self, shape: CodeShape, snapshot: &Snapshot) -> Option<Arc<Form>> {
-        let later = |resume: Resume| {
-            let form = self.form(shape, resume)?;
-            let may_pause = may_pause(form.image.ir.func(self.kernel), shape.block);
-            may_pause.then(|| self.form(shape, Resume { pauses: true, ..form.resume.clone() }))?
-        };
+        let form = self.form(shape, snapshot.describe())?;
         // Compiled code may hold local variables elsewhere than the windows of a snapshot.
         let moves = snapshot.windows.local.is_none();
-        // Threads that need no others pause and end at different times.
-        let pausing = || {
-            later(snapshot.describe()).map(|form| match form.needs_others(self.kernel) {
-                true => Some(form),
-                false => later(snapshot.describe_later()),
-            })
+        let resume = match pausing(form.image.ir.func(self.kernel), shape.block).filter(|_| moves) {
+            Some(Pausing::Apart) => snapshot.describe_later(),
+            Some(Pausing::Together) => form.resume.clone(),
+            None => return Some(form),
         };
-        match moves.then(pausing).flatten().flatten() {
-            Some(form) => Some(form),
-            None => self.form(shape, snapshot.describe()),
-        }
+        self.form(shape, Resume { pauses: true, ..resume })
     }
 
     /// The form of the same CTAs for full code, which runs to the end.

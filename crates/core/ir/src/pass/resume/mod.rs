@@ -155,34 +155,44 @@ impl Resume {
     }
 }
 
-/// Whether the threads of a form ([`Resume::rewrite`]) for CTAs of `block` threads may pause at the header where it begins. Where they need
-/// others later on, all of those, of the warp or of the CTA, must have come to the header equally often: it is that of a loop that no
-/// other one contains, and which they leave together.
-pub fn may_pause(form: &Func, block: [u32; 3]) -> bool {
+/// How the threads of a form pause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pausing {
+    /// They need no others, and pause and end at different times.
+    Apart,
+    /// All of a warp, or of the CTA, pause together.
+    Together,
+}
+
+/// How the threads of a form ([`Resume::rewrite`]) for CTAs of `block` threads may pause at the header where it begins; `None` if they must
+/// not. Where they need others later on, all of those, of the warp or of the CTA, must have come to the header equally often: it is that of
+/// a loop that no other one contains, and which they leave together.
+pub fn pausing(form: &Func, block: [u32; 3]) -> Option<Pausing> {
     let insts = || form.blocks.iter().flat_map(|b| form.insts(b));
     let effect = |inst: &Inst| form.variant(inst).op.row().effect;
     if insts().any(|i| effect(i) == Effect::Call) {
-        return false;
+        return None;
     }
     if !insts().any(|i| effect(i) == Effect::Warp) {
-        return true;
+        return Some(Pausing::Apart);
     }
     let cfg = Cfg::new(form, |_, _| false);
     let (Terminator::Jump(header) | Terminator::Branch { then: header, .. }) = form.blocks[0].term else {
-        return false;
+        return None;
     };
     let at = cfg.position[header.0 as usize];
     let mut around = cfg.loops.iter().filter(|l| l.first <= at && at <= l.last);
-    let (Some(own), None) = (around.next(), around.next()) else { return false };
+    let (Some(own), None) = (around.next(), around.next()) else { return None };
     let cta = insts().any(|i| is_cta_barrier(form, i));
     let uniformity = Uniformity::new(form, &cfg, WarpShape { block: Some(block), cta, ..WarpShape::default() });
     let inside = |b: BlockId| (own.first..=own.last).contains(&cfg.position[b.0 as usize]);
-    own.first == at
+    let together = own.first == at
         && !own.irreducible
         && cfg.order[own.first as usize..=own.last as usize].iter().all(|b| {
             let leaves = successors(&form.blocks[b.0 as usize].term).into_iter().any(|to| !inside(to));
             !leaves || !uniformity.branches[b.0 as usize] && !uniformity.divergent[b.0 as usize]
-        })
+        });
+    together.then_some(Pausing::Together)
 }
 
 /// Puts the entry block in front, and the code for pauses on the way back to `header`; drops the blocks that it does not reach.

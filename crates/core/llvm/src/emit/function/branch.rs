@@ -10,7 +10,10 @@ use crate::emit::{
 };
 use margay_ir::{
     BlockId, Inst, Operand, VReg,
-    pass::{Shape, liveness::inst_writes},
+    pass::{
+        Shape,
+        liveness::{defines, only_definition},
+    },
 };
 use margay_isa::{Component, Mod, Opcode, Special, Type};
 
@@ -39,19 +42,15 @@ impl Emitter<'_> {
     pub fn decide_by_extremes(&mut self, block: BlockId, pred: VReg) -> Result<Option<Decided>> {
         let func = self.func;
         let insts = func.insts(&func.blocks[block.0 as usize]);
-        let writes = |inst: &Inst, r: VReg| {
-            let mut found = false;
-            inst_writes(func, inst, &mut |w| found |= w == r);
-            found
-        };
-        let Some(at) = insts.iter().rposition(|i| writes(i, pred)) else { return Ok(None) };
+        let Some(at) = insts.iter().rposition(|i| defines(func, i, pred)) else { return Ok(None) };
         let inst = insts[at];
         let variant = func.variant(&inst);
         let (srcs, dsts) = (func.operands(inst.srcs), func.operands(inst.dsts));
         let ([a, b], [Operand::Reg(d)], None) = (srcs, dsts, inst.guard) else { return Ok(None) };
         let t = variant.t();
         let known = variant.op == Opcode::Setp && *d == pred && matches!(t, Type::S32 | Type::U32 | Type::B32);
-        let changed = |o: &Operand| matches!(o, Operand::Reg(r) if insts[at + 1..].iter().any(|i| writes(i, *r)));
+        let changed =
+            |o: &Operand| matches!(o, Operand::Reg(r) if insts[at + 1..].iter().any(|i| defines(func, i, *r)));
         if !known || changed(a) || changed(b) {
             return Ok(None);
         }
@@ -146,12 +145,7 @@ impl Emitter<'_> {
     /// What the only instruction that writes a register copies to it.
     fn only_source(&self, r: VReg) -> Option<&Operand> {
         let func = self.func;
-        let mut writers = func.insts.iter().filter(|inst| {
-            let mut found = false;
-            inst_writes(func, inst, &mut |w| found |= w == r);
-            found
-        });
-        let (inst, None) = (writers.next()?, writers.next()) else { return None };
+        let inst = only_definition(func, r)?;
         let copies = func.variant(inst).op == Opcode::Mov && inst.guard.is_none();
         match func.operands(inst.srcs) {
             [source] if copies => Some(source),
