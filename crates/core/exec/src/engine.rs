@@ -334,7 +334,7 @@ pub enum Effort {
 }
 
 /// The properties of a launch that code is specialized for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CodeShape {
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],

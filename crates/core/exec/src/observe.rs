@@ -141,7 +141,7 @@ pub struct TensorEvent<'a> {
 }
 
 /// What an observer wants compiled code to report.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Interest {
     /// All accesses and synchronization.
     pub order: bool,

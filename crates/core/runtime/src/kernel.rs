@@ -116,7 +116,7 @@ impl Kernel {
 
     /// Whether a device would take the launch: [`Error::BadLaunch`] says why not.
     pub fn check(&self, config: &LaunchConfig<'_>, params: &[u8]) -> Result<(), Error> {
-        launch::check(&self.inner, config, params).map(drop).map_err(Error::BadLaunch)
+        launch::check(&self.inner, config, params, &self.inner.context.limits()).map(drop).map_err(Error::BadLaunch)
     }
 
     /// Launches the kernel and waits for its end. `params` is a block from [`Params::finish`].

@@ -1,7 +1,7 @@
 //! Launches: checks limits, lays out parameters, runs the grid.
 
 use crate::{
-    Cancel, Error, StopReport,
+    Cancel, Error, Limits, StopReport,
     kernel::Prepared,
     schedule::{self, Ended, Progress, Schedule, Spans},
 };
@@ -71,7 +71,7 @@ impl std::fmt::Debug for LaunchConfig<'_> {
 pub struct LaunchStats {
     /// Time spent compiling for the launch's shape.
     pub compile: Duration,
-    /// Time from the start of the first CTA to the end of the last.
+    /// Time from when the launch was prepared to the end of the last CTA.
     pub time: Duration,
     /// The first use that PTX leaves undefined and that the launch tolerated, as GPUs do. Not an error.
     pub undefined: Option<Box<StopReport>>,
@@ -83,14 +83,14 @@ pub struct LaunchStats {
 const MOST_CALLERS: usize = 64;
 
 pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<LaunchStats, Error> {
-    let launch = check(kernel, config, params).map_err(Error::BadLaunch)?;
+    let limits = kernel.context.limits();
+    let launch = check(kernel, config, params, &limits).map_err(Error::BadLaunch)?;
     let device = kernel.context.device();
     let print = |bytes: &[u8]| kernel.context.print(bytes);
     let stopped = |stop| Error::Stopped(Box::new(StopReport { stop, image: kernel.image.clone() }));
     let asked = Instant::now();
     let interpreted = config.observer.is_some_and(|o| !o.accepts_compiled_code(&kernel.image, kernel.func));
     let code = kernel.code.ready(&launch, interpreted).map_err(stopped)?;
-    let compile = asked.elapsed();
     let grid = Grid::new(&launch, &kernel.image, device.memory(), &print).map_err(stopped)?;
     let grid = grid.counted(config.counts).with_driver(config.driver);
     let grid = match config.observer {
@@ -104,19 +104,19 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
             Some(_) => 1,
             None => config.threads.unwrap_or(usize::MAX).min(device.threads()),
         },
-        instructions: kernel.context.limits().instructions,
-        stall: kernel.context.limits().stall,
+        instructions: limits.instructions,
+        stall: limits.stall,
         cancel: config.cancel.as_ref(),
         progress: config.progress,
         spans: config.spans,
         cost: &kernel.cost,
     };
-    let start = Instant::now();
+    let compile = grid.started - asked;
     match schedule::run(&code, &grid, &schedule) {
         Ok(()) => {
             let report = |f: &Fault| StopReport { stop: Stop::Fault(Box::new(f.clone())), image: kernel.image.clone() };
             let undefined = grid.undefined().map(|f| Box::new(report(f)));
-            Ok(LaunchStats { compile, time: start.elapsed(), undefined, queued: grid.queued.take() })
+            Ok(LaunchStats { compile, time: grid.started.elapsed(), undefined, queued: grid.queued.take() })
         }
         Err(Ended::Cancelled) => Err(Error::Cancelled),
         Err(Ended::Stopped(Stop::Fault(fault))) => {
@@ -127,8 +127,12 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
 }
 
 /// The rules of a launch (CUDA C++ Programming Guide, "Compute Capabilities"; manual, section 11.4).
-pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<Launch, String> {
-    let limits = kernel.context.limits();
+pub(crate) fn check(
+    kernel: &Prepared,
+    config: &LaunchConfig<'_>,
+    params: &[u8],
+    limits: &Limits,
+) -> Result<Launch, String> {
     let func = kernel.image.ir.func(kernel.func);
     let LaunchShape { grid, block, shared: dynamic, .. } = config.shape;
     let by = |v: [u32; 3]| format!("{} x {} x {}", v[0], v[1], v[2]);

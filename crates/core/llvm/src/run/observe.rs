@@ -97,6 +97,7 @@ impl Observation<'_> {
         let threads = grid.launch.shape.threads();
         let observed = grid.observer.is_some();
         let warps = if observed { threads.div_ceil(LANES as u32) } else { 0 };
+        let sites = if observed { sites } else { &[] };
         let born: Vec<u32> = (0..warps).map(|warp| alive(warp, threads)).collect();
         let place = |site: &Site| {
             let func = &grid.image.ir.funcs[site.func as usize];
@@ -113,8 +114,8 @@ impl Observation<'_> {
         Observation {
             locked: RefCell::default(),
             known: RefCell::default(),
-            places: sites.iter().filter(|_| observed).map(place).collect(),
-            barriers: sites.iter().filter(|_| observed).map(|site| Barrier::of(grid, site)).collect(),
+            places: sites.iter().map(place).collect(),
+            barriers: sites.iter().map(|site| Barrier::of(grid, site)).collect(),
             loads: vec![Cell::default(); if observed { LOADS } else { 0 }],
             notes: vec![Cell::default(); if observed { noted::MOST } else { 0 }],
             uses: RefCell::default(),

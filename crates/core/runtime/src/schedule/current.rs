@@ -29,11 +29,13 @@ pub(super) struct CurrentCode<'a> {
     pub batch: Option<Box<dyn Batch + 'a>>,
     /// Size of the next range in CTAs.
     size: u64,
+    /// When the last range ended, at first when this code was chosen: clocks are read once a range, since ranges may be short.
+    now: Instant,
 }
 
 impl<'a> CurrentCode<'a> {
-    /// The best code at the moment.
-    pub fn new(shared: &'a Shared<'a>) -> Result<CurrentCode<'a>, Stop> {
+    /// The best code at the moment, which is `now`.
+    pub fn new(shared: &'a Shared<'a>, now: Instant) -> Result<CurrentCode<'a>, Stop> {
         let version = shared.code.version();
         let (kernel, tier) = shared.code.best();
         let batch = match kernel.by_range() {
@@ -44,7 +46,7 @@ impl<'a> CurrentCode<'a> {
             true => shared.units.clamp(1, FIRST_RANGE_ALONE),
             false => (shared.units / (shared.workers as u64 * 4)).clamp(1, first_range(shared)),
         };
-        Ok(CurrentCode { kernel, tier, version, batch, size })
+        Ok(CurrentCode { kernel, tier, version, batch, size, now })
     }
 
     /// Whether a grid that runs in ranges is too small to be worth waking other threads: probably as cheap as before,
@@ -53,13 +55,13 @@ impl<'a> CurrentCode<'a> {
         if self.batch.is_none() || known_cost(shared) >= WORTH_WAKING {
             return Ok(false);
         }
-        let (start, size) = (Instant::now(), self.size);
+        let (start, size) = (self.now, self.size);
         if !self.next_range(shared, 0, 1)? {
             return Ok(true);
         }
         let left = shared.left();
         self.size = size;
-        Ok(start.elapsed().saturating_mul((left / size).min(1 << 16) as u32) < WORTH_WAKING)
+        Ok((self.now - start).saturating_mul((left / size).min(1 << 16) as u32) < WORTH_WAKING)
     }
 
     /// Runs the next range as worker `index` of `workers`; returns whether there was one. Ranges grow while they are
@@ -72,9 +74,9 @@ impl<'a> CurrentCode<'a> {
             return Ok(false);
         }
         let (first, ctas) = (range.start, range.end - range.start);
-        let started = Instant::now();
         guarded(|| batch.run(range))?;
-        let took = started.elapsed();
+        let started = std::mem::replace(&mut self.now, Instant::now());
+        let took = self.now - started;
         shared.ran(self.tier, ctas, took);
         shared.span(index, first, ctas, started);
         shared.units_done(ctas);

@@ -179,13 +179,13 @@ pub(crate) fn run(code: &dyn CodeSource, grid: &Grid<'_>, schedule: &Schedule<'_
         ended: Mutex::new(None),
     };
     let shared = &shared;
-    let mut current = CurrentCode::new(shared)?;
+    let mut current = CurrentCode::new(shared, grid.started)?;
     if workers == 1 || current.suffices_alone(shared)? {
         Worker::new(shared, current, 0, 1).run();
     } else {
         schedule.pool.in_place_scope(|scope| {
             for index in 1..workers {
-                scope.spawn(move |_| match CurrentCode::new(shared) {
+                scope.spawn(move |_| match CurrentCode::new(shared, Instant::now()) {
                     Ok(current) => Worker::new(shared, current, index, workers).run(),
                     Err(stop) => shared.end(stop.into()),
                 });

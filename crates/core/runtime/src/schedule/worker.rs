@@ -85,7 +85,7 @@ impl<'a> Worker<'a> {
         loop {
             if self.live.is_empty() {
                 if self.current.version != shared.code.version() {
-                    self.current = CurrentCode::new(shared)?;
+                    self.current = CurrentCode::new(shared, Instant::now())?;
                 }
                 if self.current.batch.is_some() {
                     match self.current.next_range(shared, self.index, self.workers)? {

@@ -24,7 +24,7 @@ use margay_ir::FuncId;
 use queue::Queue;
 use slot::Slot;
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{
         Arc, Condvar, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering::Relaxed},
@@ -56,7 +56,7 @@ pub(crate) struct Tiers {
     program: Option<Arc<dyn Program>>,
     queue: Arc<Queue>,
     waiting: Option<Waiting>,
-    slots: Mutex<HashMap<CodeShape, Arc<Slot>>>,
+    slots: Mutex<BTreeMap<CodeShape, Arc<Slot>>>,
     forms: takeover::Forms,
     /// Why launches ran on the reference engine although compiled code was requested.
     refused: OnceLock<String>,

@@ -197,7 +197,7 @@ impl Emitter<'_> {
     ) -> Result<()> {
         let scalar = Ty::scalar(Elem::I32);
         let (tag, warps) = (self.region.tag.clone(), self.warps());
-        let [head, loops, after, end] = ["head", "warp", "next", "end"].map(|s| format!("{tag}{s}"));
+        let [head, ahead, loops, after, end] = ["head", "ahead", "warp", "next", "end"].map(|s| format!("{tag}{s}"));
         let before = k.checked_sub(1).map(|k| k as u32);
         self.find_touched(before);
         self.w.block(&head);
@@ -220,7 +220,8 @@ impl Emitter<'_> {
                 sums.iter().for_each(|p| self.w.store(&int(Elem::I32, 0), p, 4));
             }
         }
-        self.w.jump(&loops);
+        self.begin_checks_ahead();
+        self.w.jump(&ahead);
         self.w.block(&loops);
         let warp = self.w.load(scalar, warp_slot, 4);
         let to = self.ctx_pointer(at::WARP);
@@ -261,6 +262,10 @@ impl Emitter<'_> {
         self.w.store(&following, warp_slot, 4);
         let more = self.w.cmp("icmp ult", &following, &int(Elem::I32, i128::from(warps)));
         self.w.branch(&more, &loops, &end);
+        // The warps' code is known now, and with it what to check for all of them.
+        self.w.block(&ahead);
+        self.check_ahead()?;
+        self.w.jump(&loops);
         self.w.block(&end);
         if barriers.is_empty() {
             self.w.jump("cta.done");

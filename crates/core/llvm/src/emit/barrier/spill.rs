@@ -356,7 +356,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn recompute(&mut self, r: VReg, done: &mut BitSet) -> Result<()> {
+    /// Whether a register is rematerialized rather than spilled.
+    pub fn rematerializes(&mut self, r: VReg) -> bool {
+        let func = self.func;
+        self.spills.cost(func, r).is_some()
+    }
+
+    /// Rematerializes a register, and those that it is computed from, unless they are `done`.
+    pub fn recompute(&mut self, r: VReg, done: &mut BitSet) -> Result<()> {
         let Some(i) = self.spills.definition[r.0 as usize].filter(|_| !done.has(r.0)) else { return Ok(()) };
         done.insert(r.0);
         let func = self.func;

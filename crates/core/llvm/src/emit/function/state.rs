@@ -10,7 +10,7 @@ use super::{
 use crate::emit::{
     barrier::{kernel::Current, spill::SpillPlan},
     call::Blocks,
-    memory::{combine::Combined, fused::Part, group::Grouped, interleaved::Interleaved},
+    memory::{ahead::ChecksAhead, combine::Combined, fused::Part, group::Grouped, interleaved::Interleaved},
     site::Site,
     text::{Elem, Ty, Val, Writer},
     warp::{held::Held, product::Side, rows::Buffers},
@@ -158,6 +158,8 @@ pub(in crate::emit) struct Accesses {
     pub prefetched: u32,
     /// The number of accesses that were unrolled over the lanes.
     pub unrolled: u32,
+    /// What is checked before the loop over warps.
+    pub ahead: ChecksAhead,
 }
 
 /// The function's local memory.

@@ -260,6 +260,11 @@ impl Emitter<'_> {
             let v = self.w.resize(&v, what.elem(), false);
             bases.push(self.w.op_const("add", &v, i128::from(added)));
         }
+        if let (Some(check), false) = (check, what.narrow() || what.space == MemSpace::KernelParam) {
+            let address = Address::Affine { bases, width, stride };
+            self.check_unless_ahead(r, &address, what, check);
+            return address;
+        }
         self.checked_at(what.space, Address::Affine { bases, width, stride }, displacement, check, what.mask)
     }
 
@@ -316,7 +321,7 @@ impl Emitter<'_> {
                 let bases = bases.iter().map(|b| self.based(space, b, displacement)).collect();
                 let address = Address::Affine { bases, width, stride };
                 if let Some(check) = check {
-                    self.unless_within(check, |e| e.check(&address, check, space, mask));
+                    self.unless_within(check, |e| _ = e.check(&address, check, space, mask));
                 }
                 address
             }

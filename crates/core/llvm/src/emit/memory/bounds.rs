@@ -27,7 +27,8 @@ pub(super) enum Window {
 }
 
 /// How far the rows of lanes of a check extend.
-struct Rows {
+#[derive(Clone)]
+pub(super) struct Rows {
     /// Bytes from the address of a row's first lane to that of its last.
     reach: i64,
     /// Bytes from the start of a row's first access to the end of its last.
@@ -50,6 +51,7 @@ impl Rows {
 }
 
 /// The access of a group that all are checked like.
+#[derive(Clone)]
 pub(super) struct Lead {
     pub site: usize,
     /// Size in bytes per lane.
@@ -57,6 +59,7 @@ pub(super) struct Lead {
 }
 
 /// What a check must prove.
+#[derive(Clone)]
 pub(super) struct Check {
     pub members: Vec<Member>,
     /// Accesses between them, which fault first.
@@ -201,8 +204,14 @@ impl Emitter<'_> {
         self.w.once(Ty::scalar(Elem::I32), format_args!("trunc i64 {wide} to i32"))
     }
 
-    /// Branches to the slow path unless all (possibly active) lanes are aligned and inside their window.
-    pub(super) fn check(&mut self, address: &Address, check: &Check, space: MemSpace, mask: Option<&Val>) {
+    /// Branches to the slow path unless all (possibly active) lanes are aligned and inside their window; returns what decides that for rows.
+    pub(super) fn check(
+        &mut self,
+        address: &Address,
+        check: &Check,
+        space: MemSpace,
+        mask: Option<&Val>,
+    ) -> Option<(Rows, Lead)> {
         let window = match space {
             MemSpace::Shared => {
                 let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
@@ -219,14 +228,16 @@ impl Emitter<'_> {
         }
         // Code for single lanes leaves all to the helper where it must be short.
         if let (Address::Lanes(lanes), true) = (address, self.in_one_call(check)) {
-            return self.check_members(lanes, check, &sites, mask, None);
+            self.check_members(lanes, check, &sites, mask, None);
+            return None;
         }
         let lead = Lead { site: sites[lead], bytes: check.members[lead].bytes };
-        let Some(bad) = self.outside(address, check, &rows, (&window, &lead)) else { return };
+        let bad = self.outside(address, check, &rows, (&window, &lead))?;
         let (fast, mark) = self.unlikely(&bad, mask);
         let lanes = self.spread(address);
         if self.options.lean {
-            return self.check_members(&lanes, check, &sites, mask, Some((&fast, mark)));
+            self.check_members(&lanes, check, &sites, mask, Some((&fast, mark)));
+            return None;
         }
         let bits = self.lane_bits(mask);
         let generic = space == MemSpace::Generic;
@@ -234,10 +245,11 @@ impl Emitter<'_> {
             self.check_together(&lanes, &window, (check, &lead), (&bits, generic), &fast);
         }
         self.check_one_by_one((&lanes, &bits), &window, (check, &sites), generic, (&fast, mark));
+        Some((rows, lead))
     }
 
     /// Whether some rows of lanes leave their window, or are misaligned.
-    fn outside(
+    pub(super) fn outside(
         &mut self,
         address: &Address,
         check: &Check,

@@ -1,6 +1,7 @@
 //! Loads, stores, atomics, copies and address conversions.
 
 pub(in crate::emit) mod address;
+pub(in crate::emit) mod ahead;
 pub(in crate::emit) mod atomic;
 pub(in crate::emit) mod bounds;
 pub(in crate::emit) mod combine;
