@@ -1,5 +1,7 @@
 //! Builds a C program against the library and runs it: the API as programs meet it.
 
+mod common;
+
 use margay::capture::Capture;
 use std::{
     env,
@@ -9,27 +11,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Where cargo puts the library: beside the test or some folders above, as the version of cargo goes.
-fn library() -> PathBuf {
-    let own = env::current_exe().unwrap();
-    let places = own.ancestors().skip(1).take(5).map(|folder| folder.join("libcuda.so"));
-    places.into_iter().find(|p| p.is_file()).expect("cargo builds the library before its tests")
-}
-
 /// Builds a program in a folder of its own, beside the library under its name.
 fn build(name: &str) -> (PathBuf, PathBuf) {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("cuda-{name}"));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (client, soname) = (folder.join(name), folder.join("libcuda.so.1"));
-    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(name).with_extension("c");
-    let _ = std::fs::remove_file(&soname);
-    std::os::unix::fs::symlink(library(), &soname).unwrap();
-    // A sanitizer's runtime comes with the program: `make asan` and `make tsan` say which, and whose.
-    let flags = env::var("CFLAGS").unwrap_or_default();
-    let mut cc = Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()));
-    let cc = cc.args(["-Wall", "-pthread"]).args(flags.split_whitespace());
-    let built = cc.arg("-o").arg(&client).arg(source).arg(&soname).status().unwrap();
-    assert!(built.success());
+    let folder = common::folder(&format!("cuda-{name}"), &[("libcuda.so.1", "libcuda.so")]);
+    let client = common::build(name, &folder, "libcuda.so.1");
     (folder, client)
 }
 

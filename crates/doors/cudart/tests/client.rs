@@ -1,27 +1,14 @@
 //! Builds a C program against the library and runs it over margay's driver: the API as programs meet it.
 
-use std::{env, path::PathBuf, process::Command};
+#[path = "../../cuda/tests/common/mod.rs"]
+mod common;
 
-/// Where cargo puts a library: beside the test or a folder above.
-fn library(name: &str) -> PathBuf {
-    let own = env::current_exe().unwrap();
-    let places = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
-    places.into_iter().find(|p| p.is_file()).expect("cargo builds the libraries before the tests")
-}
+use std::process::Command;
 
 /// Builds a program of this folder against the libraries; a command that runs it.
 fn program(name: &str) -> Command {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&folder).unwrap();
-    for (name, file) in [("libcuda.so.1", "libcuda.so"), ("libcudart.so.13", "libcudart.so")] {
-        let _ = std::fs::remove_file(folder.join(name));
-        std::os::unix::fs::symlink(library(file), folder.join(name)).unwrap();
-    }
-    let (program, runtime) = (folder.join("program"), folder.join("libcudart.so.13"));
-    let source = format!("{}/tests/{name}.c", env!("CARGO_MANIFEST_DIR"));
-    let built = Command::new("cc").args(["-Wall", "-o"]).arg(&program).arg(source).arg(&runtime).status().unwrap();
-    assert!(built.success());
-    let mut command = Command::new(program);
+    let folder = common::folder(name, &[("libcuda.so.1", "libcuda.so"), ("libcudart.so.13", "libcudart.so")]);
+    let mut command = Command::new(common::build(name, &folder, "libcudart.so.13"));
     command.env("LD_LIBRARY_PATH", folder);
     command
 }

@@ -1,6 +1,9 @@
 //! Programs and libraries with stand-ins for a CUDA runtime inside, under the environment that `margay exec` makes.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
+#[path = "../../cuda/tests/common/mod.rs"]
+mod common;
+
 use std::{
     env, fs,
     os::unix::fs::symlink,
@@ -9,31 +12,18 @@ use std::{
     sync::OnceLock,
 };
 
-/// Where cargo puts a library: beside the test or a folder above.
-fn library(name: &str) -> PathBuf {
-    let own = env::current_exe().unwrap();
-    let places = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
-    places.into_iter().find(|p| p.is_file()).expect("cargo builds the libraries before the tests")
-}
-
 /// A folder with margay's libraries under the names that programs ask for.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("libraries");
-        fs::create_dir_all(&folder).unwrap();
-        let names = [
+        let libraries = [
             ("libcuda.so.1", "libcuda.so"),
             ("libcudart.so.13", "libcudart.so"),
             ("libcudart.so.12", "libcudart12.so"),
             ("libcudart.so.11.0", "libcudart11.so"),
             ("libmargay_redirect.so", "libmargay_redirect.so"),
         ];
-        for (name, file) in names {
-            let _ = fs::remove_file(folder.join(name));
-            symlink(library(file), folder.join(name)).unwrap();
-        }
-        folder
+        common::folder("libraries", &libraries)
     })
 }
 
