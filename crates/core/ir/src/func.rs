@@ -190,10 +190,22 @@ pub struct Source {
     pub name: String,
     /// The tree, with its text.
     pub tree: Arc<margay_syntax::Tree>,
-    /// Lines of the text.
-    pub lines: margay_syntax::LineIndex,
     /// `.file` table.
     pub files: std::collections::HashMap<u32, Box<str>>,
+    /// Of a module without findings, nobody asks for lines.
+    lines: std::sync::OnceLock<margay_syntax::LineIndex>,
+}
+
+impl Source {
+    /// A file with its tree and its `.file` table.
+    pub fn new(name: &str, tree: Arc<margay_syntax::Tree>, files: std::collections::HashMap<u32, Box<str>>) -> Source {
+        Source { name: name.into(), tree, files, lines: Default::default() }
+    }
+
+    /// Lines of the text.
+    pub fn lines(&self) -> &margay_syntax::LineIndex {
+        self.lines.get_or_init(|| margay_syntax::LineIndex::new(&self.tree.text))
+    }
 }
 
 /// The location of an instruction.

@@ -52,7 +52,7 @@ impl SimdEngine {
 /// Says which construct was refused, and in which line.
 fn explain(ir: &Ir<Placed>, refused: &emit::Refused) -> String {
     let func = ir.func(refused.func);
-    let line = func.places.get(refused.at as usize).map(|p| func.source.lines.line(p.span.start));
+    let line = func.places.get(refused.at as usize).map(|p| func.source.lines().line(p.span.start));
     let at = line.map(|l| format!(" in line {l}")).unwrap_or_default();
     format!("{}{at}", refused.what)
 }

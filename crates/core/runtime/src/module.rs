@@ -12,7 +12,7 @@ use margay_exec::{
 };
 use margay_ir::{Global, GlobalId, GlobalInit, Ir, Linked, LowerOptions, Placed, Pointee, Source, Stage, Virtual, abi};
 use margay_isa::{Space, Type};
-use margay_syntax::{Diagnostic, LineIndex};
+use margay_syntax::Diagnostic;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, OnceLock, PoisonError},
@@ -262,18 +262,20 @@ impl Module {
 
 /// Parses and checks a file.
 pub fn check(text: &SourceText<'_>, options: &Options) -> (Arc<Source>, Option<Checked>, Vec<Diagnostic>) {
-    check_shared(text.name, text.text.into(), options)
+    check_shared(text.name, Arc::new(text.text.into()), options)
 }
 
 /// Like [`check`], for a shared text; saves a copy.
-pub fn check_shared(name: &str, text: Arc<str>, options: &Options) -> (Arc<Source>, Option<Checked>, Vec<Diagnostic>) {
-    let lines = LineIndex::new(&text);
+pub fn check_shared(
+    name: &str,
+    text: Arc<String>,
+    options: &Options,
+) -> (Arc<Source>, Option<Checked>, Vec<Diagnostic>) {
     let parsed = margay_syntax::parse_shared(text);
     let tree = parsed.tree.clone();
     let (checked, diagnostics) = margay_check::check(parsed, options);
     let files = checked.as_ref().map(|c| c.module.files.clone()).unwrap_or_default();
-    let source = Source { name: name.into(), tree, lines, files };
-    (Arc::new(source), checked, diagnostics)
+    (Arc::new(Source::new(name, tree, files)), checked, diagnostics)
 }
 
 /// The ABI of this name.

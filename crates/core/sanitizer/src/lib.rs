@@ -222,7 +222,7 @@ impl Sanitizer {
         // Line 0 is of code that belongs to no line.
         match source.tree.origins(at.span.start).last().filter(|origin| origin.line > 0) {
             Some(origin) => format!("{}:{}", origin.file.rsplit('/').next().unwrap_or(""), origin.line),
-            None => format!("line {} of the PTX", source.lines.line(at.span.start)),
+            None => format!("line {} of the PTX", source.lines().line(at.span.start)),
         }
     }
 }

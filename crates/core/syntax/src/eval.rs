@@ -84,15 +84,23 @@ enum Step {
 
 /// The value of an operand that is a literal, `WARP_SZ` or a constant expression.
 pub fn eval(tree: &Tree, operand: &Operand) -> Result<Value, EvalError> {
+    // Nearly all are literals, or literals with a sign, and need no stacks.
+    if let Some(value) = literal(operand.kind) {
+        return Ok(value);
+    }
+    if let Kind::Expr(index) = operand.kind
+        && let Some(Expr::Unary(op, inner)) = tree.exprs.get(index as usize)
+        && let Some(value) = tree.operands.get(*inner as usize).and_then(|o| literal(o.kind))
+        && let Some(value) = unary(*op, value)
+    {
+        return Ok(value);
+    }
     let mut values: Vec<Value> = Vec::new();
     let mut steps = vec![Step::Value(*operand)];
     while let Some(step) = steps.pop() {
         match step {
             Step::Value(o) => match o.kind {
-                Kind::Int { value, unsigned: true } => values.push(Value::Unsigned(value.get())),
-                Kind::Int { value, unsigned: false } => values.push(Value::Signed(value.get() as i64)),
-                Kind::Float { bits, single: true } => values.push(Value::Single(bits.get() as u32)),
-                Kind::Float { bits, single: false } => values.push(Value::Double(f64::from_bits(bits.get()))),
+                Kind::Int { .. } | Kind::Float { .. } => values.extend(literal(o.kind)),
                 Kind::Name if tree.str(o.span) == "WARP_SZ" => values.push(Value::Signed(WARP_SIZE)),
                 Kind::Expr(_) | Kind::Sum { .. } => parts(tree, &o, &mut steps).ok_or(EvalError::Unreadable(o.span))?,
                 Kind::Error => return Err(EvalError::Unreadable(o.span)),
@@ -128,6 +136,17 @@ pub fn eval(tree: &Tree, operand: &Operand) -> Result<Value, EvalError> {
         }
     }
     values.pop().ok_or(EvalError::Unreadable(operand.span))
+}
+
+/// The value of a literal.
+fn literal(kind: Kind) -> Option<Value> {
+    Some(match kind {
+        Kind::Int { value, unsigned: true } => Value::Unsigned(value.get()),
+        Kind::Int { value, unsigned: false } => Value::Signed(value.get() as i64),
+        Kind::Float { bits, single: true } => Value::Single(bits.get() as u32),
+        Kind::Float { bits, single: false } => Value::Double(f64::from_bits(bits.get())),
+        _ => return None,
+    })
 }
 
 /// Puts the operands of an expression, and above them what is done with their values, on the stack. `None` for a broken tree.

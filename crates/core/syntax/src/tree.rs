@@ -59,8 +59,8 @@ impl<T> List<T> {
 /// A whole file.
 #[derive(Debug)]
 pub struct Tree {
-    /// The text that all spans point into.
-    pub text: Arc<str>,
+    /// The text that all spans point into. Not an `Arc<str>`, for which what was read from a file would have to be copied.
+    pub text: Arc<String>,
     /// Module-level statements in order.
     pub items: Vec<Item>,
     /// Statements of all bodies.
@@ -440,6 +440,12 @@ impl Tree {
     #[inline]
     pub fn str(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or("")
+    }
+
+    /// Whether that is the text under a span; of a text of another length, no byte is read.
+    #[inline]
+    pub fn is(&self, span: Span, text: &str) -> bool {
+        span.len() as usize == text.len() && self.text.as_bytes().get(span.range()) == Some(text.as_bytes())
     }
 
     /// Operands of a list.

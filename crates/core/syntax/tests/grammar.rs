@@ -106,7 +106,7 @@ fn refuses_statements_of_modules() {
          .entry k() .maxntid -1 {ret;}\n.entry k() .noreturn {ret;}\n.entry k() .pragma \"nounroll\" {ret;}\n.maxnreg 32 .entry k() {ret;}\n\
          .entry k() .maxnreg 32; {ret;}\n.entry .attribute(.managed) k() {ret;}\n.entry k() {ret;}}\n.entry k() {{ret;}\n.entry k() {ret}\n\
          .alias a b;\n.alias a;\n.pragma a;\n.file 1 \"a.cu\";\n.file 1 a.cu\n.loc 1 2 3\n.target sm_80\n.address_size 64\n\
-         .section debug_str { }\n.section .debug_str {\\n.b8 1;\\n}\n.section .debug_info {\\n.f32 1.0\\n}\n@@dwarf .byte 1\n# foo\n\
+         .section debug_str { }\n.section .debug_str {\\n.b8 1;\\n}\n.section .debug_info {\\n.f32 1.0\\n}\n@@dwarf .byte 1\n@@DWARF .8byte 1\n@@DWARF .2byte 1\n# foo\n\
          #include <x>\n  # 3\n/* unclosed\n/* a /* b */ */\n.pragma \"\u{e9}\";\n.pragma \"unclosed;\n\u{0}\n\u{1}\n`",
         module,
         true,

@@ -30,7 +30,7 @@ fn main() {
     println!("{} bytes, {} lines", text.len(), text.lines().count());
 
     // As the command has it: the text is in memory, and the tree keeps it.
-    let text: Arc<str> = text.into();
+    let text = Arc::new(text);
     let tokens = margay_syntax::count_tokens(&text);
     row("lex", text.len(), best(|| black_box(margay_syntax::count_tokens(black_box(&text)))));
     row("parse", text.len(), best(|| black_box(margay_syntax::parse_shared(black_box(text.clone())))));

@@ -161,7 +161,7 @@ pub struct Findings {
     /// In order of position, warnings included.
     pub diagnostics: Vec<Diagnostic>,
     lines: LineIndex,
-    text: Arc<str>,
+    text: Arc<String>,
 }
 
 impl Module {
@@ -212,8 +212,7 @@ impl Unchecked {
         let (checked, diagnostics) = margay_check::check(self.parsed, options);
         match checked {
             Some(checked) => {
-                let (lines, files) = (LineIndex::new(&tree.text), checked.module.files.clone());
-                let source = Arc::new(Source { name, tree, lines, files });
+                let source = Arc::new(Source::new(&name, tree, checked.module.files.clone()));
                 Ok(Module { source, checked, warnings: diagnostics })
             }
             None => Err(Findings::new(&name, &tree.text, diagnostics)),
@@ -222,7 +221,7 @@ impl Unchecked {
 }
 
 impl Findings {
-    fn new(name: &str, text: &Arc<str>, diagnostics: Vec<Diagnostic>) -> Findings {
+    fn new(name: &str, text: &Arc<String>, diagnostics: Vec<Diagnostic>) -> Findings {
         Findings { name: name.into(), diagnostics, lines: LineIndex::new(text), text: text.clone() }
     }
 }

@@ -49,7 +49,7 @@ fn check(path: &Path) -> Result<(Found, String), String> {
     let found = diagnostics
         .iter()
         .filter(|d| d.severity == Severity::Error || warnings)
-        .map(|d| (source.lines.line(d.span().start), d.code.info().number.to_string(), d.message.clone()))
+        .map(|d| (source.lines().line(d.span().start), d.code.info().number.to_string(), d.message.clone()))
         .collect();
     Ok((found, text))
 }

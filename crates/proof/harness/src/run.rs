@@ -209,7 +209,7 @@ fn explain(error: &Error) -> String {
                 format!(
                     "{}:{}: {} {}",
                     r.source.name,
-                    r.source.lines.line(d.span().start),
+                    r.source.lines().line(d.span().start),
                     d.code.info().number,
                     d.message
                 )
@@ -226,7 +226,7 @@ fn explain(error: &Error) -> String {
                 Stop::Unsupported(u) => u.func.zip(u.at),
                 Stop::Exhausted(_) | Stop::Bug(_) => None,
             };
-            let line = place.map(|(func, at)| report.image.ir.func(func).source.lines.line(at.span.start));
+            let line = place.map(|(func, at)| report.image.ir.func(func).source.lines().line(at.span.start));
             let notes = if let Stop::Fault(fault) = &report.stop { fault.notes.join("; ") } else { String::new() };
             format!("{error} {}{notes}", line.map(|l| format!("in line {l} ")).unwrap_or_default())
         }

@@ -5,7 +5,7 @@ use super::walk::Walker;
 use super::{Base, Candidate, Operand, SymRef, Want, space_of};
 use crate::consts::{self, Const};
 use crate::{Extent, compat};
-use margay_isa::{Mod, Opcode, Space, Ty, Type};
+use margay_isa::{Mod, Opcode, Space, Ty, Type, name};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -124,6 +124,9 @@ impl<'a> Walker<'a, '_> {
             Named::Reg(reg, decl) => {
                 self.reads(reg, name);
                 let d = &self.body.regs[decl as usize];
+                if d.ty.bits() == 16 && completes_copy(c, want) {
+                    return self.short_barrier(decl, name);
+                }
                 let packed = d.ty == Type::F16x2 && want.opnd.ty == Ty::Pointer;
                 if !compat::has(want.regs, d.ty) || d.vector != 1 || packed {
                     self.no_address(want, decl, name);
@@ -151,6 +154,16 @@ impl<'a> Walker<'a, '_> {
                 Operand::Error
             }
         }
+    }
+
+    /// A register of 16 bits for the barrier of a bulk copy; ptxas widens one in all other addresses.
+    #[cold]
+    fn short_barrier(&mut self, decl: u32, name: Span) -> Operand {
+        let declared = self.body.regs[decl as usize].name;
+        let message = format!("`{}` has 16 bits, too few for the address of a barrier", self.tree.str(name));
+        let found = Diagnostic::new(Code::AddressType, name, message).label(declared, "declared here");
+        self.report.ptxas_only(found.help("move the address to a wider register first"));
+        Operand::Error
     }
 
     /// A constant address.
@@ -187,7 +200,12 @@ impl<'a> Walker<'a, '_> {
             return self.wrong_space(c, want, symbol, span);
         }
         let (ty, declared) = self.type_of_symbol(symbol);
-        if c.access > 0 && ty.kind() == margay_isa::Kind::Opaque {
+        let moves = match c.variant.op {
+            Opcode::Multimem => c.variant.has(Mod::St),
+            Opcode::Wmma => true,
+            _ => c.access > 0,
+        };
+        if moves && ty.kind() == margay_isa::Kind::Opaque {
             return self.opaque_access(ty, span, declared);
         }
         if c.variant.op == Opcode::St && c.variant.has(Mod::Bulk) && wanted.is_some() {
@@ -328,6 +346,13 @@ impl<'a> Walker<'a, '_> {
             format!("`{text}` converts the address of a variable or an address in a register; found `{found}`");
         Diagnostic::new(Code::OperandKind, span, message).help("move the address to a register first")
     }
+}
+
+/// Whether the operand is the barrier at which `cp.async.bulk` completes, other than with multicast or of tensors.
+fn completes_copy(c: &Candidate, want: &Want) -> bool {
+    let v = &c.variant;
+    let bulk = v.op == Opcode::Cp && v.has(Mod::Bulk) && want.opnd.name == name::MBAR;
+    bulk && !v.has(Mod::Tensor) && !v.has(Mod::MulticastCluster) && !v.has(Mod::Reduce)
 }
 
 /// Whether ptxas reads `variable[3]` as an address: in plain loads and stores.

@@ -33,8 +33,9 @@ impl<'a> Walker<'a, '_> {
             self.about_mnemonic(c, instr);
         }
         let operands = if c.call { self.call(c, instr, ops) } else { self.operands(c, instr, ops) };
+        // Made twice: a copy would have to wait for the parts to arrive in memory.
+        self.body.insts.push(Inst { variant, guard, operands, node });
         let inst = Inst { variant, guard, operands, node };
-        self.body.insts.push(inst);
         for rule in c.rules {
             crate::rules::instruction(*rule, self, c, &inst);
         }
@@ -168,9 +169,11 @@ impl<'a> Walker<'a, '_> {
         self.body.operands.resize(start as usize + ops.len(), Operand::Error);
         for (i, (want, op)) in c.wants.iter().zip(ops).enumerate() {
             self.current.operand = i;
-            let plain = want.plain.and_then(|access| self.plain_register(access, want, op));
-            let operand = plain.unwrap_or_else(|| self.operand(c, want, op));
-            self.body.operands[start as usize + i] = operand;
+            self.body.operands[start as usize + i] =
+                match want.plain.and_then(|access| self.plain_register(access, want, op)) {
+                    Some(register) => Operand::Reg(register),
+                    None => self.operand(c, want, op),
+                };
         }
         list
     }
@@ -178,7 +181,7 @@ impl<'a> Walker<'a, '_> {
     /// The register that an operand names, if it already fits: this is nearly always so, and quick to check. Nothing
     /// where there is more to be looked at.
     #[inline]
-    pub(super) fn plain_register(&mut self, access: Access, want: &Want, op: &tree::Operand) -> Option<Operand> {
+    pub(super) fn plain_register(&mut self, access: Access, want: &Want, op: &tree::Operand) -> Option<RegId> {
         if !matches!(op.kind, Kind::Name) {
             return None;
         }
@@ -192,7 +195,7 @@ impl<'a> Walker<'a, '_> {
             Access::Read => self.reads(reg, op.span),
             Access::Written => self.wrote(reg),
         }
-        Some(Operand::Reg(reg))
+        Some(reg)
     }
 
     #[cold]

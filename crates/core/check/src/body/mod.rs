@@ -2,6 +2,7 @@
 //! the types; the others resolve and check.
 
 mod address;
+mod brief;
 mod call;
 mod declare;
 mod destination;

@@ -6,7 +6,7 @@
 use super::walk::Walker;
 use super::{Access, Candidate, Operand, RegId, Want};
 use crate::compat::{self, Constants, Types};
-use margay_isa::{Component, Count, Kind as TypeKind, Mod, Opcode, Parts, Role, Special, Type};
+use margay_isa::{Component, Count, Kind as TypeKind, Mod, Opcode, Role, Special, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -46,10 +46,13 @@ impl<'a> Walker<'a, '_> {
         if !want.element && want.count.is_some_and(|n| n > 1) {
             return self.one_for_vector(c, want, decl, span);
         }
-        // The selectors of SIMD video instructions mean bytes and halves; ptxas takes `.x` for one of them.
-        if let Some(parts) = want.opnd.parts.filter(|p| *p != Parts::One) {
-            let dot = self.tree.str(span).find('.').unwrap_or(0) as u32 + 1;
-            self.bad_part(parts, Span::new(span.start + dot, span.end));
+        // The selectors of video instructions mean bytes and halves, and no operand of theirs is an element of a vector.
+        if c.wants.iter().any(|w| w.opnd.parts.is_some()) {
+            let dot = self.tree.str(span).find('.').unwrap_or(0) as u32;
+            match want.opnd.parts {
+                Some(parts) => self.bad_part(parts, Span::new(span.start + dot + 1, span.end)),
+                None => self.bad_selector(span, dot, 1),
+            }
             return Operand::Error;
         }
         self.register_fits(c, want, want.regs, decl, span);
@@ -161,7 +164,7 @@ impl<'a> Walker<'a, '_> {
             if i >= leading
                 && let Some(register) = self.plain_register(access, &loose, item)
             {
-                self.body.operands[start + i] = register;
+                self.body.operands[start + i] = Operand::Reg(register);
                 continue;
             }
             let operand = match (dst, item.kind) {
@@ -183,6 +186,11 @@ impl<'a> Walker<'a, '_> {
                 let found = Diagnostic::new(Code::Discard, span, "`_` has no value");
                 self.report.push(found.here("`wgmma` adds to this register"));
             }
+            // These targets have no such product; ptxas adds up those of halves, and an addition has no result to discard.
+            Opcode::Mma if (90..120).contains(&self.module.target.sm) && of_small_floats(c) => {
+                let message = format!("`{}` cannot discard a part of its result on this target", c.variant);
+                self.report.ptxas_only(Diagnostic::new(Code::Discard, span, message).help("name a register"));
+            }
             Opcode::Tcgen05 if !c.variant.has(Mod::Ld) => return Operand::Sink,
             Opcode::Tcgen05 | Opcode::Spcompress | Opcode::Spdecompress => {
                 let message = format!("`{}` cannot discard a part of its result", self.tree.str(self.mnemonic()));
@@ -195,6 +203,12 @@ impl<'a> Walker<'a, '_> {
 
     /// The one type of the elements must fit.
     fn joined(&mut self, c: &Candidate, strict: &Want, op: &tree::Operand, items: &'a [tree::Operand], start: usize) {
+        if let Some(ty) = self.one_declaration(start, items.len())
+            && compat::has(strict.regs, ty)
+            && !(ty.is_int() && moves_bits(c, strict, ty))
+        {
+            return;
+        }
         let mut join = Join::default();
         let (mut special_at, mut constant) = (None, false);
         for i in 0..items.len() {
@@ -274,6 +288,15 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
+    /// The type of the elements if all are registers of one declaration, as they nearly always are.
+    fn one_declaration(&self, start: usize, count: usize) -> Option<Type> {
+        let elements = self.body.operands.get(start..start + count)?;
+        let Some(Operand::Reg(first)) = elements.first() else { return None };
+        let d = self.body.decl(*first);
+        let own = |o: &Operand| matches!(o, Operand::Reg(reg) if reg.0.wrapping_sub(d.first.0) < d.count);
+        elements.iter().all(own).then_some(d.ty)
+    }
+
     /// Whether a vector that holds nothing but constants may stand here. ptxas gives it the type of its literals: integers are
     /// signed, and numbers with a decimal point have 64 bits.
     fn constants_alone(&mut self, c: &Candidate, strict: &Want, op: &tree::Operand, join: &Join) -> bool {
@@ -349,6 +372,11 @@ impl<'a> Walker<'a, '_> {
 /// Whether the operands in braces are fragments of matrices, or go to tensor memory.
 fn is_fragment(c: &Candidate) -> bool {
     matches!(c.variant.op, Opcode::Mma | Opcode::Wmma | Opcode::Stmatrix | Opcode::Tcgen05)
+}
+
+/// Whether the matrices consist of floating-point numbers of eight bits.
+fn of_small_floats(c: &Candidate) -> bool {
+    [Type::E4m3, Type::E5m2].iter().any(|t| c.variant.words.contains(&margay_isa::Word::Type(*t)))
 }
 
 /// The type of a special register in a vector: ptxas takes it as bits.

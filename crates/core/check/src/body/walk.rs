@@ -307,14 +307,20 @@ impl<'a, 'm> Walker<'a, 'm> {
     }
 
     /// Notes that a register is read.
+    #[inline]
     pub(super) fn reads(&mut self, reg: RegId, span: Span) {
+        if self.read.get(reg.0 as usize / 64).is_none_or(|word| word >> (reg.0 % 64) & 1 == 0) {
+            self.reads_first(reg, span);
+        }
+    }
+
+    #[inline(never)]
+    fn reads_first(&mut self, reg: RegId, span: Span) {
         let (word, bit) = (reg.0 as usize / 64, reg.0 % 64);
         if self.read.len() <= word {
             self.read.resize((self.next as usize / 64).min(MANY) + 1, 0);
         }
-        if let Some(w) = self.read.get_mut(word)
-            && *w >> bit & 1 == 0
-        {
+        if let Some(w) = self.read.get_mut(word) {
             *w |= 1 << bit;
             self.reads.push((reg, span));
         }

@@ -13,13 +13,16 @@ use rustc_hash::FxHashSet;
 /// `inlined_at` names a place that a `.loc` before it names too, and `function_name` a label of a section.
 /// (The manual has both from PTX ISA 7.2 on; ptxas from 7.0.)
 pub(super) fn locations(tree: &Tree, module: &Module, report: &mut Report) {
-    let inlined = |d: &Directive| d.args.len > 3 && tree.str(d.name) == ".loc";
+    let inlined = |d: &Directive| d.args.len > 3 && tree.is(d.name, ".loc");
     if !tree.directives.iter().any(inlined) {
         return;
     }
     let labels: FxHashSet<&str> = labels(tree).map(|s| tree.str(s)).collect();
+    // A module has many more places than functions are inlined at.
+    let inlining = tree.directives.iter().filter(|d| inlined(d));
+    let wanted: FxHashSet<_> = inlining.filter_map(|d| place(tree.operands(d.args).get(6..)?)).collect();
     let (mut seen, mut told) = (FxHashSet::default(), false);
-    for d in tree.directives.iter().filter(|d| tree.str(d.name) == ".loc") {
+    for d in tree.directives.iter().filter(|d| tree.is(d.name, ".loc")) {
         let args = tree.operands(d.args);
         if let [_, _, _, _, name, _, at @ ..] = args {
             if let Some(lack) = lacking(module, &since(7, 0, 0)).filter(|_| !told) {
@@ -52,7 +55,7 @@ pub(super) fn locations(tree: &Tree, module: &Module, report: &mut Report) {
                 );
             }
         }
-        seen.extend(place(args));
+        seen.extend(place(args).filter(|place| wanted.contains(place)));
     }
 }
 
@@ -70,7 +73,7 @@ fn place(args: &[Operand]) -> Option<(u64, u64, u64)> {
 
 /// What the sections hold besides plain numbers.
 fn contents(tree: &Tree) -> impl Iterator<Item = &Operand> {
-    let sections = tree.directives.iter().filter(|d| tree.str(d.name) == ".section");
+    let sections = tree.directives.iter().filter(|d| tree.is(d.name, ".section"));
     sections.flat_map(|d| tree.operands(d.args).iter().skip(1))
 }
 
@@ -97,7 +100,7 @@ const FREE: &[&str] = &[
 /// What sections may hold depends on the version (section 11.5.2). They have names of their own, not those of modifiers; the
 /// parser has said so of directives.
 pub(super) fn sections(tree: &Tree, module: &Module, report: &mut Report) {
-    let first = tree.directives.iter().find(|d| tree.str(d.name) == ".section");
+    let first = tree.directives.iter().find(|d| tree.is(d.name, ".section"));
     if let (Some(d), Some(lack)) = (first, lacking(module, &since(2, 0, 0))) {
         report.push(lack.diagnose(module, "`.section`", d.name));
     }
@@ -113,7 +116,7 @@ pub(super) fn sections(tree: &Tree, module: &Module, report: &mut Report) {
         }
     }
     let names =
-        tree.directives.iter().filter(|d| tree.str(d.name) == ".section").filter_map(|d| tree.operands(d.args).first());
+        tree.directives.iter().filter(|d| tree.is(d.name, ".section")).filter_map(|d| tree.operands(d.args).first());
     for name in names.chain(contents(tree)).filter(|o| matches!(o.kind, Kind::Name)) {
         let text = tree.str(name.span);
         let Some(word) = text.strip_prefix('.') else { continue };
@@ -147,7 +150,7 @@ pub(super) fn labeled(tree: &Tree, module: &Module, report: &mut Report) {
 /// `.target ..., debug` promises debugging information.
 pub(super) fn promised(tree: &Tree, module: &Module, report: &mut Report) {
     let Some(at) = module.debug_at else { return };
-    if tree.directives.iter().all(|d| tree.str(d.name) != ".section") {
+    if tree.directives.iter().all(|d| !tree.is(d.name, ".section")) {
         report.push(
             Diagnostic::new(
                 Code::TargetOption,

@@ -20,12 +20,13 @@ const TARGET_OPTIONS: [(&str, Version); 4] = [
 /// Reads the directives at the head of the module. The parser has complained about missing and misplaced ones.
 pub(super) fn read(tree: &Tree, module: &mut Module, options: &Options, report: &mut Report) {
     let mut size = false;
+    let mut options_at = [None; TARGET_OPTIONS.len()];
     for item in &tree.items {
         let Item::Directive(d) = item else { continue };
         let d = &tree.directives[*d as usize];
         match tree.str(d.name) {
             ".version" => version(tree, d, module, report),
-            ".target" => target(tree, d, module, report),
+            ".target" => target(tree, d, module, &mut options_at, report),
             ".address_size" => {
                 address_size(tree, d, module, report);
                 size = true;
@@ -66,13 +67,21 @@ fn version(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report)
     }
 }
 
-fn target(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) {
+/// `before`: where earlier directives name options.
+fn target(
+    tree: &Tree,
+    d: &Directive,
+    module: &mut Module,
+    before: &mut [Option<Span>; TARGET_OPTIONS.len()],
+    report: &mut Report,
+) {
     let args = tree.operands(d.args);
     let mut options = [None; TARGET_OPTIONS.len()];
     for (i, arg) in args.iter().enumerate() {
         let text = tree.str(arg.span);
         if let Some(option) = TARGET_OPTIONS.iter().position(|(name, _)| *name == text) {
-            if i == 0 {
+            // A further directive need not repeat the architecture, as ptxas has it.
+            if i == 0 && module.target_at.is_none() {
                 report.push(
                     Diagnostic::new(
                         Code::UnknownTarget,
@@ -104,7 +113,10 @@ fn target(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) 
             },
         }
     }
-    if let (Some(unified), Some(independent)) = (options[0], options[1]) {
+    let modes = (options[0].or(before[0]), options[1].or(before[1]));
+    if let (Some(unified), Some(independent)) = modes
+        && (options[0].is_some() || options[1].is_some())
+    {
         let (first, second) = (unified.min(independent), unified.max(independent));
         report.push(
             Diagnostic::new(
@@ -115,8 +127,9 @@ fn target(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) 
             .label(first, "the other is here"),
         );
     }
-    for ((name, since), at) in TARGET_OPTIONS.iter().zip(options) {
+    for (((name, since), at), before) in TARGET_OPTIONS.iter().zip(options).zip(before) {
         let Some(at) = at else { continue };
+        before.get_or_insert(at);
         if let Some(lack) = crate::report::lacking(module, &Since { ptx: *since, ..Since::ALWAYS }) {
             report.push(lack.diagnose(module, &format!("the option `{name}`"), at));
         }

@@ -54,6 +54,7 @@ pub(crate) fn whole(module: &Module, facts: &[Facts], options: &Options, report:
     let graph = Graph::new(module, facts, options);
     graph.relocatable(report);
     graph.unresolved(report);
+    graph.library_addresses(report);
     graph.open_arrays(report);
     graph.formals(report);
     graph.recursion(report);
@@ -212,6 +213,22 @@ impl<'a> Graph<'a> {
                     .help("declare it `.extern`, or remove the declaration"),
                 ),
             }
+        }
+    }
+
+    /// Addresses of functions of the device's library, which have none: calls of them are replaced.
+    fn library_addresses(&self, report: &mut Report) {
+        let bodies = self.facts.iter().flat_map(|f| f.taken.iter().copied());
+        let variables = (0..self.module.globals.len() as u32).map(GlobalId);
+        let variables = variables.flat_map(|g| held(self.module, g).map(move |f| (f, self.module.global(g).span)));
+        let mut told = vec![false; self.module.funcs.len()];
+        for (id, at) in bodies.chain(variables) {
+            let f = self.module.func(id);
+            if f.defined || !is_library(&f.name) || std::mem::replace(&mut told[id.0 as usize], true) {
+                continue;
+            }
+            let message = format!("the address of `{}`, a function of the device's library, cannot be taken", f.name);
+            report.ptxas_only(Diagnostic::new(Code::UnresolvedExtern, at, message).label(f.span, "declared here"));
         }
     }
 

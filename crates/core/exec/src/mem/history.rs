@@ -31,7 +31,7 @@ impl fmt::Display for Path {
             f.write_str(if depth == 0 { " at " } else { ", called at " })?;
             match source.files.get(&file).filter(|_| line > 0) {
                 Some(file) => write!(f, "{file}:{line}:{column}")?,
-                None => write!(f, "{}:{}", source.name, source.lines.line(place.span.start))?,
+                None => write!(f, "{}:{}", source.name, source.lines().line(place.span.start))?,
             }
         }
         Ok(())

@@ -236,7 +236,7 @@ fn calls(ir: &Ir<Virtual>, func: &Func, abi: &dyn Abi) -> Vec<CallReport> {
     for inst in func.blocks.iter().flat_map(|b| func.insts(b)) {
         if let [Operand::Call(index)] = func.operands(inst.srcs) {
             let at = func.places[inst.at as usize];
-            let line = func.source.lines.line(at.span.start);
+            let line = func.source.lines().line(at.span.start);
             found.push((at.span.start, call(ir, func, &func.calls[*index as usize], line, abi)));
         }
     }

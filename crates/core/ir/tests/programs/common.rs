@@ -2,7 +2,7 @@
 
 use margay_check::{Checked, Options};
 use margay_ir::{Ir, LowerError, LowerOptions, Source, Virtual, lower_with};
-use margay_syntax::{LineIndex, Severity};
+use margay_syntax::Severity;
 use std::sync::Arc;
 
 /// Parses and checks as relocatable code, or as a whole program where the module switches the stack-based ABI off; panics with
@@ -18,7 +18,7 @@ pub fn checked(name: &str, text: &str) -> (Arc<Source>, Checked) {
         diagnostics.iter().filter(|d| d.severity == Severity::Error).map(|d| d.message.as_str()).collect();
     let checked = checked.unwrap_or_else(|| panic!("{name}: {errors:?}"));
     let (files, tree) = (checked.module.files.clone(), checked.tree.clone());
-    (Arc::new(Source { name: name.into(), lines: LineIndex::new(text), tree, files }), checked)
+    (Arc::new(Source::new(name, tree, files)), checked)
 }
 
 /// Links and lowers modules named `a.ptx`, `b.ptx`, ...; a program that comes out is verified.

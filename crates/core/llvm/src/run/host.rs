@@ -188,7 +188,7 @@ impl Host<'_> {
     pub fn position(&self, site: usize) -> String {
         let Some(site) = self.code.compiled.sites.get(site) else { return String::new() };
         let func = &self.grid.image.ir.funcs[site.func as usize];
-        let line = func.places.get(site.at as usize).map(|p| func.source.lines.line(p.span.start));
+        let line = func.places.get(site.at as usize).map(|p| func.source.lines().line(p.span.start));
         line.map_or(String::new(), |line| format!(" in `{}`, line {line}", func.name))
     }
 

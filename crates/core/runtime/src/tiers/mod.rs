@@ -212,7 +212,7 @@ impl Tiers {
         match why {
             NoCode::Unavailable(what) | NoCode::Bug(what) => what.clone(),
             NoCode::Refused(Unsupported { what, func, at }) => {
-                let line = func.zip(*at).map(|(f, at)| self.image.ir.func(f).source.lines.line(at.span.start));
+                let line = func.zip(*at).map(|(f, at)| self.image.ir.func(f).source.lines().line(at.span.start));
                 format!("{what}{}", line.map(|l| format!(" in line {l}")).unwrap_or_default())
             }
         }

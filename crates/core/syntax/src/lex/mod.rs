@@ -147,6 +147,8 @@ pub(crate) struct Lexer<'t> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
+    /// The value of the last token if that is an integer of nothing but a few decimal digits, as nearly all numbers are.
+    pub decimal: Option<u64>,
     /// Comments and `# 7 "file"` line markers so far.
     pub comments: Vec<Span>,
     /// What was wrong so far.
@@ -166,6 +168,7 @@ impl<'t> Lexer<'t> {
             text,
             bytes: text.as_bytes(),
             at: 0,
+            decimal: None,
             comments: Vec::new(),
             diagnostics: Vec::new(),
             cut_off: false,
@@ -186,6 +189,7 @@ impl<'t> Lexer<'t> {
             text: self.text,
             bytes: self.bytes,
             at: self.at,
+            decimal: None,
             comments: Vec::new(),
             diagnostics: Vec::new(),
             cut_off: false,
@@ -233,6 +237,7 @@ impl<'t> Lexer<'t> {
                     self.dotted_word(start);
                     T::Dot
                 }
+                None if is(first, DIGIT) => self.number(start),
                 None => match self.other(start) {
                     Some(kind) => kind,
                     None => continue,
@@ -274,7 +279,6 @@ impl<'t> Lexer<'t> {
         self.at = start;
         let kind = match self.byte(start) {
             b'.' => self.dot(start),
-            b'0'..=b'9' => self.number(start),
             b'/' => match self.byte(start + 1) {
                 b'/' => {
                     let rest = &self.bytes[start..];

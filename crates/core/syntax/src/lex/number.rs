@@ -3,6 +3,9 @@
 use super::{DIGIT, FOLLOW, HEX, Lexer, T, is};
 use crate::{Code, Diagnostic, Span};
 
+/// Digits that surely fit in `.s64`.
+const DECIMALS: usize = 18;
+
 impl Lexer<'_> {
     /// The end of an optional exponent at `at`; `at` if there is none.
     pub(super) fn exponent(&self, at: usize) -> usize {
@@ -23,10 +26,13 @@ impl Lexer<'_> {
     }
 
     pub(super) fn number(&mut self, start: usize) -> T {
-        let mut at = start + 1;
+        self.decimal = None;
+        let (mut at, mut value) = (start, 0u64);
         while is(self.byte(at), DIGIT) {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(self.byte(at) - b'0'));
             at += 1;
         }
+        let octal = self.byte(start) == b'0' && at > start + 1;
         let kind = match self.byte(at) {
             b'.' => {
                 // `1.` and `1.5` are numbers; in `5.x` the dot belongs to the number, too.
@@ -50,7 +56,12 @@ impl Lexer<'_> {
                 at += 1;
                 T::Int
             }
-            _ => T::Int,
+            next => {
+                if !octal && at - start <= DECIMALS && !is(next, FOLLOW) {
+                    self.decimal = Some(value);
+                }
+                T::Int
+            }
         };
         self.at = at;
         if kind == T::Int && self.byte(start) == b'0' && self.bytes[start..at].iter().any(|b| matches!(b, b'8' | b'9'))

@@ -88,9 +88,6 @@ impl Parser<'_> {
     /// Whether a statement of another language begins here; if so, that is said.
     fn is_foreign(&mut self, first: Token) -> bool {
         let word = self.str(first.span);
-        if word.contains('.') {
-            return false;
-        }
         let (message, help) = match super::foreign::statement(word) {
             Some(help) => (format!("PTX has no `{word}`"), help),
             None if self.at(T::Assign) => {
@@ -236,7 +233,6 @@ impl Parser<'_> {
     fn names_label(&self, opcode: Token) -> bool {
         let word = self.str(opcode.span);
         self.prev == opcode.span
-            && !word.contains('.')
             && !matches!(word, "ret" | "exit" | "trap" | "brkpt" | "membar")
             && matches!(self.t.kind, T::At | T::Ident)
     }
@@ -244,7 +240,7 @@ impl Parser<'_> {
     /// Whether a word without dots is followed by what can only be an instruction: `L1 add.u32 %r1, ...`.
     #[inline]
     fn follows_label(&self, opcode: Token) -> bool {
-        if self.t.kind != T::Ident || self.prev != opcode.span || self.str(opcode.span).contains('.') {
+        if self.t.kind != T::Ident || self.prev != opcode.span {
             return false;
         }
         let mut ahead = self.lex.ahead();

@@ -94,21 +94,20 @@ impl Parser<'_> {
             self.scratch.push(Operand { kind: Kind::Name, span });
             return if self.eat(T::Colon) { Ok(()) } else { Err(self.expected("`:`")) };
         }
-        if !self.at(T::Dot) || word::classify(self.word()) != Word::Type {
-            return Err(self.expected("`.b8`, `.b16`, `.b32`, `.b64`, a label or `}`"));
-        }
-        let ty = self.bump().span;
-        let bits = match self.str(ty) {
+        let ty = self.t.span;
+        let bits = match self.word() {
             ".b8" => 8,
             ".b16" => 16,
             ".b32" => 32,
             ".b64" => 64,
-            name => {
+            name if word::classify(name) == Word::Type => {
                 let message = format!("debugging data has type `.b8`, `.b16`, `.b32` or `.b64`, found `{name}`");
                 self.report(Diagnostic::new(Code::Syntax, ty, message).here("not here"));
                 64
             }
+            _ => return Err(self.expected("`.b8`, `.b16`, `.b32`, `.b64`, a label or `}`")),
         };
+        self.bump();
         let mut first = true;
         loop {
             match self.t.kind {
@@ -202,8 +201,9 @@ impl Parser<'_> {
         let line_end =
             self.text[name.end as usize..].find('\n').map_or(self.text.len(), |n| name.end as usize + n) as u32;
         let start = self.t.span.start;
-        if !self.at(T::Dot) || start >= line_end {
-            self.expected("an assembler directive, such as `.byte`");
+        let known = [".byte", ".4byte", ".quad", ".section"].contains(&self.word());
+        if !known || start >= line_end {
+            self.expected("`.byte`, `.4byte`, `.quad` or `.section`");
         }
         while !self.at(T::Eof) && self.t.span.start < line_end {
             self.bump();

@@ -70,8 +70,7 @@ impl Parser<'_> {
     pub(super) fn constant(&mut self) -> Result<Operand> {
         // Most are one literal.
         if matches!(self.t.kind, T::Int | T::Float | T::Single) {
-            let token = self.bump();
-            let value = self.literal(token);
+            let value = self.take_literal();
             if matches!(self.t.kind, T::Comma | T::Semi | T::RBrack | T::RBrace | T::RParen) {
                 return Ok(value);
             }
@@ -83,6 +82,17 @@ impl Parser<'_> {
     /// The rest of an expression whose first literal has been read.
     pub(super) fn constant_from(&mut self, first: Operand) -> Result<Operand> {
         self.operators(Some(first))
+    }
+
+    /// Takes the current token, a literal.
+    #[inline(always)]
+    pub(super) fn take_literal(&mut self) -> Operand {
+        if let (T::Int, Some(value)) = (self.t.kind, self.lex.decimal) {
+            let span = self.bump().span;
+            return Operand { kind: Kind::Int { value: Word::new(value), unsigned: false }, span };
+        }
+        let token = self.bump();
+        self.literal(token)
     }
 
     /// The value of a literal.

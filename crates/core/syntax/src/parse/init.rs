@@ -64,12 +64,11 @@ impl Parser<'_> {
         loop {
             // Tables of plain numbers are long.
             let element = if matches!(self.t.kind, T::Int | T::Single | T::Float) {
-                let token = self.t;
-                let value = self.literal(token);
-                self.bump();
+                let integer = self.at(T::Int);
+                let value = self.take_literal();
                 match self.t.kind {
                     T::Comma | T::RBrace => value,
-                    T::LParen if token.kind == T::Int => self.mask(value)?,
+                    T::LParen if integer => self.mask(value)?,
                     _ => self.constant_from(value)?,
                 }
             } else if matches!(self.t.kind, T::RBrace | T::Semi | T::Eof) {

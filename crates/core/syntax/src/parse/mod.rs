@@ -45,11 +45,11 @@ const NESTED_BRACES: u32 = 64;
 
 /// Parses a file. Never fails, never panics; linear in the length of the text.
 pub fn parse(text: &str) -> Parsed {
-    parse_shared(text.into())
+    parse_shared(Arc::new(text.into()))
 }
 
 /// [`parse`] for a text that is already shared; saves a copy.
-pub fn parse_shared(text: Arc<str>) -> Parsed {
+pub fn parse_shared(text: Arc<String>) -> Parsed {
     if u32::try_from(text.len()).is_err() {
         let message = format!("the file has {} bytes; the limit is 4 GiB", text.len());
         let tree = Parser::new("").tree;
@@ -111,7 +111,7 @@ impl<'t> Parser<'t> {
         let t = lex.next();
         let n = text.len();
         let tree = Tree {
-            text: Arc::from(""),
+            text: Arc::default(),
             items: Vec::new(),
             stmts: Vec::with_capacity(n / 32),
             instrs: Vec::with_capacity(n / 36),
@@ -202,7 +202,12 @@ impl<'t> Parser<'t> {
     /// Whether the current token is the first of its line.
     fn first_of_line(&self) -> bool {
         let gap = self.text.as_bytes().get(self.prev.end as usize..self.t.span.start as usize);
-        gap.is_some_and(|gap| gap.contains(&b'\n'))
+        gap.is_some_and(|gap| match gap {
+            // Most are this short, and no search is worth its call.
+            &[one] => one == b'\n',
+            &[one, two] => one == b'\n' || two == b'\n',
+            longer => longer.contains(&b'\n'),
+        })
     }
 
     /// From an offset to the end of the last token taken.
@@ -215,7 +220,11 @@ impl<'t> Parser<'t> {
     fn list(&mut self, base: usize) -> List<Operand> {
         let start = self.tree.operands.len() as u32;
         let len = (self.scratch.len() - base) as u32;
-        self.tree.operands.extend_from_slice(&self.scratch[base..]);
+        match &self.scratch[base..] {
+            // Most are short, and copied faster without a call.
+            short @ [_, ..] if short.len() <= 4 => short.iter().for_each(|o| self.tree.operands.push(*o)),
+            all => self.tree.operands.extend_from_slice(all),
+        }
         self.scratch.truncate(base);
         List::new(start, len)
     }

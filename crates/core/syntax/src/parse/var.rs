@@ -335,8 +335,7 @@ impl Parser<'_> {
             let what = format!("{what} (an integer literal)");
             return Err(self.expected(&what));
         }
-        let token = self.bump();
-        Ok(self.literal(token))
+        Ok(self.take_literal())
     }
 
     /// `%r<8>`, `a[2][3] = {...}`

@@ -108,9 +108,7 @@ fn check_text(
     levels: &Levels,
     style: Style,
 ) -> Result<Checked> {
-    // The text is the tree's alone: a second copy would cost as much memory again.
-    let text = Arc::from(text);
-    let (mut source, mut checked, mut diagnostics) = check_shared(name, text, options);
+    let (mut source, mut checked, mut diagnostics) = check_shared(name, Arc::new(text), options);
     levels.apply(&mut diagnostics);
     let mut out = String::new();
     if args.fix && path.as_os_str() != "-" {
@@ -118,14 +116,14 @@ fn check_text(
         if count > 0 {
             std::fs::write(path, &fixed).map_err(|e| Failure::usage(format!("cannot write {name}: {e}")))?;
             complain(format_args!("{name}: {count} fix{} applied", if count == 1 { "" } else { "es" }));
-            (source, checked, diagnostics) = check_shared(name, fixed.into(), options);
+            (source, checked, diagnostics) = check_shared(name, Arc::new(fixed), options);
             levels.apply(&mut diagnostics);
         }
     }
     let of = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     if args.message_format == MessageFormat::Human && args.error_limit > 0 {
-        diagnostics = margay_syntax::diag::group(diagnostics, ALIKE, |at| source.lines.line(at));
+        diagnostics = margay_syntax::diag::group(diagnostics, ALIKE, |at| source.lines().line(at));
     }
     let hidden = limit(&mut diagnostics, args.error_limit);
     let found = Found { source, diagnostics };

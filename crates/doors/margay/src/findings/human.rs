@@ -36,7 +36,7 @@ pub fn cuda(image: &Image, (func, at): (FuncId, SourcePlace), files: &mut Files)
 /// The PTX line of a place.
 pub fn ptx(image: &Image, (func, at): (FuncId, SourcePlace)) -> Line {
     let source = &image.ir.func(func).source;
-    let (line, column) = source.lines.line_column(&source.tree.text, at.span.start);
+    let (line, column) = source.lines().line_column(&source.tree.text, at.span.start);
     let text = source.tree.text.lines().nth(line.saturating_sub(1) as usize).map(|t| t.trim().to_owned());
     Line { file: source.name.clone(), line, column, text }
 }

@@ -65,7 +65,7 @@ fn of_fault(image: &Image, fault: &Fault, severity: Severity, color: bool) -> St
     notes.extend(fault.notes.iter().map(|note| readable(note)));
     for frame in &fault.stack {
         let (func, at) = (image.ir.func(frame.func), frame.at);
-        let line = func.source.lines.line(at.span.start);
+        let line = func.source.lines().line(at.span.start);
         let cuda = cuda_line(image, frame.func, at).map(|l| format!(", {l}")).unwrap_or_default();
         notes.push(format!("called by `{}` at {}:{line}{cuda}", demangled(&func.name), func.source.name));
     }

@@ -118,7 +118,7 @@ pub fn render(source: &Source, message: &Message<'_>, color: bool) -> String {
 fn snippets<'a>(source: &'a Source, labels: &[(Span, &'a str)]) -> Vec<Snippet<'a, Annotation<'a>>> {
     let mut pieces: Vec<(u32, u32, Vec<usize>)> = Vec::new();
     for (i, (span, _)) in labels.iter().enumerate() {
-        let (from, to) = (source.lines.line(span.start), source.lines.line(span.end.max(span.start)));
+        let (from, to) = (source.lines().line(span.start), source.lines().line(span.end.max(span.start)));
         match pieces.iter_mut().find(|(a, b, _)| from <= *b + NEAR && to + NEAR >= *a) {
             Some((a, b, inside)) => {
                 (*a, *b) = (from.min(*a), to.max(*b));
@@ -149,7 +149,7 @@ fn snippets<'a>(source: &'a Source, labels: &[(Span, &'a str)]) -> Vec<Snippet<'
 
 fn patch<'a>(source: &'a Source, suggestion: &'a Suggestion) -> Group<'a> {
     let lines_of = |f: fn(u32, u32) -> u32, at: fn(&Span) -> u32| {
-        suggestion.edits.iter().map(|(s, _)| source.lines.line(at(s))).reduce(f).unwrap_or(1)
+        suggestion.edits.iter().map(|(s, _)| source.lines().line(at(s))).reduce(f).unwrap_or(1)
     };
     let (from, to) = (lines_of(u32::min, |s| s.start), lines_of(u32::max, |s| s.end));
     let range = lines(source, from, to);
@@ -168,8 +168,8 @@ fn patch<'a>(source: &'a Source, suggestion: &'a Suggestion) -> Group<'a> {
 /// Bytes of the lines `from..=to`.
 fn lines(source: &Source, from: u32, to: u32) -> std::ops::Range<usize> {
     let text = &source.tree.text;
-    let start = source.lines.start(from).unwrap_or(text.len() as u32) as usize;
-    let end = source.lines.start(to + 1).map_or(text.len(), |s| s as usize);
+    let start = source.lines().start(from).unwrap_or(text.len() as u32) as usize;
+    let end = source.lines().start(to + 1).map_or(text.len(), |s| s as usize);
     start.min(text.len())..end.clamp(start, text.len())
 }
 

@@ -18,8 +18,8 @@ pub fn severity(severity: Severity) -> &'static str {
 
 /// 1-based line and column of both ends of a span.
 pub fn region(source: &Source, span: Span) -> [u32; 4] {
-    let (line, column) = source.lines.line_column(&source.tree.text, span.start);
-    let (end_line, end_column) = source.lines.line_column(&source.tree.text, span.end.max(span.start));
+    let (line, column) = source.lines().line_column(&source.tree.text, span.start);
+    let (end_line, end_column) = source.lines().line_column(&source.tree.text, span.end.max(span.start));
     [line, column, end_line, end_column]
 }
 
@@ -105,7 +105,7 @@ pub fn stop(report: &StopReport) -> Value {
 /// The function, the PTX line and the CUDA line of an instruction. Lines and columns count from 1; a column of 0 is not known.
 fn place(image: &Image, func: FuncId, at: SourcePlace) -> Value {
     let function = image.ir.func(func);
-    let (line, column) = function.source.lines.line_column(&function.source.tree.text, at.span.start);
+    let (line, column) = function.source.lines().line_column(&function.source.tree.text, at.span.start);
     let (file, cuda_line, cuda_column) = at.loc;
     let cuda = function.source.files.get(&file).filter(|_| cuda_line > 0);
     json!({

@@ -223,7 +223,7 @@ fn of_error(e: &Error, bases: impl Fn() -> Vec<(String, u64)>) -> End {
             let mut errors = files.iter().flat_map(|f| f.diagnostics.iter().map(move |d| (f, d)));
             let first = errors.find(|(_, d)| d.severity == margay::Severity::Error);
             End::Rejected(first.map_or(String::new(), |(f, d)| {
-                format!("line {}: {} {}", f.source.lines.line(d.span().start), d.code.info().number, d.message)
+                format!("line {}: {} {}", f.source.lines().line(d.span().start), d.code.info().number, d.message)
             }))
         }
         Error::Lower(e) if e.unsupported => End::Unsupported(e.message.to_string()),
@@ -244,7 +244,7 @@ fn of_fault(fault: &margay::Fault, report: &StopReport, bases: Vec<(String, u64)
     use margay::FaultKind::*;
     let place = |func, at: &margay_ir::SourcePlace| {
         let func = report.image.ir.func(func);
-        format!("{}:{}@{}", func.name, func.source.lines.line(at.span.start), at.span.start)
+        format!("{}:{}@{}", func.name, func.source.lines().line(at.span.start), at.span.start)
     };
     let mut places: Vec<String> = vec![fault.at.as_ref().map_or("nowhere".into(), |(func, at)| place(*func, at))];
     places.extend(fault.stack.iter().map(|frame| place(frame.func, &frame.at)));

@@ -83,7 +83,7 @@ fn waits_for(code: &Code, m: &Member, w: &Warp, (frame, pc): (u32, u32), why: Op
 fn position(code: &Code, w: &Warp, frame: u32, pc: u32) -> String {
     let func = w.frames.get(frame as usize).and_then(|f| code.funcs.get(f.func as usize)?.as_ref());
     func.map_or(String::new(), |func| {
-        let line = func.func.source.lines.line(func.place(pc).span.start);
+        let line = func.func.source.lines().line(func.place(pc).span.start);
         format!(" in `{}`, line {line}", func.func.name)
     })
 }
