@@ -66,6 +66,7 @@ impl Walker<'_, '_> {
             block.push((name, id));
             at = before;
         }
+        self.names.reserve(block.len());
         for (name, id) in block.into_iter().rev() {
             let text = self.tree.str(name);
             // A name without its colon may also be one that stands at the wrong place, whose declaration counts.

@@ -160,6 +160,11 @@ impl<'a> Names<'a> {
         true
     }
 
+    /// Makes room for that many plain names.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.plain.reserve(more);
+    }
+
     /// Declares a name. If the scope has it already, the place of the first declaration comes back and nothing changes.
     pub(crate) fn declare(&mut self, name: &'a str, span: Span, binding: Binding) -> Result<(), Span> {
         let depth = self.depth();

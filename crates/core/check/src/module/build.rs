@@ -109,7 +109,7 @@ fn empty() -> Module {
         funcs: Vec::new(),
         aliases: Vec::new(),
         address_taken: Vec::new(),
-        names: HashMap::new(),
+        names: Default::default(),
         files: HashMap::new(),
     }
 }

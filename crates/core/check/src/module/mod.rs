@@ -12,6 +12,7 @@ pub(crate) use decl::{Shape, ShapeAt, constant_error, declare, extent, family, n
 pub(crate) use func::{narrow, signature};
 pub(crate) use init::evaluate;
 
+use crate::FxHashMap;
 use margay_isa::{Space, Target, Type, Version};
 use margay_syntax::Span;
 use std::collections::HashMap;
@@ -93,7 +94,7 @@ pub struct Module {
     /// Functions whose address some body takes, in ascending order. Initializers of variables name further ones.
     pub address_taken: Vec<FuncId>,
     /// Names to symbols.
-    pub names: HashMap<Box<str>, Symbol>,
+    pub names: FxHashMap<Box<str>, Symbol>,
     /// `.file` directives: index to path.
     pub files: HashMap<u32, Box<str>>,
 }
