@@ -110,6 +110,7 @@ impl Parser<'_> {
         let second = match self.t.kind {
             T::Ident => Operand { kind: Kind::Name, span: self.bump().span },
             T::Underscore if named => Operand { kind: Kind::Name, span: self.bump().span },
+            T::At | T::Dot | T::RBrace if self.first_of_line() => return Err(self.nothing_follows("a name")),
             _ => return Err(self.expected("a name after `|`")),
         };
         let index = self.keep(first);

@@ -63,6 +63,13 @@ impl Parser<'_> {
         Reported
     }
 
+    /// A statement that begins on the next line where an operand is missing: what is wrong is the operator before it.
+    #[cold]
+    pub(super) fn nothing_follows(&mut self, what: &str) -> Reported {
+        let message = format!("expected {what} after `{}`", self.str(self.prev));
+        self.wrong(self.prev, message, "nothing follows on this line")
+    }
+
     /// A bracket that something else than its partner ends.
     #[cold]
     pub(super) fn unclosed(&mut self, close: T, open: Span) -> Reported {
