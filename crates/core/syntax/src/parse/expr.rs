@@ -272,9 +272,6 @@ impl Parser<'_> {
             T::Minus => UnaryOp::Minus,
             T::Not => UnaryOp::LogicalNot,
             T::Tilde => UnaryOp::BitNot,
-            T::Ident | T::At | T::Dot | T::RBrace if self.first_of_line() => {
-                return Err(self.nothing_follows("a constant"));
-            }
             T::Ident => {
                 let message = format!("expected a constant, found {}", self.found());
                 let d = Diagnostic::new(Code::Syntax, self.t.span, message)

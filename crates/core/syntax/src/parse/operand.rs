@@ -90,6 +90,9 @@ impl Parser<'_> {
     #[cold]
     fn minus(&mut self, name: Span) -> Result<Operand> {
         let sign = self.bump().span;
+        if matches!(self.t.kind, T::Ident | T::At | T::Dot | T::RBrace) && self.first_of_line() {
+            return Err(self.nothing_follows("a constant"));
+        }
         let offset = self.constant()?;
         let simple = matches!(offset.kind, Kind::Int { .. });
         let text = self.str(offset.span);
