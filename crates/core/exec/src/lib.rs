@@ -45,7 +45,7 @@ pub use mem::{Freer, Memory};
 pub use observe::{
     AccessKind, Actor, BarrierEvent, Concern, CtaEvent, Grouped, Interest, LINE_BYTES, LineUse, LineUses,
     LockedObserver, MemoryEvent, ObjectStep, Observer, Ordering, RowEvent, RowLoad, RowLoads, RowPlace, Scope,
-    Semantics, SyncEvent, SyncKind, Tensor, TensorEvent, Undefined, UndefinedEvent,
+    Semantics, SpreadEvent, SyncEvent, SyncKind, Tensor, TensorEvent, Undefined, UndefinedEvent,
 };
 pub use reference::{MULTIPROCESSORS, Reference, left_out, returned, single_step};
 pub use resume::{CtaWindows, LiveRegister, Snapshot, StoppedWarp};

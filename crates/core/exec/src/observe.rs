@@ -83,6 +83,23 @@ pub struct RowEvent<'a> {
     pub memo: &'a Cell<u32>,
 }
 
+/// A memory instruction of lanes at addresses of any kind, in short; before it takes effect.
+#[derive(Clone, Copy)]
+pub struct SpreadEvent<'a> {
+    /// Who executes it, and where.
+    pub actor: Actor<'a>,
+    /// Host addresses by lane.
+    pub addresses: &'a [u64; LANES],
+    /// Bytes accessed per lane.
+    pub size: u32,
+    /// Load, store or atomic.
+    pub access: AccessKind,
+    /// Semantics and scope.
+    pub order: Ordering,
+    /// As in [`MemoryEvent`].
+    pub memo: &'a Cell<u32>,
+}
+
 /// A weak access by lanes whose addresses increase evenly, among [`RowLoads`].
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(C)]
@@ -359,6 +376,9 @@ pub trait LockedObserver {
     /// An access in compact form. If it returns false, the engine reports it to [`LockedObserver::memory`] too.
     fn row(&mut self, event: &RowEvent<'_>) -> bool;
 
+    /// As [`LockedObserver::row`], of other addresses.
+    fn spread(&mut self, event: &SpreadEvent<'_>) -> bool;
+
     /// Loads in compact form; not those of a place whose memo is 0, or of no lane. Returns how many of them, from the first on, are
     /// dealt with. If it is not all, the engine reports the next one to [`LockedObserver::memory`].
     fn loads(&mut self, event: &RowLoads<'_>) -> usize;
@@ -388,6 +408,9 @@ pub trait LockedObserver {
 
     /// As [`Observer::barrier`].
     fn barrier(&mut self, event: &BarrierEvent<'_>);
+
+    /// All threads of a CTA, which are those, have met at so many barriers of the whole CTA since the last event.
+    fn met(&mut self, cta: [u32; 3], live: &[u32], times: u32);
 
     /// As [`Observer::cta`].
     fn cta(&mut self, event: &CtaEvent<'_>);

@@ -62,15 +62,20 @@ pub struct WarpCtx {
     pub loads: Cell<u64>,
     pub loads_begin: u64,
     pub loads_end: u64,
+    /// Nonzero if one of them may be from shared memory.
+    pub loads_shared: Cell<u32>,
     /// Where the next access is noted that is not reported, and the end of the buffer; the uses of the lines of shared memory that decide
     /// about that ([`margay_exec::LineUses`]): their address, the number of the first line, how many there are (0 if all must be reported),
     /// and what stands for loads of the current interval.
     pub notes: Cell<u64>,
+    pub notes_begin: u64,
     pub notes_end: u64,
     pub uses: Cell<u64>,
     pub first_line: Cell<u64>,
     pub line_count: Cell<u64>,
     pub line_read: Cell<u64>,
+    /// Barriers of the whole CTA that have completed since the launch's observer was told of one.
+    pub met: Cell<u32>,
     /// `%ntid`
     pub block: [u32; 3],
     /// `%nctaid`
@@ -137,12 +142,15 @@ pub mod at {
     pub const LOADS: u64 = offset_of!(WarpCtx, loads) as u64;
     pub const LOADS_BEGIN: u64 = offset_of!(WarpCtx, loads_begin) as u64;
     pub const LOADS_END: u64 = offset_of!(WarpCtx, loads_end) as u64;
+    pub const LOADS_SHARED: u64 = offset_of!(WarpCtx, loads_shared) as u64;
     pub const NOTES: u64 = offset_of!(WarpCtx, notes) as u64;
+    pub const NOTES_BEGIN: u64 = offset_of!(WarpCtx, notes_begin) as u64;
     pub const NOTES_END: u64 = offset_of!(WarpCtx, notes_end) as u64;
     pub const USES: u64 = offset_of!(WarpCtx, uses) as u64;
     pub const FIRST_LINE: u64 = offset_of!(WarpCtx, first_line) as u64;
     pub const LINE_COUNT: u64 = offset_of!(WarpCtx, line_count) as u64;
     pub const LINE_READ: u64 = offset_of!(WarpCtx, line_read) as u64;
+    pub const MET: u64 = offset_of!(WarpCtx, met) as u64;
     pub const GRAPH: u64 = offset_of!(WarpCtx, graph) as u64;
     pub const BLOCK: u64 = offset_of!(WarpCtx, block) as u64;
     pub const GRID: u64 = offset_of!(WarpCtx, grid) as u64;
@@ -183,6 +191,7 @@ pub mod at {
                 | GRAPH
                 | LOADS_BEGIN
                 | LOADS_END
+                | NOTES_BEGIN
                 | NOTES_END
                 | DYNAMIC_SHARED
         ) || offset >= BLOCK && offset < CTA

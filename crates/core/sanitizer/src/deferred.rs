@@ -1,8 +1,8 @@
 //! Accesses to shared memory that need not be compared with others at once.
 //!
 //! A barrier of the whole CTA orders everything before it with everything behind it. In between, a line of shared memory that is only
-//! read, or only updated by relaxed atomics of one size, sees no race. So such accesses are noted, and a barrier forgets them all at once.
-//! An access of another kind lets the notes be looked at first, one after the other, as if nothing had been deferred.
+//! read, only updated by relaxed atomics of one size, or whose words each have one thread, sees no race. So such accesses are noted, and a
+//! barrier forgets them all at once. An access of another kind lets the notes be looked at first, one after the other, as if nothing had been deferred.
 
 use crate::{
     Sanitizer, State, What,
@@ -18,9 +18,11 @@ use std::{cell::Cell, ops::Range};
 
 /// The most notes of an interval.
 const MOST: usize = 1 << 14;
-/// How else a line is used in an interval: in several ways, or by atomics of elements of `size` bytes ([`ATOMICS`]` + size`).
-const MIXED: u32 = LineUse::WRITTEN + 1;
-const ATOMICS: u32 = MIXED + 1;
+/// How else a line is used in an interval: in several ways, or by atomics of elements of `size` bytes.
+const MIXED: u32 = LineUse::other(2);
+const fn atomics(size: u32) -> u32 {
+    LineUse::other(2 + size)
+}
 /// The interval of lines that asynchronous copies access, which no barrier ends: they are always mixed.
 const ALWAYS: u32 = u32::MAX;
 
@@ -33,6 +35,48 @@ pub enum Fate {
     Due,
     /// It must be looked at after what was noted before.
     Last,
+}
+
+/// How an access uses a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// Loads.
+    Load,
+    /// Loads by lanes that have [words of their own](LineUse::own).
+    OwnLoad(u32),
+    /// Stores by such lanes.
+    OwnStore(u32),
+    /// Something that must be the only use.
+    Once(u32),
+    /// Something that may be repeated by whomever.
+    Same(u32),
+}
+
+impl Way {
+    /// The use of a line after an access, in an interval; `None` if the access may race with what was done before.
+    #[inline(always)]
+    fn after(self, line: LineUse, interval: u32) -> Option<LineUse> {
+        let now = |way: u32| Some(LineUse::new(interval, way));
+        if line.interval() < interval {
+            return match self {
+                Way::Load => now(LineUse::READ),
+                Way::OwnStore(way) => now(way | LineUse::CHANGED),
+                Way::OwnLoad(way) | Way::Once(way) | Way::Same(way) => now(way),
+            };
+        }
+        if line.interval() > interval {
+            return None;
+        }
+        let known = line.way();
+        let mine = |way: u32| known | LineUse::CHANGED == way | LineUse::CHANGED;
+        match self {
+            Way::OwnLoad(way) if mine(way) => Some(line),
+            Way::OwnStore(way) if mine(way) => now(way | LineUse::CHANGED),
+            Way::Load | Way::OwnLoad(_) if known & LineUse::CHANGED == 0 => now(LineUse::READ),
+            Way::Same(way) if known == way => Some(line),
+            _ => None,
+        }
+    }
 }
 
 /// An access by lanes whose addresses increase, or decrease, evenly.
@@ -67,6 +111,25 @@ struct Scattered {
     who: By,
 }
 
+/// An access by lanes at addresses of any kind.
+pub struct Spread<'a> {
+    pub addresses: &'a [u64; LANES],
+    pub size: u32,
+    pub lanes: u32,
+    pub access: AccessKind,
+}
+
+impl Spread<'_> {
+    /// In which way it uses lines, if it can be deferred wherever its lanes access them.
+    fn way(&self, kind: Kind) -> Option<Way> {
+        match self.access {
+            AccessKind::Load if !kind.strong => Some(Way::Load),
+            AccessKind::Atomic if !kind.volatile && kind.element == self.size => Some(Way::Same(atomics(self.size))),
+            _ => None,
+        }
+    }
+}
+
 /// Who, by which instruction, and when.
 #[derive(Clone, Copy)]
 pub struct By {
@@ -92,7 +155,7 @@ impl Deferred {
 
     /// That of another CTA in the same memory, which begins when this one has ended.
     pub fn restart(&mut self) {
-        self.end();
+        self.end(1);
         let always = |i| self.uses.get(i).is_some_and(|line| line.interval() == ALWAYS);
         (0..self.uses.lines.len()).filter(|i| always(*i)).for_each(|i| self.uses.set(i, LineUse::new(0, MIXED)));
     }
@@ -106,12 +169,13 @@ impl Deferred {
         !self.rows.is_empty() || !self.scattered.is_empty()
     }
 
-    /// All threads of the CTA have met: what is noted concerns nobody any more.
-    pub fn end(&mut self) {
+    /// All threads of the CTA have met so often: what is noted concerns nobody any more.
+    pub fn end(&mut self, times: u32) {
         self.rows.clear();
         self.scattered.clear();
-        self.uses.interval += 1;
-        if self.uses.interval == ALWAYS {
+        self.uses.interval = self.uses.interval.saturating_add(times);
+        // Compiled code counts on for a while before it tells.
+        if self.uses.interval >= ALWAYS / 2 {
             self.uses = LineUses::new((0, 0));
         }
     }
@@ -129,105 +193,82 @@ impl Deferred {
         (from <= to && to <= self.uses.lines.len()).then_some(from..to)
     }
 
-    /// Whether an access of these bytes, the first and the last, may be deferred, if it uses them in this way.
+    /// Uses the lines of these bytes, the first and the last, in one more way, if the access may be deferred.
     #[inline(always)]
-    fn fate(&mut self, bytes: (u64, u64), way: u32) -> Fate {
+    fn fits(&mut self, bytes: (u64, u64), way: Way) -> bool {
         let number = self.uses.interval;
-        let Some(lines) = self.lines_of(bytes) else { return Fate::Due };
-        let mut fate = Fate::Noted;
-        for (i, line) in lines.filter_map(|i| Some((i, self.uses.get(i)?))) {
-            match (line.interval(), line.way()) {
-                (interval, known) if interval == number && known == way => {}
-                (interval, known) if interval == number && known != MIXED => return Fate::Last,
-                (interval, _) if interval >= number => fate = Fate::Due,
-                _ => self.uses.set(i, LineUse::new(number, way)),
+        let Some(mut lines) = self.lines_of(bytes) else { return false };
+        lines.all(|i| match self.uses.get(i).and_then(|line| way.after(line, number)) {
+            Some(line) => {
+                self.uses.set(i, line);
+                true
             }
-        }
-        fate
+            None => false,
+        })
     }
 
     /// Notes an access by lanes whose addresses increase evenly, if it can be deferred.
     #[inline(always)]
     pub fn row(&mut self, access: Even, writes: bool, who: By) -> Fate {
         let (first, last) = access.range();
-        // Most lie in one line, which was only read in this interval, or not used at all.
-        let at = self.line_of(first);
-        if at == self.line_of(last)
-            && self.rows.len() < MOST
-            && let Some(line) = self.uses.get(at)
-        {
-            let read = LineUse::new(self.uses.interval, LineUse::READ);
-            let written = LineUse::new(self.uses.interval, LineUse::WRITTEN);
-            if line < read || line == read && !writes {
-                self.uses.set(at, if writes { written } else { read });
-                self.rows.push((access, who));
-                return Fate::Noted;
-            }
-        }
-        let fate = match writes {
-            false => self.fate((first, last), LineUse::READ),
-            true => self.written((first, last)),
+        let own =
+            LineUse::are_apart(access.stride, access.size).then(|| LineUse::own(access.base, who.warp, access.size));
+        let way = match (writes, own) {
+            (false, Some(own)) => Way::OwnLoad(own),
+            (false, None) => Way::Load,
+            (true, Some(own)) => Way::OwnStore(own),
+            (true, None) => Way::Once(LineUse::WRITTEN),
         };
-        match fate {
-            Fate::Noted if self.rows.len() >= MOST => Fate::Due,
-            Fate::Noted => {
-                self.rows.push((access, who));
-                fate
-            }
-            _ => fate,
-        }
-    }
-
-    /// As [`Deferred::fate`], for a store: it must be the first access of all lines.
-    #[inline(always)]
-    fn written(&mut self, bytes: (u64, u64)) -> Fate {
-        let number = self.uses.interval;
-        let Some(lines) = self.lines_of(bytes) else { return Fate::Due };
-        if lines.clone().all(|i| self.uses.get(i).is_some_and(|line| line.interval() < number)) {
-            lines.for_each(|i| self.uses.set(i, LineUse::new(number, LineUse::WRITTEN)));
+        if self.rows.len() < MOST && self.fits((first, last), way) {
+            self.rows.push((access, who));
             return Fate::Noted;
         }
-        // From now on, its lines are looked at as they come.
-        if self.mix(bytes, (false, false)) { Fate::Last } else { Fate::Due }
+        // From now on, its lines are looked at as they come. Loads that come last are reported in full, which sees to that.
+        let last = match writes {
+            true => self.mix((first, last), (false, false)),
+            false => self.rows.len() >= MOST || self.concerns((first, last)),
+        };
+        if last { Fate::Last } else { Fate::Due }
     }
 
-    /// In which way an access uses lines, if it can be deferred wherever its lanes access them.
-    fn way_of(e: &MemoryEvent<'_>, kind: Kind) -> Option<u32> {
-        match e.access {
-            AccessKind::Load if !kind.strong => Some(LineUse::READ),
-            AccessKind::Atomic if !kind.volatile && kind.element == e.size => Some(ATOMICS + e.size),
-            _ => None,
-        }
+    /// Whether lines of these bytes, the first and the last, are used in one way only since the last barrier.
+    fn concerns(&self, bytes: (u64, u64)) -> bool {
+        let number = self.uses.interval;
+        let known = |i| self.uses.get(i).is_some_and(|line| line.interval() == number && line.way() != MIXED);
+        self.lines_of(bytes).is_some_and(|mut lines| lines.any(known))
     }
 
-    /// Notes an access whose addresses are those of the event, if it can be deferred because all lines were used in its way before.
-    fn repeat(&mut self, e: &MemoryEvent<'_>, kind: Kind, who: By) -> bool {
-        let Some(way) = Deferred::way_of(e, kind).filter(|_| e.size.is_power_of_two()) else { return false };
-        let known = LineUse::new(self.uses.interval, way);
+    /// Notes an access if it can be deferred because all lines were used in its way before.
+    pub fn repeat(&mut self, e: &Spread<'_>, kind: Kind, who: By) -> bool {
+        let Some(way) = e.way(kind).filter(|_| e.size.is_power_of_two()) else { return false };
+        let known = match way {
+            Way::Same(way) => LineUse::new(self.uses.interval, way),
+            _ => LineUse::new(self.uses.interval, LineUse::READ),
+        };
         // An aligned access that is no longer than a line lies in one. A division for each lane would take most of the time.
         let odd = u64::from(e.size) - 1;
         let within = |at: u64| at & odd == 0 && self.uses.get(self.line_of(at)) == Some(known);
         if self.scattered.len() >= MOST / 4
-            || !(0..LANES).all(|lane| e.actor.lanes >> lane & 1 == 0 || within(e.addresses[lane]))
+            || !(0..LANES).all(|lane| e.lanes >> lane & 1 == 0 || within(e.addresses[lane]))
         {
             return false;
         }
-        self.scattered.push(Scattered { addresses: *e.addresses, size: e.size, lanes: e.actor.lanes, who });
+        self.scattered.push(Scattered { addresses: *e.addresses, size: e.size, lanes: e.lanes, who });
         true
     }
 
-    /// Notes an access whose addresses are those of the event, all of them in shared memory, if it can be deferred.
-    fn scatter(&mut self, e: &MemoryEvent<'_>, kind: Kind, who: By) -> bool {
-        let Some(way) = Deferred::way_of(e, kind).filter(|_| self.scattered.len() < MOST / 4) else { return false };
+    /// Notes an access, all of it in shared memory, if it can be deferred.
+    fn scatter(&mut self, e: &Spread<'_>, kind: Kind, who: By) -> bool {
+        let Some(way) = e.way(kind).filter(|_| self.scattered.len() < MOST / 4) else { return false };
         let deferred = |lane: u32| {
             let at = e.addresses[lane as usize];
-            let whole = way == LineUse::READ || at.is_multiple_of(u64::from(e.size));
-            whole && self.fate((at, at + u64::from(e.size) - 1), way) == Fate::Noted
+            let whole = way == Way::Load || at.is_multiple_of(u64::from(e.size));
+            whole && self.fits((at, at + u64::from(e.size) - 1), way)
         };
-        if !lanes(e.actor.lanes).all(deferred) {
+        if !lanes(e.lanes).all(deferred) {
             return false;
         }
-        self.scattered.push(Scattered { addresses: *e.addresses, size: e.size, lanes: e.actor.lanes, who });
+        self.scattered.push(Scattered { addresses: *e.addresses, size: e.size, lanes: e.lanes, who });
         true
     }
 
@@ -239,13 +280,14 @@ impl Deferred {
         let (number, mut concerned) = (self.uses.interval, false);
         for (i, line) in (from..to).filter_map(|i| Some((i, self.uses.get(i)?))) {
             let way = if line.interval() == number { line.way() } else { MIXED };
-            concerned |= way != MIXED && !(reads && way == LineUse::READ);
+            let only_read = way & LineUse::CHANGED == 0;
+            concerned |= way != MIXED && !(reads && only_read);
             match line.interval() {
                 _ if asynchronous => self.uses.set(i, LineUse::new(ALWAYS, MIXED)),
                 ALWAYS => {}
                 interval if reads && interval != number => self.uses.set(i, LineUse::new(number, LineUse::READ)),
                 // Reads disturb no reads.
-                _ if reads && way == LineUse::READ => {}
+                _ if reads && only_read => self.uses.set(i, LineUse::new(number, LineUse::READ)),
                 _ => self.uses.set(i, LineUse::new(number, MIXED)),
             }
         }
@@ -307,11 +349,12 @@ impl Sanitizer {
             _ => {
                 let who = By { warp: e.actor.warp, site, now };
                 let deferrable = plain && !e.order.asynchronous;
-                if deferrable && cta.deferred.repeat(e, kind, who) {
+                let spread = Spread { addresses: e.addresses, size: e.size, lanes: e.actor.lanes, access: e.access };
+                if deferrable && cta.deferred.repeat(&spread, kind, who) {
                     return true;
                 }
                 let all = lanes(e.actor.lanes).all(own);
-                if all && deferrable && cta.deferred.scatter(e, kind, who) {
+                if all && deferrable && cta.deferred.scatter(&spread, kind, who) {
                     return true;
                 }
                 let reads = e.access == AccessKind::Load && plain && !kind.strong && !e.order.asynchronous;
@@ -393,19 +436,44 @@ mod tests {
     }
 
     const WHO: By = By { warp: 0, site: 0, now: 1 };
+    const OTHER: By = By { warp: 1, ..WHO };
+
+    #[test]
+    fn words_of_one_thread_each_are_deferred() {
+        let mut deferred = Deferred::new((4096, 8 * LINE_BYTES), true);
+        let way = |line: Even, writes, who| (line, writes, who);
+        for (line, writes, who) in [way(row(0), false, WHO), way(row(0), true, WHO), way(row(0), false, WHO)] {
+            assert_eq!(deferred.row(line, writes, who), Fate::Noted);
+        }
+        let half = Even { lanes: 0xffff, ..row(0) };
+        assert_eq!(deferred.row(half, true, WHO), Fate::Noted, "some of the same lanes");
+        let shifted = Even { base: row(0).base + 4, lanes: u32::MAX >> 1, ..row(0) };
+        assert_eq!(deferred.row(shifted, false, WHO), Fate::Last, "other lanes");
+        assert_eq!(deferred.row(shifted, true, WHO), Fate::Last, "other lanes");
+        assert_eq!(deferred.row(row(0), true, WHO), Fate::Due, "from then on, nothing is deferred");
+        assert_eq!(deferred.row(row(1), false, WHO), Fate::Noted);
+        assert_eq!(deferred.row(row(1), false, OTHER), Fate::Noted, "only loads");
+        assert_eq!(deferred.row(row(1), true, WHO), Fate::Last, "stored to after another warp has read it");
+        let pairs = Even { base: row(2).base, stride: 8, size: 8, lanes: 0xffff };
+        assert_eq!(deferred.row(pairs, true, WHO), Fate::Noted);
+        assert_eq!(deferred.row(row(2), false, WHO), Fate::Last, "lanes that have twice as much");
+        let same = Even { stride: 0, lanes: 1, ..row(3) };
+        assert_eq!(deferred.row(same, false, WHO), Fate::Noted);
+        assert_eq!(deferred.row(row(3), true, WHO), Fate::Last, "a lane may have read what another one stores");
+    }
 
     #[test]
     fn lines_used_in_one_way_are_deferred() {
         let mut deferred = Deferred::new((4096, 8 * LINE_BYTES), true);
-        assert_eq!([deferred.row(row(0), false, WHO), deferred.row(row(0), false, WHO)], [Fate::Noted; 2]);
-        assert_eq!(deferred.row(row(0), true, WHO), Fate::Last, "stored to after it was read");
+        assert_eq!([deferred.row(row(0), false, WHO), deferred.row(row(0), false, OTHER)], [Fate::Noted; 2]);
+        assert_eq!(deferred.row(row(0), true, WHO), Fate::Last, "stored to after another warp has read it");
         assert_eq!(deferred.row(row(0), false, WHO), Fate::Due, "from then on, nothing is deferred");
         assert_eq!(deferred.row(row(1), true, WHO), Fate::Noted);
-        assert_eq!(deferred.row(row(1), false, WHO), Fate::Last, "read after it was stored to");
+        assert_eq!(deferred.row(row(1), false, OTHER), Fate::Last, "read after another warp has stored to it");
         assert_eq!(deferred.row(row(2), true, WHO), Fate::Noted);
         assert_eq!(deferred.row(Even { base: 4096 + 3 * LINE_BYTES - 4, ..row(0) }, true, WHO), Fate::Last, "in part");
         assert_eq!(deferred.row(row(3), true, WHO), Fate::Due);
-        deferred.end();
+        deferred.end(1);
         assert!(!deferred.has_notes());
         assert_eq!(deferred.row(row(0), true, WHO), Fate::Noted, "a barrier forgets");
     }
@@ -420,7 +488,7 @@ mod tests {
         assert!(!deferred.mix((4096 + LINE_BYTES, 4099 + LINE_BYTES), (true, false)));
         assert_eq!(deferred.row(row(1), true, WHO), Fate::Last, "a store after a read that was not noted");
         assert!(!deferred.mix((4096 + 2 * LINE_BYTES, 4099 + 2 * LINE_BYTES), (false, true)));
-        deferred.end();
+        deferred.end(1);
         assert_eq!(deferred.row(row(2), false, WHO), Fate::Due, "no barrier ends an asynchronous copy");
         let down = Even { base: 4096 + 4 * LINE_BYTES, stride: 0u64.wrapping_sub(4), ..row(0) };
         assert_eq!(deferred.row(row(3), true, WHO), Fate::Noted);

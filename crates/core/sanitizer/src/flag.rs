@@ -40,8 +40,8 @@ impl Sanitizer {
                  (or read it by an acquire)"
             ));
         }
-        let reader = |list: &[crate::ticket::Ticket]| {
-            list.iter().rev().find(|t| t.time > time && t.precedes(cta, now)).map(|t| (t.site, t.time))
+        let reader = |list: &crate::ticket::Tickets| {
+            list.all().iter().rev().find(|t| t.time > time && t.precedes(cta, now)).map(|t| (t.site, t.time))
         };
         let mut flags: Vec<(u64, (u32, u32))> =
             tickets.iter().filter_map(|(at, list)| Some((*at, reader(list)?))).collect();

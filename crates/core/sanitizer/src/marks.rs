@@ -6,29 +6,15 @@ use std::hash::BuildHasherDefault;
 /// Size of a page of the bitmap, in bytes of device memory.
 const PAGE: u64 = 4096;
 /// Pages that are found at once.
-const RECENT: usize = 16;
+const RECENT: usize = 1024;
 
 /// A set of bytes: a bitmap in pages allocated on demand.
 #[derive(Default)]
 pub struct Marks {
     pages: Map<u64, u32>,
     bits: Vec<Bits>,
-    /// Pages that were looked up last, by the lower bits of their numbers: kernels access several buffers in turn.
-    recent: Recent,
-}
-
-/// Pages and their places.
-#[derive(Clone, Copy)]
-struct Recent([(u64, u32); RECENT]);
-
-impl Default for Recent {
-    fn default() -> Recent {
-        Recent::NONE
-    }
-}
-
-impl Recent {
-    const NONE: Recent = Recent([(u64::MAX, 0); RECENT]);
+    /// Pages that were looked up last and their places, by the lower bits of their numbers: kernels access memory anywhere. Empty at first.
+    recent: Vec<(u64, u32)>,
 }
 
 type Bits = Box<[u64; (PAGE / 64) as usize]>;
@@ -60,11 +46,19 @@ fn runs(mut word: u64, at: u64) -> impl Iterator<Item = (u64, u64)> {
 impl Marks {
     #[inline(always)]
     fn find(&mut self, page: u64) -> Option<u32> {
-        let recent = &mut self.recent.0[page as usize % RECENT];
-        if recent.0 != page {
-            *recent = (page, *self.pages.get(&page)?);
+        match self.recent.get(page as usize % RECENT) {
+            Some((known, index)) if *known == page => Some(*index),
+            _ => self.look_up(page),
         }
-        Some(recent.1)
+    }
+
+    fn look_up(&mut self, page: u64) -> Option<u32> {
+        let index = *self.pages.get(&page)?;
+        if self.recent.is_empty() {
+            self.recent = vec![(u64::MAX, 0); RECENT];
+        }
+        self.recent[page as usize % RECENT] = (page, index);
+        Some(index)
     }
 
     fn add(&mut self, page: u64) -> u32 {
@@ -97,7 +91,7 @@ impl Marks {
 
     /// Nothing.
     pub const fn new() -> Marks {
-        Marks { pages: Map::with_hasher(BuildHasherDefault::new()), bits: Vec::new(), recent: Recent::NONE }
+        Marks { pages: Map::with_hasher(BuildHasherDefault::new()), bits: Vec::new(), recent: Vec::new() }
     }
 
     /// How many bytes of a range are marked in one of these.

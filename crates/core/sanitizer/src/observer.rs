@@ -15,7 +15,7 @@ use crate::{
 };
 use margay_exec::{
     BarrierEvent, Concern, CtaEvent, Image, Interest, LineUses, LockedObserver, MemoryEvent, Observer, RowEvent,
-    RowLoads, Scope, SyncEvent, SyncKind, TensorEvent, Undefined, UndefinedEvent,
+    RowLoads, Scope, SpreadEvent, SyncEvent, SyncKind, TensorEvent, Undefined, UndefinedEvent,
 };
 use margay_ir::{FrameRole, FuncId, MemSpace};
 use margay_isa::Opcode;
@@ -30,6 +30,10 @@ struct Locked<'c> {
 impl LockedObserver for Locked<'_> {
     fn row(&mut self, e: &RowEvent<'_>) -> bool {
         self.sanitizer.see_row(&mut self.state, e)
+    }
+
+    fn spread(&mut self, e: &SpreadEvent<'_>) -> bool {
+        self.sanitizer.see_spread(&mut self.state, e)
     }
 
     fn loads(&mut self, e: &RowLoads<'_>) -> usize {
@@ -62,6 +66,10 @@ impl LockedObserver for Locked<'_> {
 
     fn barrier(&mut self, e: &BarrierEvent<'_>) {
         self.sanitizer.complete(&mut self.state, e);
+    }
+
+    fn met(&mut self, cta: [u32; 3], live: &[u32], times: u32) {
+        self.sanitizer.meet(&mut self.state, cta, live, times);
     }
 
     fn cta(&mut self, e: &CtaEvent<'_>) {
@@ -184,7 +192,7 @@ impl Sanitizer {
         let Some(cta) = state.ctas.get_mut(self.index(e.cta)) else { return };
         if self.what.races {
             if e.all && e.arrived == e.waited {
-                cta.deferred.end();
+                cta.deferred.end(1);
             }
             state.threads.complete(&mut cta.threads, e.id, e.all, (e.arrived, e.waited));
         }
@@ -198,6 +206,15 @@ impl Sanitizer {
             }
         }
         if self.what.races {
+            state.advance();
+        }
+    }
+
+    /// All threads of a CTA have met so often, and done nothing else of interest meanwhile.
+    fn meet(&self, state: &mut State, cta: [u32; 3], live: &[u32], times: u32) {
+        if let Some(cta) = state.ctas.get_mut(self.index(cta)).filter(|_| self.what.races) {
+            cta.deferred.end(times);
+            state.threads.complete(&mut cta.threads, 0, true, (live, live));
             state.advance();
         }
     }
@@ -220,7 +237,7 @@ impl Sanitizer {
         // Records cannot tell more warps apart.
         state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
         let live = self.block.iter().product();
-        let cta = match state.ctas.spare(e.shared) {
+        let mut cta = match state.ctas.spare(e.shared) {
             Some(mut spare) => {
                 spare.restart(index, cluster, live);
                 spare
@@ -234,6 +251,7 @@ impl Sanitizer {
                 deferred: Deferred::new(e.shared, self.defers && self.what.races && self.cluster == [1; 3]),
             }),
         };
+        cta.threads.begun = state.threads.now;
         state.ctas.insert(index, cta);
         if self.cluster != [1; 3] {
             state.windows.insert(e.shared.0, index);

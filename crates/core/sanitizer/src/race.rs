@@ -9,7 +9,7 @@
 use crate::{
     Sanitizer, State, What,
     clock::Time,
-    deferred::{By, Even, Fate},
+    deferred::{By, Even, Fate, Spread},
     form::{Form, RowForm},
     lanes,
     row::Row,
@@ -18,8 +18,8 @@ use crate::{
     ticket,
 };
 use margay_exec::{
-    AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SyncEvent,
-    Tensor,
+    AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SpreadEvent,
+    SyncEvent, Tensor,
 };
 use std::cell::Cell;
 
@@ -132,6 +132,10 @@ impl Sanitizer {
                 }
             }
             _ => {
+                if !matches!(form, Form::Same(_)) {
+                    let addresses = lanes(e.actor.lanes).map(|lane| e.addresses[lane as usize]);
+                    shadow.warm(addresses.filter(|address| !is_local(*address)));
+                }
                 let mut left = e.actor.lanes;
                 while left != 0 {
                     let lane = left.trailing_zeros();
@@ -223,6 +227,45 @@ impl Sanitizer {
         row.try_form(shadow, &sites.kinds, &line)
     }
 
+    /// An access by lanes at addresses of any kind, in short, if all of it is deferred: whether that is all there is to do, as
+    /// [`Sanitizer::see_row`] tells.
+    pub(crate) fn see_spread(&self, state: &mut State, e: &SpreadEvent<'_>) -> bool {
+        let What { init, races, sync, .. } = self.what;
+        let plain = matches!(e.order.semantics, Semantics::Weak | Semantics::Relaxed) && !e.order.asynchronous;
+        let Some(site) = e.memo.get().checked_sub(1).filter(|_| races && !init && plain && state.clashes.is_empty())
+        else {
+            return false;
+        };
+        if state.over {
+            return true;
+        }
+        let index = self.index(e.actor.cta);
+        let strong = e.order.semantics != Semantics::Weak;
+        let State { ctas, sites, threads, yields, .. } = state;
+        let Some(cta) = ctas.get_mut(index).filter(|_| index.is_multiple_of(self.sample)) else { return false };
+        // What an atomic operation yields may tell of others.
+        let tells = strong && !e.order.reduction && yields.get(site as usize).copied().flatten() != Some(false);
+        let apart = strong && !cta.threads.are_alike(e.actor.warp);
+        if tells || apart || threads.any_released() || cta.threads.loose(e.actor.warp) != 0 {
+            return false;
+        }
+        if e.access.writes() && !threads.advance() {
+            return false;
+        }
+        let spread = Spread { addresses: e.addresses, size: e.size, lanes: e.actor.lanes, access: e.access };
+        let who = By { warp: e.actor.warp, site, now: threads.now };
+        if !cta.deferred.repeat(&spread, sites.kinds[site as usize], who) {
+            return false;
+        }
+        if e.access.writes() && strong {
+            threads.advance();
+        }
+        if sync {
+            cta.arrivals.touch(&e.actor);
+        }
+        true
+    }
+
     /// Loads in short: how many of them need no more, from the first on.
     pub(crate) fn see_loads(&self, state: &mut State, e: &RowLoads<'_>) -> usize {
         let What { init, races, sync, unused, .. } = self.what;
@@ -312,6 +355,7 @@ impl Sanitizer {
             kind,
             agent,
             now,
+            begun: cta.begun,
             seen: cta.seen(Who { warp, lanes }),
             published: cta.published(warp),
         }

@@ -22,6 +22,8 @@ pub struct Row {
     pub kind: Kind,
     pub agent: bool,
     pub now: Time,
+    /// When the CTA began.
+    pub begun: Time,
     /// What all of its lanes have seen.
     pub seen: Seen,
     /// The time of the last release by the warp.

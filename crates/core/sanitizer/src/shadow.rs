@@ -23,7 +23,7 @@ const PAGE: u64 = 4096;
 /// Size of a word in bytes.
 pub const WORD: u64 = 4;
 /// Pages that are found at once.
-const RECENT: usize = 16;
+const RECENT: usize = 2048;
 /// No address is in this page.
 const NO_PAGE: u64 = u64::MAX;
 /// Words of a line.
@@ -44,6 +44,14 @@ impl Cell {
     pub fn records(&mut self) -> Option<&mut [Record; 2]> {
         (self.0[1].who != SPILLED).then_some(&mut self.0)
     }
+}
+
+/// The records of a word but the first one.
+#[derive(Default)]
+pub struct List {
+    pub records: Vec<Record>,
+    /// What all records of the word are of, the first one included, if that is known: see [`Record::form`]. Else 0.
+    pub alike: u32,
 }
 
 /// How a line's records are kept.
@@ -99,12 +107,12 @@ pub struct Shadow {
     pages: Map<u64, u32>,
     lines: Vec<Box<[Line]>>,
     /// Pages that were looked up last, by the lower bits of their numbers; [`NO_PAGE`] is none. Null pointers come here, too.
-    recent: [(u64, u32); RECENT],
+    recent: Box<[(u64, u32)]>,
     /// Spans of lines, and those that are free.
     spans: Pool<Spans>,
     /// Cells of lines with one for each word, and those that are free.
     wide: Pool<[Cell; LINE]>,
-    lists: Vec<Vec<Record>>,
+    lists: Vec<List>,
     spare: Vec<u32>,
 }
 
@@ -113,7 +121,7 @@ impl Default for Shadow {
         Shadow {
             pages: Map::default(),
             lines: Vec::new(),
-            recent: [(NO_PAGE, 0); RECENT],
+            recent: vec![(NO_PAGE, 0); RECENT].into(),
             spans: Pool::default(),
             wide: Pool::default(),
             lists: Vec::new(),
@@ -153,6 +161,19 @@ impl Shadow {
         &mut self.wide.all[place as usize][(address / WORD) as usize % LINE]
     }
 
+    /// Loads what is kept of words that will be looked at one after the other, so that the processor need not wait for each of them.
+    pub fn warm(&mut self, addresses: impl Iterator<Item = u64>) {
+        let warmth = addresses.fold(0, |sum: u32, address| {
+            let (page, index) = self.line(address);
+            sum.wrapping_add(match &self.lines[page as usize][index] {
+                Line::One(span) => span.time,
+                Line::Spans(place) => self.spans.all[*place as usize].count.into(),
+                Line::Words(place) => self.wide.all[*place as usize][(address / WORD) as usize % LINE].0[0].time,
+            })
+        });
+        std::hint::black_box(warmth);
+    }
+
     /// What the line at an address keeps.
     #[inline(always)]
     pub fn kept(&mut self, address: u64) -> Kept<'_> {
@@ -174,7 +195,7 @@ impl Shadow {
             Line::Words(place) => {
                 let Cell([first, second]) = self.wide.all[place as usize][word];
                 let more: &[Record] = match second.who == SPILLED {
-                    true => &self.lists[second.time as usize],
+                    true => &self.lists[second.time as usize].records,
                     false => &[second],
                 };
                 std::iter::once(&first).chain(more).filter(|r| r.is_some()).copied().collect()
@@ -232,7 +253,7 @@ impl Shadow {
 
     /// The records of the word at an address, if they are in a list.
     #[inline(always)]
-    pub fn spilled(&mut self, address: u64) -> Option<(&mut Record, &mut Vec<Record>)> {
+    pub fn spilled(&mut self, address: u64) -> Option<(&mut Record, &mut List)> {
         let (page, line) = self.line(address);
         let Line::Words(place) = self.lines[page as usize][line] else { return None };
         let [first, second] = &mut self.wide.all[place as usize][(address / WORD) as usize % LINE].0;
@@ -259,7 +280,7 @@ impl Shadow {
             buffer.push(first);
         }
         if let Some(list) = list {
-            buffer.extend_from_slice(&self.lists[list as usize]);
+            buffer.extend_from_slice(&self.lists[list as usize].records);
         } else if second.is_some() {
             buffer.push(second);
         }
@@ -286,12 +307,13 @@ impl Shadow {
         }
         let known = (cell.0[1].who == SPILLED).then_some(cell.0[1].time);
         let list = known.or_else(|| self.spare.pop()).unwrap_or_else(|| {
-            self.lists.push(Vec::new());
+            self.lists.push(List::default());
             self.lists.len() as u32 - 1
         });
         let kept = &mut self.lists[list as usize];
-        kept.clear();
-        kept.extend_from_slice(&records[1..]);
+        kept.records.clear();
+        kept.records.extend_from_slice(&records[1..]);
+        kept.alike = 0;
         Cell([records[0], Record { who: SPILLED, lanes: 1, time: list, site: 0 }])
     }
 
@@ -299,7 +321,7 @@ impl Shadow {
     fn drop_list(&mut self, cell: Cell) {
         let second = cell.0[1];
         if second.who == SPILLED {
-            self.lists[second.time as usize].clear();
+            self.lists[second.time as usize].records.clear();
             self.spare.push(second.time);
         }
     }

@@ -138,6 +138,8 @@ pub struct CtaThreads {
     /// Linear index in the grid.
     pub index: u32,
     cluster: u32,
+    /// When it began.
+    pub begun: Time,
     /// The threads of all warps, if they are alike: then `warps` is out of date, or empty.
     common: Option<Warp>,
     warps: Vec<Warp>,
@@ -238,7 +240,8 @@ impl CtaThreads {
         let common = Some(Warp::Alike(Thread::default()));
         let (barriers, ended, spare, warps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (published, loose, seen) = (vec![0; all], vec![0; all], vec![None; all]);
-        CtaThreads { index, cluster, common, warps, barriers, ended, spare, published, loose, any_loose: false, seen }
+        let (begun, any_loose) = (0, false);
+        CtaThreads { index, cluster, begun, common, warps, barriers, ended, spare, published, loose, any_loose, seen }
     }
 
     /// The threads of another CTA, which begins when this one has ended.

@@ -31,6 +31,7 @@ const MOST: usize = 8;
 const MOST_LOCATIONS: usize = 1 << 16;
 
 /// A strong operation that returned the value of a location.
+#[derive(Clone, Copy, Default)]
 pub struct Ticket {
     cta: u32,
     warp: u32,
@@ -46,8 +47,36 @@ impl Ticket {
     }
 }
 
-/// The latest ones of a location, the newest last; one of each thread.
-pub type Tickets = Vec<Ticket>;
+/// The latest ones of a location; one of each thread.
+#[derive(Clone, Copy, Default)]
+pub struct Tickets {
+    list: [Ticket; MOST],
+    count: u8,
+}
+
+impl Tickets {
+    /// All of them, the newest last.
+    pub fn all(&self) -> &[Ticket] {
+        &self.list[..usize::from(self.count)]
+    }
+
+    /// Adds one, which may replace others: those of lanes that came before it in the instruction, and the thread's last one.
+    fn add(&mut self, new: Ticket) {
+        let outlived =
+            |t: &Ticket| (t.cta, t.warp) == (new.cta, new.warp) && (t.lane == new.lane || t.time == new.time);
+        let full = usize::from(self.count) == MOST && !self.all().iter().any(outlived);
+        let mut kept = 0;
+        for i in usize::from(full)..usize::from(self.count) {
+            let ticket = self.list[i];
+            if !outlived(&ticket) {
+                self.list[kept] = ticket;
+                kept += 1;
+            }
+        }
+        self.list[kept] = new;
+        self.count = kept as u8 + 1;
+    }
+}
 
 /// Notes the operations of an event that return values. Of lanes at one address, the last one has seen what the others did.
 pub fn note(state: &mut State, cta: u32, e: &MemoryEvent<'_>, site: u32) {
@@ -58,16 +87,11 @@ pub fn note(state: &mut State, cta: u32, e: &MemoryEvent<'_>, site: u32) {
     let (warp, time) = (e.actor.warp, state.threads.now);
     for lane in lanes(e.actor.lanes) {
         let at = e.addresses[lane as usize];
-        if state.tickets.len() >= MOST_LOCATIONS && !state.tickets.contains_key(&at) {
+        let known = state.tickets.len() < MOST_LOCATIONS || state.tickets.contains_key(&at);
+        if !known {
             return;
         }
-        let list = state.tickets.entry(at).or_default();
-        // The other lanes of the instruction came before it.
-        list.retain(|t| (t.cta, t.warp) != (cta, warp) || t.lane != lane && t.time != time);
-        if list.len() >= MOST {
-            list.remove(0);
-        }
-        list.push(Ticket { cta, warp, lane, time, site });
+        state.tickets.entry(at).or_default().add(Ticket { cta, warp, lane, time, site });
     }
 }
 
@@ -105,7 +129,7 @@ pub fn permits(
     }
     let Some(tickets) = state.tickets.get(&e.addresses[hit.lane as usize]) else { return false };
     let now = Who { warp: e.actor.warp, lanes: 1 << hit.lane };
-    tickets.iter().any(|t| {
+    tickets.all().iter().any(|t| {
         let site = state.sites.get(t.site);
         let wide = t.cta == hit.other.cta || earlier.order.scope.min(site.order.scope) >= Scope::Gpu;
         t.time >= hit.earlier.time && wide && site.element == earlier.element && t.precedes(cta, now) && {

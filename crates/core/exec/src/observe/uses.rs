@@ -15,10 +15,40 @@ pub const LINE_BYTES: u64 = 128;
 pub struct LineUse(pub u64);
 
 impl LineUse {
-    /// Only loads. No way is less.
+    /// Only loads, by whomever. No way is less.
     pub const READ: u32 = 0;
-    /// One row of lanes has stored to it.
-    pub const WRITTEN: u32 = 1;
+    /// Set in ways that are not only loads.
+    pub const CHANGED: u32 = 1;
+    /// One store.
+    pub const WRITTEN: u32 = LineUse::other(1);
+
+    /// Accesses of another kind than loads and rows of lanes, by number: no two of them are of the same threads alone.
+    pub const fn other(number: u32) -> u32 {
+        number << 3 | LineUse::CHANGED
+    }
+
+    /// Accesses by lanes of one warp, each of which has words of its own: of a row of 4, 8 or 16 bytes per lane that lane 0, active or not,
+    /// accesses at `origin`. Only loads, unless it is [`LineUse::CHANGED`] as well.
+    #[inline(always)]
+    pub const fn own(origin: u64, warp: u32, bytes: u32) -> u32 {
+        (origin << LineUse::ORIGIN) as u32 & !0xff | LineUse::threads(bytes) | warp << LineUse::WARP
+    }
+
+    /// Where the origin and the warp of [`LineUse::own`] begin; the origin is a multiple of 4.
+    pub const ORIGIN: u32 = 6;
+    /// See [`LineUse::ORIGIN`].
+    pub const WARP: u32 = 3;
+
+    /// What tells [`LineUse::own`] from other ways, and rows with different elements apart.
+    pub const fn threads(bytes: u32) -> u32 {
+        (bytes.trailing_zeros() - 1) << 1
+    }
+
+    /// Whether lanes with that many bytes each, and that many from one to the next, have words of their own.
+    #[inline(always)]
+    pub const fn are_apart(stride: u64, bytes: u32) -> bool {
+        stride == bytes as u64 && matches!(bytes, 4 | 8 | 16)
+    }
 
     /// A use in an interval.
     #[inline(always)]

@@ -12,14 +12,14 @@ mod noted;
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
-    function::affine::rows,
+    function::affine::{Row, rows},
     function::{Emitter, Mode, Result, Role},
     memory::address::Address,
     memory::group::{Grouped, Member},
     site::{Moment, SiteKind},
     text::{Elem, Ty, Val, int, named},
 };
-use margay_exec::{AccessKind, Interest, Ordering, Semantics, exchanges_values};
+use margay_exec::{AccessKind, Interest, LineUse, Ordering, Semantics, exchanges_values};
 use margay_ir::{Builtin, Inst, MemBase, MemSpace, Operand};
 use margay_isa::{Effect, Mod, Opcode};
 
@@ -104,13 +104,19 @@ impl Emitter<'_> {
         let progress = progress && !self.prepared.barriers.is_empty();
         let wanted = match moment {
             // All threads of the CTA come to this barrier: its completion tells everything.
-            Moment::Arrive if self.grid_loop.together && self.region.lone_barrier => order && progress,
+            Moment::Arrive if self.grid_loop.together && (self.region.lone_barrier || !progress) => order && progress,
             Moment::Begin | Moment::End | Moment::Arrive | Moment::Complete => order || progress,
             Moment::Warp | Moment::Exchange => order,
         };
         if wanted {
+            let quick = moment == Moment::Complete && order && !progress && self.grid_loop.together;
+            let met = if quick { Some(self.meet()) } else { None };
             let (site, lanes) = (self.site(SiteKind::Moment(moment)), self.active_bits());
             self.helper(Helper::Event, &[&int(Elem::I32, site as i128), &lanes]);
+            if let Some((on, mark)) = met {
+                self.w.jump(&on);
+                self.w.join(&on, mark);
+            }
         }
     }
 
@@ -158,7 +164,12 @@ impl Emitter<'_> {
             true => self.note_or_report((inst, access), site, address, bytes, mask),
             false => None,
         };
-        self.report_access((site, weak && access == AccessKind::Load), address, stride, values, mask);
+        if weak && access == AccessKind::Load && matches!(address, Address::Affine { .. }) && space != MemSpace::Global
+        {
+            let shared = self.ctx_pointer(at::LOADS_SHARED);
+            self.w.store(&int(Elem::I32, 1), &shared, 4);
+        }
+        self.report_access((site, weak && access == AccessKind::Load), (address, bytes), stride, values, mask);
         for (on, mark) in [noted, joined].into_iter().flatten() {
             self.w.jump(&on);
             self.w.join(&on, mark);
@@ -169,7 +180,7 @@ impl Emitter<'_> {
     fn report_access(
         &mut self,
         (site, is_load): (usize, bool),
-        address: &Address,
+        (address, bytes): (&Address, u32),
         stride: u64,
         values: &[Val],
         mask: Option<&Val>,
@@ -179,10 +190,7 @@ impl Emitter<'_> {
             && is_load
         {
             for (row, base) in rows(*width).zip(bases) {
-                let here = ((1u64 << row.width) - 1) << (row.width * row.index);
-                let before = u64::from(row.width * row.index).wrapping_mul(stride);
-                let first = self.w.op_const("add", base, -i128::from(before as i64));
-                let lanes = self.w.op_const("and", &lanes, i128::from(here as u32 as i32));
+                let (lanes, first) = self.part(row, base, (stride, &lanes));
                 self.note_load(site, &lanes, &first);
             }
             return;
@@ -205,11 +213,44 @@ impl Emitter<'_> {
                 let stride = int(Elem::I64, i128::from(stride as i64));
                 self.helper(Helper::ObserveRow, &[&site, &lanes, &bases[0], &stride, &stored]);
             }
+            Address::Affine { bases, width, .. } if !values.is_empty() && LineUse::are_apart(stride, bytes) => {
+                // Rows are reported one by one, unless they may overlap.
+                let mut overlap: Option<Val> = None;
+                for pair in bases.windows(2) {
+                    let end = self.w.op_const("add", &pair[0], i128::from(u64::from(*width) * stride));
+                    let behind = self.w.cmp("icmp ult", &pair[1], &end);
+                    overlap = Some(self.either(overlap, behind));
+                }
+                let Some(overlap) = overlap else { return };
+                let [all, each, on] = ["overlap", "apart", "observed"].map(|s| self.w.label(s));
+                self.w.branch_unlikely(&overlap, &all, &each);
+                let mark = self.w.mark();
+                self.w.follow(&all);
+                let list = self.listed(address);
+                self.helper(Helper::Observe, &[&site, &lanes, &list, &stored]);
+                self.w.jump(&on);
+                self.w.join(&each, mark);
+                let step = int(Elem::I64, i128::from(stride as i64));
+                for (row, base) in rows(*width).zip(bases) {
+                    let (lanes, first) = self.part(row, base, (stride, &lanes));
+                    self.helper(Helper::ObserveRow, &[&site, &lanes, &first, &step, &stored]);
+                }
+                self.w.jump(&on);
+                self.w.join(&on, mark);
+            }
             _ => {
                 let list = self.listed(address);
                 self.helper(Helper::Observe, &[&site, &lanes, &list, &stored]);
             }
         }
+    }
+
+    /// The lanes of one of several rows, and the address that lane 0 of the warp would have if the row went on there.
+    fn part(&mut self, row: Row, base: &Val, (stride, lanes): (u64, &Val)) -> (Val, Val) {
+        let here = ((1u64 << row.width) - 1) << (row.width * row.index);
+        let before = u64::from(row.width * row.index).wrapping_mul(stride);
+        let first = self.w.op_const("add", base, -i128::from(before as i64));
+        (self.w.op_const("and", lanes, i128::from(here as u32 as i32)), first)
     }
 
     /// A buffer with the address of each lane.

@@ -9,7 +9,7 @@ use crate::{
 };
 use margay_exec::{
     AccessKind, Actor, BarrierEvent, CtaEvent, Grid, LANES, LineUses, LockedObserver, MemoryEvent, Observer, Ordering,
-    RowEvent, RowLoad, RowLoads, RowPlace, SyncEvent, SyncKind, Undefined, barrier::Operands, mem,
+    RowEvent, RowLoad, RowLoads, RowPlace, SpreadEvent, SyncEvent, SyncKind, Undefined, barrier::Operands, mem,
 };
 use margay_ir::{FuncId, MemSpace, Operand, SourcePlace};
 use std::cell::{Cell, RefCell, RefMut};
@@ -188,7 +188,9 @@ impl<'a> Host<'a> {
     pub fn flush(&self, ctx: &WarpCtx) {
         let Observation { loads, places, locked, .. } = &self.observation;
         let Some(observer) = self.grid.observer else { return };
+        self.tell_met(ctx);
         let mut left = Observation::take(loads, &ctx.loads, ctx.loads_end);
+        ctx.loads_shared.set(0);
         if !left.is_empty() {
             self.tell_noted(ctx);
         }
@@ -212,20 +214,30 @@ impl<'a> Host<'a> {
     /// Reports an access; `values` are the elements stored, each a row of lanes.
     pub fn observe(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: Addresses<'_>, values: Option<&[u8]>) {
         let Some(observer) = self.grid.observer.filter(|_| mask != 0) else { return };
-        self.flush(ctx);
-        self.tell_noted(ctx);
+        if !self.nothing_is_noted(ctx) {
+            self.flush(ctx);
+            self.tell_noted(ctx);
+        }
         let place = &self.observation.places[site];
         let warp = ctx.warp.get();
         let mut locked = self.observation.locked.borrow_mut();
         if locked.is_none() {
             *locked = observer.locked();
         }
-        if let (Addresses::Row(first, stride), Some(locked)) = (&addresses, &mut *locked) {
-            let actor = Actor { cta: ctx.cta.get(), warp, lanes: mask, at: place.at, callers: &[] };
-            let (row, local) = ((*first, *stride), self.local_of(ctx, warp));
-            if locked.row(&RowEvent { actor, row, size: place.size, local, memo: &place.memo }) {
-                return;
+        let actor = Actor { cta: ctx.cta.get(), warp, lanes: mask, at: place.at, callers: &[] };
+        let (size, memo) = (place.size, &place.memo);
+        let done = match (&addresses, &mut *locked, place.access) {
+            (Addresses::Row(first, stride), Some(locked), _) => {
+                let (row, local) = ((*first, *stride), self.local_of(ctx, warp));
+                locked.row(&RowEvent { actor, row, size, local, memo })
             }
+            (Addresses::Lanes(addresses), Some(locked), Some((access, order, _))) => {
+                locked.spread(&SpreadEvent { actor, addresses, size, access, order, memo })
+            }
+            _ => false,
+        };
+        if done {
+            return;
         }
         drop(locked);
         self.report(ctx, site, (warp, mask), addresses, values);

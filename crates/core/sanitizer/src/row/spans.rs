@@ -324,6 +324,7 @@ mod tests {
                 kind: kinds[site as usize],
                 agent: false,
                 now: threads.now,
+                begun: 0,
                 seen: cta.seen(Who { warp, lanes: mask }),
                 published: cta.published(warp),
             };

@@ -86,27 +86,38 @@ impl Row {
         if !strong || volatile || scope < Scope::Gpu || self.agent {
             return false;
         }
-        let Some((first, rest)) = shadow.spilled(word) else { return false };
-        let alike = |r: &Record| r.site() == self.site && r.bytes() == mask;
-        let apart = |r: &Record| !kinds[r.site() as usize].strong && self.has_seen(*r, lanes);
-        let fits = |r: &Record| alike(r) || apart(r);
-        if !fits(first) || !rest.iter().all(fits) {
-            return false;
+        let Some((first, list)) = shadow.spilled(word) else { return false };
+        let new = Record::new((self.who(), lanes), self.now, self.site, mask);
+        let alike = |r: &Record| r.form() == new.form();
+        if list.alike != new.form() {
+            let apart = |r: &Record| !kinds[r.site() as usize].strong && self.has_seen(*r, lanes);
+            if !std::iter::once(&*first).chain(&list.records).all(|r| alike(r) || apart(r)) {
+                return false;
+            }
+            if alike(first) && list.records.iter().all(alike) {
+                list.alike = new.form();
+            }
         }
-        let crew = Crew { cta: self.cta, warp: self.warp, lanes };
-        let joins = |r: &mut Record| alike(r) && r.time > self.published && r.join(crew, self.warps);
-        if std::iter::once(&mut *first).chain(&mut *rest).any(joins) {
-            return true;
+        let rest = &mut list.records;
+        // The first one is the latest, if all are atomic operations.
+        if list.alike == 0 || first.time >= self.begun {
+            let crew = Crew { cta: self.cta, warp: self.warp, lanes };
+            let joins = |r: &mut Record| alike(r) && r.time > self.published && r.join(crew, self.warps);
+            if std::iter::once(&mut *first).chain(&mut *rest).any(joins) {
+                return true;
+            }
+            // What the same CTA has done by this instruction may have to go.
+            let own = |r: &Record| alike(r) && r.cta(self.warps) == self.cta;
+            if std::iter::once(&*first).chain(&*rest).any(own) {
+                return false;
+            }
         }
-        // What the same CTA has done by this instruction may have to go.
-        if !self.kind.writes
-            || std::iter::once(&*first).chain(&*rest).any(|r| alike(r) && r.cta(self.warps) == self.cta)
-        {
+        if !self.kind.writes {
             return false;
         }
         // The last write comes first. Which one goes is pseudo-random, as in `Shadow::update`.
         let victim = (word / WORD + u64::from(self.now)) as usize % rest.len();
-        let before = std::mem::replace(first, Record::new((self.who(), lanes), self.now, self.site, mask));
+        let before = std::mem::replace(first, new);
         match rest.len() + 1 >= MOST {
             true => rest[victim] = before,
             false => rest.push(before),

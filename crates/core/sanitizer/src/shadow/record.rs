@@ -63,6 +63,12 @@ impl Record {
         self.site & ((1 << 28) - 1)
     }
 
+    /// The site and the bytes as one number other than 0.
+    #[inline]
+    pub fn form(self) -> u32 {
+        self.site
+    }
+
     /// Mask of the bytes accessed.
     #[inline]
     pub fn bytes(self) -> u32 {

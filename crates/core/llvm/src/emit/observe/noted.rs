@@ -16,6 +16,9 @@ use margay_ir::{BlockId, Func, Inst, MemSpace};
 use margay_isa::{Effect, Mod, Opcode};
 use std::mem::offset_of;
 
+/// The most barriers that complete before the observer is told: its count of intervals must not overflow.
+const MOST_MEETINGS: u32 = 1 << 20;
+
 /// An access by a row of lanes whose addresses increase evenly.
 struct Run {
     /// The address of lane 0 of the warp, if the row went on there.
@@ -28,6 +31,13 @@ struct Run {
     lanes: Val,
 }
 
+impl Run {
+    /// It lies in so many lines at most; aligned accesses to one address in one.
+    fn lines(&self) -> u64 {
+        if self.reach < 16 { 1 } else { 2 + self.reach.saturating_sub(1) / LINE_BYTES }
+    }
+}
+
 impl Emitter<'_> {
     /// Whether a store or load need not be reported if the lines allow it.
     fn may_be_noted(&self, (inst, access): (&Inst, AccessKind), address: &Address, bytes: u32) -> bool {
@@ -37,8 +47,8 @@ impl Emitter<'_> {
         let evenly = match (access, address) {
             (AccessKind::Load, Address::Affine { stride, .. }) => (0..=16).contains(stride),
             // What asynchronous copies read must have been seen by their proxy too.
-            (AccessKind::Store, Address::Affine { width: 32, stride, .. }) => {
-                *stride == i64::from(bytes) && matches!(bytes, 4 | 8 | 16) && self.grid_loop.synchronous
+            (AccessKind::Store, Address::Affine { stride, .. }) => {
+                LineUse::are_apart(*stride as u64, bytes) && self.grid_loop.synchronous
             }
             _ => false,
         };
@@ -70,12 +80,12 @@ impl Emitter<'_> {
         }
         let mark = self.w.mark();
         if access == AccessKind::Store {
-            // Loads that were not looked at yet come first.
-            let [next, first] = [at::LOADS, at::LOADS_BEGIN].map(|offset| self.ctx_value(Elem::I64, offset));
-            let waiting = self.w.cmp("icmp ne", &next, &first);
+            // Loads that were not looked at yet come first, if they may be of the same memory.
+            let waiting = self.ctx_value(Elem::I32, at::LOADS_SHARED);
+            let waiting = self.w.cmp("icmp ne", &waiting, &int(Elem::I32, 0));
             self.report_unless_not(&waiting, &report);
         }
-        let all = self.lane_bits(mask);
+        let (all, whole) = (self.lane_bits(mask), self.lanes(mask).is_none());
         let runs: Vec<Run> = rows(*width)
             .zip(bases)
             .map(|(row, base)| {
@@ -88,31 +98,105 @@ impl Emitter<'_> {
                 Run { origin, ends, reach, lanes }
             })
             .collect();
-        let uses: Vec<Val> = runs.iter().flat_map(|run| self.uses_of(run, &count, &report)).collect();
+        // Lanes of several runs may store to the same place.
+        for pair in runs.windows(2).filter(|_| access == AccessKind::Store) {
+            let behind = self.w.cmp("icmp ule", &pair[1].ends[0], &pair[0].ends[1]);
+            self.report_unless_not(&behind, &report);
+        }
         let read = self.ctx_value(Elem::I64, at::LINE_READ);
-        let way = match access {
-            AccessKind::Store => self.w.op_const("add", &read, i128::from(LineUse::WRITTEN - LineUse::READ)),
-            _ => read.clone(),
-        };
-        let mut mixed: Option<Val> = None;
-        for place in &uses {
-            let known = self.w.load(Ty::scalar(Elem::I64), place, 8);
-            let other = self.w.cmp(if access == AccessKind::Store { "icmp uge" } else { "icmp ugt" }, &known, &read);
-            mixed = Some(match mixed {
-                Some(mixed) => self.w.op("or", &mixed, &other),
-                None => other,
-            });
+        match &runs[..] {
+            [run] => {
+                let own = LineUse::are_apart(*stride as u64, bytes).then(|| self.own_use(&read, run, bytes));
+                self.use_lines((access, run), [&count, &read], own.as_ref(), (whole, &report));
+            }
+            _ => {
+                let mut uses = Vec::new();
+                for run in &runs {
+                    for i in 0..run.lines() {
+                        let [low, high] = self.lines_of(run, &count, Some(&report));
+                        let place = self.use_of(&low, &high, i);
+                        uses.push((place.clone(), self.use_line(access, &place, &read, None, &report)));
+                    }
+                }
+                // A store may use a line twice.
+                uses.iter().for_each(|(place, new)| self.w.store(new, place, 8));
+            }
         }
-        if let Some(mixed) = mixed {
-            self.report_unless_not(&mixed, &report);
-        }
-        uses.iter().for_each(|place| self.w.store(&way, place, 8));
         for run in &runs {
             self.append((at::NOTES, at::NOTES_END, Helper::Notes), site, &run.lanes, &run.origin);
         }
         self.w.jump(&on);
         self.w.join(&report, mark);
         Some((on, mark))
+    }
+
+    /// The use of lines by a row whose lanes have words of their own, while they only load.
+    fn own_use(&mut self, read: &Val, run: &Run, bytes: u32) -> Val {
+        let warp = self.warp_index();
+        let warp = self.w.cast("zext", &warp, Elem::I64);
+        let warp = self.w.op_const("shl", &warp, LineUse::WARP.into());
+        let threads = self.w.op_const("or", &warp, LineUse::threads(bytes).into());
+        let origin = self.w.op_const("shl", &run.origin, LineUse::ORIGIN.into());
+        let origin = self.w.op_const("and", &origin, 0xffff_ff00);
+        let way = self.w.op("or", &origin, &threads);
+        self.w.op("or", read, &way)
+    }
+
+    /// Whether an access must be reported because of the last use of a line, and the use after it if not: [`LineUse`]. `read` stands for
+    /// loads by whomever, `own` for those by lanes that have words of their own.
+    fn next_use(&mut self, access: AccessKind, known: &Val, read: &Val, own: Option<&Val>) -> (Val, Val) {
+        let changed = i128::from(LineUse::CHANGED);
+        let fresh = self.w.cmp("icmp ult", known, read);
+        let mine = own.map(|own| {
+            let [a, b] = [known, own].map(|v| self.w.op_const("or", v, changed));
+            self.w.cmp("icmp eq", &a, &b)
+        });
+        let (good, new) = match (access, mine, own) {
+            (AccessKind::Store, Some(mine), Some(own)) => {
+                (self.w.op("or", &fresh, &mine), self.w.op_const("or", own, changed))
+            }
+            (AccessKind::Store, ..) => (fresh, self.w.op_const("add", read, LineUse::WRITTEN.into())),
+            (_, mine, own) => {
+                let changes = self.w.op_const("and", known, changed);
+                let loaded = self.w.cmp("icmp eq", &changes, &int(Elem::I64, 0));
+                let mut good = self.w.op("or", &fresh, &loaded);
+                let mut new = read.clone();
+                if let (Some(mine), Some(own)) = (mine, own) {
+                    good = self.w.op("or", &good, &mine);
+                    new = self.w.select(&mine, known, &new);
+                    new = self.w.select(&fresh, own, &new);
+                }
+                (good, new)
+            }
+        };
+        (self.w.op("xor", &good, &constant(Ty::scalar(Elem::I1), 1)), new)
+    }
+
+    /// All threads of the CTA have met at a barrier: forgets what is noted. Returns where the code goes on if that is all there is to do; what
+    /// is emitted next reports it.
+    pub(super) fn meet(&mut self) -> (String, Mark) {
+        let (report, on) = (self.w.label("report"), self.w.label("met"));
+        let mark = self.w.mark();
+        let count = self.ctx_value(Elem::I64, at::LINE_COUNT);
+        let all = self.w.cmp("icmp eq", &count, &int(Elem::I64, 0));
+        let [next, first] = [at::LOADS, at::LOADS_BEGIN].map(|offset| self.ctx_value(Elem::I64, offset));
+        let waiting = self.w.cmp("icmp ne", &next, &first);
+        let met = self.ctx_value(Elem::I32, at::MET);
+        let many = self.w.cmp("icmp uge", &met, &int(Elem::I32, MOST_MEETINGS.into()));
+        let must = self.w.op("or", &all, &waiting);
+        let must = self.w.op("or", &must, &many);
+        self.report_unless_not(&must, &report);
+        let notes = self.ctx_value(Elem::I64, at::NOTES_BEGIN);
+        let read = self.ctx_value(Elem::I64, at::LINE_READ);
+        let read = self.w.op_const("add", &read, LineUse::new(1, LineUse::READ).0.into());
+        let met = self.w.op_const("add", &met, 1);
+        for (offset, value, size) in [(at::NOTES, notes, 8), (at::LINE_READ, read, 8), (at::MET, met, 4)] {
+            let place = self.ctx_pointer(offset);
+            self.w.store(&value, &place, size);
+        }
+        self.w.jump(&on);
+        self.w.join(&report, mark);
+        (on, mark)
     }
 
     /// The first and the last byte that lanes access; the last one lies far off if there are no lanes.
@@ -138,28 +222,69 @@ impl Emitter<'_> {
         self.w.follow(&look);
     }
 
-    /// Where the uses of the lines of a row stand; goes to `report` if they are none of the CTA's.
-    fn uses_of(&mut self, run: &Run, count: &Val, report: &str) -> Vec<Val> {
+    /// The first and the last line of a run; goes to `report` if that is given and they are none of the CTA's.
+    fn lines_of(&mut self, run: &Run, count: &Val, report: Option<&str>) -> [Val; 2] {
         let before = self.ctx_value(Elem::I64, at::FIRST_LINE);
         let [low, high] = [0, 1].map(|end| {
             let line = self.w.op_const("lshr", &run.ends[end], i128::from(LINE_BYTES.trailing_zeros()));
             self.w.op("sub", &line, &before)
         });
-        let [starts, ends] = [&low, &high].map(|line| self.w.cmp("icmp uge", line, count));
-        let beyond = self.w.op("or", &starts, &ends);
-        self.report_unless_not(&beyond, report);
+        if let Some(report) = report {
+            let [starts, ends] = [&low, &high].map(|line| self.w.cmp("icmp uge", line, count));
+            let beyond = self.w.op("or", &starts, &ends);
+            self.report_unless_not(&beyond, report);
+        }
+        [low, high]
+    }
+
+    /// Where the use of the line stands that comes `i` lines after `low`, but not after `high`.
+    fn use_of(&mut self, low: &Val, high: &Val, i: u64) -> Val {
+        let line = self.w.op_const("add", low, i128::from(i));
+        let line = if i == 0 { low.clone() } else { self.w.intrinsic("llvm.umin", line.ty, &[&line, high]) };
         let table = self.ctx_value(Elem::I64, at::USES);
         let table = self.w.value(Ty::scalar(Elem::Ptr), format_args!("inttoptr i64 {table} to ptr"));
-        // A row lies in so many lines at most; aligned accesses to one address in one.
-        let lines = if run.reach < 16 { 1 } else { 2 + run.reach.saturating_sub(1) / LINE_BYTES };
-        (0..lines)
-            .map(|i| {
+        let offset = self.w.op_const("shl", &line, 3);
+        self.w.offset(&table, &offset)
+    }
+
+    /// The use of a line after an access; goes to `report` if the access must be reported.
+    fn use_line(&mut self, access: AccessKind, place: &Val, read: &Val, own: Option<&Val>, report: &str) -> Val {
+        let known = self.w.load(Ty::scalar(Elem::I64), place, 8);
+        let (bad, new) = self.next_use(access, &known, read, own);
+        self.report_unless_not(&bad, report);
+        new
+    }
+
+    /// Uses the lines of a run, one after the other; all its lanes access memory if it is `whole`. Most runs lie in one line.
+    fn use_lines(
+        &mut self,
+        (access, run): (AccessKind, &Run),
+        [count, read]: [&Val; 2],
+        own: Option<&Val>,
+        (whole, report): (bool, &str),
+    ) {
+        // Lanes access shared memory by now, unless there are none.
+        if whole {
+            let all = self.w.cmp("icmp eq", count, &int(Elem::I64, 0));
+            self.report_unless_not(&all, report);
+        }
+        let [low, high] = self.lines_of(run, count, if whole { None } else { Some(report) });
+        let done = self.w.label("used");
+        let mark = self.w.mark();
+        for i in 0..run.lines() {
+            if i > 0 {
                 let line = self.w.op_const("add", &low, i128::from(i));
-                let line = if i == 0 { low.clone() } else { self.w.intrinsic("llvm.umin", line.ty, &[&line, &high]) };
-                let offset = self.w.op_const("shl", &line, 3);
-                self.w.offset(&table, &offset)
-            })
-            .collect()
+                let over = self.w.cmp("icmp ugt", &line, &high);
+                let more = self.w.label("line");
+                self.w.branch(&over, &done, &more);
+                self.w.follow(&more);
+            }
+            let place = self.use_of(&low, &high, i);
+            let new = self.use_line(access, &place, read, own, report);
+            self.w.store(&new, &place, 8);
+        }
+        self.w.jump(&done);
+        self.w.join(&done, mark);
     }
 
     /// Appends an access by lanes of a row to a buffer; the helper empties it.

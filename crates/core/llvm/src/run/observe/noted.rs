@@ -17,8 +17,8 @@ impl Observation<'_> {
         };
         (ctx.loads_begin, ctx.loads_end) = range(&self.loads);
         ctx.loads.set(ctx.loads_begin);
-        let (notes, end) = range(&self.notes);
-        (ctx.notes_end, ctx.notes) = (end, Cell::new(notes));
+        (ctx.notes_begin, ctx.notes_end) = range(&self.notes);
+        ctx.notes.set(ctx.notes_begin);
     }
 
     /// What generated code has noted in a buffer that ends there, up to `next`, which it moves to the beginning.
@@ -30,10 +30,27 @@ impl Observation<'_> {
 }
 
 impl Host<'_> {
+    /// Whether nothing has been noted since the observer was told.
+    pub(super) fn nothing_is_noted(&self, ctx: &WarpCtx) -> bool {
+        ctx.met.get() == 0 && ctx.loads.get() == ctx.loads_begin && ctx.notes.get() == ctx.notes_begin
+    }
+
+    /// Tells the observer at how many barriers the CTA has met without its being told.
+    pub(super) fn tell_met(&self, ctx: &WarpCtx) {
+        let times = ctx.met.replace(0);
+        if times > 0
+            && let Some(observer) = self.grid.observer
+            && let Some(locked) = &mut *self.lock(observer)
+        {
+            locked.met(ctx.cta.get(), &self.observation.born, times);
+        }
+    }
+
     /// Tells the observer what generated code has noted instead of reporting it.
     pub fn tell_noted(&self, ctx: &WarpCtx) {
         let Observation { notes, places, .. } = &self.observation;
         let Some(observer) = self.grid.observer else { return };
+        self.tell_met(ctx);
         let list = Observation::take(notes, &ctx.notes, ctx.notes_end);
         if list.is_empty() {
             return;
