@@ -384,8 +384,8 @@ pub trait LockedObserver {
     fn loads(&mut self, event: &RowLoads<'_>) -> usize;
 
     /// The uses of the CTA's shared memory, if weak accesses by rows of lanes may be noted instead of being reported: loads of lines that
-    /// were only loaded from since the last barrier of the whole CTA, and stores to lines that were not used since. May change with
-    /// every event.
+    /// were only loaded from since the last barrier of the whole CTA, stores to lines that were not used since, and accesses by lanes that have
+    /// [words of their own](LineUse::own). May change with every event.
     fn uses(&self, cta: [u32; 3]) -> Option<&LineUses>;
 
     /// The accesses that were noted since the last event, other than [loads](LockedObserver::loads), in the order of their execution. Those noted

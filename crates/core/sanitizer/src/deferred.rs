@@ -144,20 +144,24 @@ pub struct Deferred {
     uses: LineUses,
     rows: Vec<(Even, By)>,
     scattered: Vec<Scattered>,
+    /// Whether asynchronous copies access some of the lines.
+    copies: bool,
 }
 
 impl Deferred {
     /// The first one of a CTA with that shared memory; nothing is deferred if it shares the memory with other CTAs.
     pub fn new(shared: (u64, u64), alone: bool) -> Deferred {
         let uses = LineUses::new(if alone { shared } else { (0, 0) });
-        Deferred { uses, rows: Vec::new(), scattered: Vec::new() }
+        Deferred { uses, rows: Vec::new(), scattered: Vec::new(), copies: false }
     }
 
     /// That of another CTA in the same memory, which begins when this one has ended.
     pub fn restart(&mut self) {
         self.end(1);
-        let always = |i| self.uses.get(i).is_some_and(|line| line.interval() == ALWAYS);
-        (0..self.uses.lines.len()).filter(|i| always(*i)).for_each(|i| self.uses.set(i, LineUse::new(0, MIXED)));
+        if std::mem::take(&mut self.copies) {
+            let always = |i| self.uses.get(i).is_some_and(|line| line.interval() == ALWAYS);
+            (0..self.uses.lines.len()).filter(|i| always(*i)).for_each(|i| self.uses.set(i, LineUse::new(0, MIXED)));
+        }
     }
 
     /// How lines are used, if anything may be deferred.
@@ -278,6 +282,7 @@ impl Deferred {
         // Copies may go past its end, which is a fault.
         let (from, to) = (self.line_of(first), self.line_of(last).saturating_add(1).min(self.uses.lines.len()));
         let (number, mut concerned) = (self.uses.interval, false);
+        self.copies |= asynchronous;
         for (i, line) in (from..to).filter_map(|i| Some((i, self.uses.get(i)?))) {
             let way = if line.interval() == number { line.way() } else { MIXED };
             let only_read = way & LineUse::CHANGED == 0;

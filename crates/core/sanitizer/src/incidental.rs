@@ -6,7 +6,8 @@
 //! a thread that finds an object under construction uses it without waiting.
 //!
 //! The order counts if the access depends on the value: behind a loop that waits for it, on one side of a branch, or at an address that
-//! it gives ([`depends_on_reads`]). What a thread passes on by a barrier or a shuffle counts as well.
+//! it gives ([`depends_on_reads`]). What a thread passes on by a barrier or a shuffle counts as well, unless no instruction uses the value:
+//! then nothing can depend on it.
 
 use crate::{
     Sanitizer, State,

@@ -24,13 +24,19 @@ use margay_exec::{
 use std::cell::Cell;
 
 /// Applies release and acquire patterns at a location.
-fn follow_order(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>, group: u32, address: u64) {
+fn follow_order(
+    threads: &mut Threads,
+    cta: &mut CtaThreads,
+    e: &MemoryEvent<'_>,
+    (group, address): (u32, u64),
+    vain: bool,
+) {
     let read = e.actor.callers.is_empty().then_some(e.actor.at);
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
     for lane in lanes(group) {
         let at = (e.actor.warp, lane);
         if strong && e.access != AccessKind::Store && !e.order.reduction {
-            threads.read(cta, at, address, e.order, read);
+            threads.read(cta, at, address, e.order, (read, vain));
         }
         if e.access.writes() {
             threads.write(cta, at, address, e.order, e.access == AccessKind::Atomic);
@@ -59,8 +65,9 @@ fn note_flags(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>) 
     }
 }
 
-/// Applies release and acquire patterns at each location of an access; lanes at one location are one access if it is `shared`.
-fn follow_orders(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>, shared: bool) {
+/// Applies release and acquire patterns at each location of an access; lanes at one location are one access if it is `shared`. It is `vain` if
+/// no instruction uses what it reads.
+fn follow_orders(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>, (shared, vain): (bool, bool)) {
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
     let mut left = e.actor.lanes;
     while left != 0 {
@@ -70,7 +77,7 @@ fn follow_orders(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_
         left &= !group;
         let is_local = address.wrapping_sub(e.local.0) < e.local.1;
         if !is_local && (strong || threads.is_released(address)) {
-            follow_order(threads, cta, e, group, address);
+            follow_order(threads, cta, e, (group, address), vain);
         }
     }
 }
@@ -102,7 +109,8 @@ impl Sanitizer {
             state.advance();
         }
         let strong = !weak && !e.order.asynchronous;
-        if strong {
+        let vain = strong && e.access != AccessKind::Store && !ticket::is_used(state, site);
+        if strong && !vain {
             ticket::note(state, self.index(e.actor.cta), e, site);
         }
         self.look_for_incidental_order(state, e, site);
@@ -110,7 +118,11 @@ impl Sanitizer {
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
         let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };
         let who = (e.actor.warp, e.actor.lanes, e.order.asynchronous);
-        let row = self.row(&mut cta.threads, (site, sites.kinds[site as usize]), who, threads.now);
+        let mut kind = sites.kinds[site as usize];
+        let in_global = |address: u64| !e.windows.iter().any(|(base, size)| address.wrapping_sub(*base) < *size);
+        // Volatile accesses by lanes of a warp are looked at in shared memory only.
+        kind.volatile = kind.volatile && !lanes(e.actor.lanes).all(|lane| in_global(e.addresses[lane as usize]));
+        let row = self.row(&mut cta.threads, (site, kind), who, threads.now);
         let context = (&cta.threads, &sites.kinds[..]);
         let is_local = |address: u64| address.wrapping_sub(e.local.0) < e.local.1;
         let plain = weak && !e.order.asynchronous;
@@ -120,7 +132,6 @@ impl Sanitizer {
         let shared = e.access == AccessKind::Load || matches!(form, Form::Same(_)) && e.access != AccessKind::Store;
         let passes_on = e.order.semantics.releases() || !cta.threads.are_alike(e.actor.warp);
         let follows = strong && passes_on || (strong || e.access.writes()) && threads.any_released();
-        let in_global = |address: u64| !e.windows.iter().any(|(base, size)| address.wrapping_sub(*base) < *size);
         let flags = strong
             && (e.access == AccessKind::Store || threads.any_hints())
             && in_global(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]);
@@ -160,7 +171,7 @@ impl Sanitizer {
             note_flags(threads, &mut cta.threads, e);
         }
         if follows {
-            follow_orders(threads, &mut cta.threads, e, shared);
+            follow_orders(threads, &mut cta.threads, e, (shared, vain));
         }
         if e.windows.len() > 1 {
             self.look_for_ended(state, e, site);

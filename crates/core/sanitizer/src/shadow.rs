@@ -13,7 +13,7 @@ mod span;
 pub use record::{AGENT, Crew, MOST_SITES, MOST_WARPS, Record};
 pub use span::{Pattern, Span, Spans};
 
-use crate::hash::Map;
+use crate::{clock::Time, hash::Map};
 
 /// Limit of records per word. Beyond it a read is evicted, and a race is missed only if that was the only unordered
 /// access.
@@ -50,8 +50,10 @@ impl Cell {
 #[derive(Default)]
 pub struct List {
     pub records: Vec<Record>,
-    /// What all records of the word are of, the first one included, if that is known: see [`Record::form`]. Else 0.
+    /// Tells what all records of the word have in common, the first one included, if it is known that they do not race; else 0.
     pub alike: u32,
+    /// The time of the latest one, if that is known.
+    pub latest: Time,
 }
 
 /// How a line's records are kept.

@@ -301,7 +301,7 @@ impl CtaThreads {
                 continue;
             }
             let t = self.thread(who.warp, lane);
-            for Pending { release, .. } in std::mem::take(&mut t.pending) {
+            for Pending { release, .. } in std::mem::take(&mut t.pending).into_iter().filter(|p| !p.is_vain()) {
                 t.join(&release.clock, None);
             }
         }
@@ -434,7 +434,9 @@ impl CtaThreads {
         let warp = self.warp(who.warp);
         for lane in lanes(warp.differing(who.lanes)) {
             let t = warp.thread(lane);
-            if last.is_none_or(|l| !Arc::ptr_eq(l, &t.clock)) {
+            if let Some(clock) = t.passes_on() {
+                to.join(&clock);
+            } else if last.is_none_or(|l| !Arc::ptr_eq(l, &t.clock)) {
                 to.join(&t.clock);
                 last = Some(&t.clock);
             }

@@ -81,7 +81,7 @@ impl Tickets {
 /// Notes the operations of an event that return values. Of lanes at one address, the last one has seen what the others did.
 pub fn note(state: &mut State, cta: u32, e: &MemoryEvent<'_>, site: u32) {
     let reads = e.access != AccessKind::Store && !e.order.reduction;
-    if !reads || e.order.semantics == Semantics::Weak || e.order.asynchronous || !is_used(state, site) {
+    if !reads || e.order.semantics == Semantics::Weak || e.order.asynchronous {
         return;
     }
     let (warp, time) = (e.actor.warp, state.threads.now);
@@ -96,7 +96,7 @@ pub fn note(state: &mut State, cta: u32, e: &MemoryEvent<'_>, site: u32) {
 }
 
 /// Whether any instruction reads what those of a site yield: counters of histograms tell nobody anything.
-fn is_used(state: &mut State, site: u32) -> bool {
+pub fn is_used(state: &mut State, site: u32) -> bool {
     let State { yields, sites, image, .. } = state;
     let Some(image) = image else { return true };
     if yields.len() <= site as usize {

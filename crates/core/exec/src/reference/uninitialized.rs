@@ -253,8 +253,12 @@ pub fn note_stray(ctx: &mut Ctx<'_>, lanes: u32, from: u32) -> bool {
         frame.written = vec![u32::MAX; func.regs.len()];
     }
     frame.origins.resize(func.regs.len(), 0);
+    // Other lanes may receive what was loaded from memory that nobody has written: that comes first.
+    let received = !frame.written[r.0 as usize] & ctx.mask & !lanes != 0 && frame.origins[r.0 as usize] != 0;
     frame.written[r.0 as usize] &= !lanes;
-    frame.origins[r.0 as usize] = STRAY | from << STRAY_BITS | (ctx.pc + 1);
+    if !received {
+        frame.origins[r.0 as usize] = STRAY | from << STRAY_BITS | (ctx.pc + 1);
+    }
     true
 }
 

@@ -78,50 +78,57 @@ impl Row {
         (!other.is_some() || other.bytes() & mask == 0 || stays) && mine.join(crew, self.warps)
     }
 
-    /// Whether an atomic access is one more of many by the same instruction, which do not race, and beside them there are only plain
-    /// accesses that all have seen: one of their records may stand for it, or it becomes the first of them.
+    /// Whether a strong access is one more of many that do not race with each other, and beside them there are only plain accesses that all
+    /// have seen: one of their records may stand for it, or it becomes the first of them.
     #[inline(always)]
     fn repeats(&self, shadow: &mut Shadow, kinds: &[Kind], word: u64, (lanes, mask): (u32, u32)) -> bool {
-        let Kind { strong, volatile, scope, .. } = self.kind;
+        let Kind { strong, volatile, scope, element, .. } = self.kind;
         if !strong || volatile || scope < Scope::Gpu || self.agent {
             return false;
         }
         let Some((first, list)) = shadow.spilled(word) else { return false };
         let new = Record::new((self.who(), lanes), self.now, self.site, mask);
-        let alike = |r: &Record| r.form() == new.form();
-        if list.alike != new.form() {
+        let class = element << 4 | mask;
+        if list.alike != class {
+            let alike = |r: &Record| {
+                let kind = kinds[r.site() as usize];
+                kind.strong && kind.scope >= Scope::Gpu && kind.element == element && r.bytes() == mask && !r.is_agent()
+            };
             let apart = |r: &Record| !kinds[r.site() as usize].strong && self.has_seen(*r, lanes);
-            if !std::iter::once(&*first).chain(&list.records).all(|r| alike(r) || apart(r)) {
-                return false;
+            let mut all = true;
+            for r in std::iter::once(&*first).chain(&list.records) {
+                let same = alike(r);
+                all &= same;
+                if !same && !apart(r) {
+                    return false;
+                }
             }
-            if alike(first) && list.records.iter().all(alike) {
-                list.alike = new.form();
-            }
+            list.alike = if all { class } else { 0 };
+            list.latest = list.records.iter().fold(first.time, |latest, r| latest.max(r.time));
         }
         let rest = &mut list.records;
-        // The first one is the latest, if all are atomic operations.
-        if list.alike == 0 || first.time >= self.begun {
+        // Most CTAs come after those whose accesses these are.
+        if list.latest >= self.begun {
+            let same = |r: &Record| r.form() == new.form();
             let crew = Crew { cta: self.cta, warp: self.warp, lanes };
-            let joins = |r: &mut Record| alike(r) && r.time > self.published && r.join(crew, self.warps);
+            let joins = |r: &mut Record| same(r) && r.time > self.published && r.join(crew, self.warps);
             if std::iter::once(&mut *first).chain(&mut *rest).any(joins) {
                 return true;
             }
             // What the same CTA has done by this instruction may have to go.
-            let own = |r: &Record| alike(r) && r.cta(self.warps) == self.cta;
+            let own = |r: &Record| same(r) && r.cta(self.warps) == self.cta;
             if std::iter::once(&*first).chain(&*rest).any(own) {
                 return false;
             }
         }
-        if !self.kind.writes {
-            return false;
-        }
         // The last write comes first. Which one goes is pseudo-random, as in `Shadow::update`.
         let victim = (word / WORD + u64::from(self.now)) as usize % rest.len();
-        let before = std::mem::replace(first, new);
+        let before = if self.kind.writes { std::mem::replace(first, new) } else { new };
         match rest.len() + 1 >= MOST {
             true => rest[victim] = before,
             false => rest.push(before),
         }
+        list.latest = self.now;
         true
     }
 

@@ -13,6 +13,8 @@ pub struct Read {
     pub place: Place,
     /// Tells it from other executions.
     pub number: u64,
+    /// No instruction uses the value, so nothing can depend on it.
+    pub vain: bool,
 }
 
 /// A clock that a thread has acquired from what it read at a place of the kernel.
@@ -32,11 +34,16 @@ impl Thread {
                 let old = self.chances.iter().position(|c| at(c) == (read.place.0, read.place.1.span.start));
                 match old.map(|old| &mut self.chances[old]) {
                     // One value may tell of several releases.
-                    Some(chance) if chance.read.number == read.number => Arc::make_mut(&mut chance.clock).join(clock),
+                    Some(chance) if chance.read.number == read.number || read.vain => {
+                        Arc::make_mut(&mut chance.clock).join(clock);
+                    }
                     _ => {
                         // What is read at a place hinges on what was read there before, such as in a loop.
                         if let Some(old) = old.or((self.chances.len() >= MOST_CHANCES).then_some(0)) {
-                            Arc::make_mut(sure).join(&self.chances.remove(old).clock);
+                            let old = self.chances.remove(old);
+                            if !old.read.vain {
+                                Arc::make_mut(sure).join(&old.clock);
+                            }
                         }
                         self.chances.push(Chance { read, clock: clock.clone() });
                     }
@@ -45,6 +52,14 @@ impl Thread {
             None => self.sure.iter_mut().for_each(|sure| Arc::make_mut(sure).join(clock)),
         }
         Arc::make_mut(&mut self.clock).join(clock);
+    }
+
+    /// What others learn from it at a barrier: not what it has only read in vain. `None` if that is all it knows.
+    pub(super) fn passes_on(&self) -> Option<Arc<Clock>> {
+        let sure = self.sure.as_ref().filter(|_| self.chances.iter().any(|c| c.read.vain))?;
+        let mut clock = (**sure).clone();
+        self.chances.iter().filter(|c| !c.read.vain).for_each(|c| clock.join(&c.clock));
+        Some(Arc::new(clock))
     }
 
     /// All that it knows is sure.

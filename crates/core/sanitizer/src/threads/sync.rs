@@ -117,20 +117,24 @@ impl Threads {
         }
     }
 
-    /// Records a lane's strong read of a location, and where it is, if that is in the kernel itself.
+    /// Records a lane's strong read of a location, and where it is, if that is in the kernel itself; `vain` if no instruction uses the value.
     pub fn read(
         &mut self,
         cta: &mut CtaThreads,
         (warp, lane): (u32, u32),
         at: u64,
         order: Ordering,
-        read: Option<Place>,
+        (read, vain): (Option<Place>, bool),
     ) {
         let Some(list) = self.released.get(&at) else { return };
         self.reads += 1;
-        let read = read.map(|place| Read { place, number: self.reads });
+        let read = read.map(|place| Read { place, number: self.reads, vain });
         let me = (cta.index, cta.cluster);
         for release in list.iter().filter(|r| r.is_morally_strong_with(me, order.scope)) {
+            // What an earlier read of the location has found, this one finds in any execution, or what came later.
+            let known = |p: &&Pending| Arc::ptr_eq(&p.release.clock, &release.clock);
+            let before = cta.look(warp, lane).pending.iter().find(known).and_then(|p| p.read);
+            let read = if vain { before.or(read) } else { read };
             if order.semantics.acquires() {
                 cta.learn(warp, lane, &release.clock, read);
             } else {
@@ -250,7 +254,7 @@ impl Threads {
         (order, read): (Ordering, Option<Place>),
     ) {
         self.reads += 1;
-        let read = read.map(|place| Read { place, number: self.reads });
+        let read = read.map(|place| Read { place, number: self.reads, vain: false });
         let object = self.objects.entry(at).or_default();
         match done {
             ObjectStep::Initialize | ObjectStep::Invalidate => *object = Object::default(),
@@ -371,8 +375,9 @@ fn exchange(cta: &mut CtaThreads, who: Who) {
     let mut reads: Vec<*const Clock> = Vec::new();
     for lane in lanes(cta.warp(who.warp).differing(who.lanes)) {
         let t = cta.look(who.warp, lane);
-        if !seen.iter().any(|c| Arc::ptr_eq(c, &t.clock)) {
-            seen.push(t.clock.clone());
+        let clock = t.passes_on().unwrap_or_else(|| t.clock.clone());
+        if !seen.iter().any(|c| Arc::ptr_eq(c, &clock)) {
+            seen.push(clock);
         }
         let known = t.reads.as_ref().map_or(std::ptr::null(), Arc::as_ptr);
         if !reads.contains(&known) {
@@ -428,7 +433,7 @@ fn pass_pending(cta: &mut CtaThreads, who: Who) {
     if cta.are_alike(who.warp) {
         return;
     }
-    let of = |lane| cta.look(who.warp, lane).pending.iter();
+    let of = |lane| cta.look(who.warp, lane).pending.iter().filter(|p| !p.is_vain());
     let mut all: Vec<Pending> = Vec::new();
     for p in lanes(who.lanes).flat_map(of) {
         if !all.iter().any(|known| known.is(p)) {
@@ -437,12 +442,17 @@ fn pass_pending(cta: &mut CtaThreads, who: Who) {
     }
     for lane in lanes(if all.is_empty() { 0 } else { who.lanes }) {
         let t = cta.thread(who.warp, lane);
-        t.pending.iter_mut().for_each(|p| p.read = None);
+        t.pending.iter_mut().filter(|p| !p.is_vain()).for_each(|p| p.read = None);
         all.iter().for_each(|p| push_pending(t, p.clone()));
     }
 }
 
 impl Pending {
+    /// Whether no instruction uses the value.
+    pub(super) fn is_vain(&self) -> bool {
+        self.read.is_some_and(|read| read.vain)
+    }
+
     /// Whether it is the same clock, read with the same scope.
     fn is(&self, other: &Pending) -> bool {
         Arc::ptr_eq(&self.release.clock, &other.release.clock) && self.scope == other.scope
@@ -450,7 +460,11 @@ impl Pending {
 }
 
 fn push_pending(t: &mut Thread, new: Pending) {
-    if t.pending.iter().any(|p| p.is(&new)) {
+    if let Some(known) = t.pending.iter_mut().find(|p| p.is(&new)) {
+        // What it was read for in vain before counts now.
+        if known.is_vain() {
+            known.read = new.read;
+        }
         return;
     }
     if t.pending.len() >= MOST_PENDING {
