@@ -364,6 +364,12 @@ unsafe extern "C" {
     fn exit(status: c_int) -> !;
 }
 
+// The unwinder that Rust's own panics use (Itanium C++ ABI: Exception Handling, "Base ABI").
+unsafe extern "C" {
+    fn _Unwind_Backtrace(each: extern "C" fn(*mut c_void, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
+    fn _Unwind_GetIP(frame: *mut c_void) -> usize;
+}
+
 unsafe extern "C" {
     static stdout: *mut c_void;
     fn fwrite(from: *const c_void, size: usize, count: usize, stream: *mut c_void) -> usize;
@@ -473,6 +479,19 @@ pub fn end_by(signal: i32) {
         libc::signal(signal, libc::SIG_DFL);
         libc::kill(libc::getpid(), signal);
     }
+}
+
+/// The return addresses of the calls that led here, innermost first, up to the first function without unwinding tables.
+pub fn callers() -> Vec<u64> {
+    extern "C" fn note(frame: *mut c_void, found: *mut c_void) -> c_int {
+        // SAFETY: the unwinder passes a frame of its own, and the vector below, which lives until it returns.
+        unsafe { (*found.cast::<Vec<u64>>()).push(_Unwind_GetIP(frame) as u64) };
+        0
+    }
+    let mut found = Vec::<u64>::new();
+    // SAFETY: the function does not unwind, except when memory runs out, which ends the process.
+    unsafe { _Unwind_Backtrace(note, (&raw mut found).cast()) };
+    found
 }
 
 /// Leaks a NUL-terminated copy of a string, for addresses that the API returns for ever.

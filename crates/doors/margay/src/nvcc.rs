@@ -2,7 +2,8 @@
 //! at run time and pass its output to the driver.
 
 use std::{
-    ffi::{OsStr, OsString},
+    env,
+    ffi::OsString,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
@@ -14,11 +15,21 @@ const OUTPUT: [&str; 2] = ["-o", "--output-file"];
 /// Endings of the files that nvcc compiles for a GPU.
 const SOURCES: [&str; 2] = ["cu", "ptx"];
 
-/// The first compiler on the path that is not `own`, margay's command.
-pub fn behind(path: Option<&OsStr>, own: &Path) -> Option<PathBuf> {
+/// Variables that name the folder of NVIDIA's toolkit, for programs that do not look into PATH.
+const TOOLKITS: [&str; 2] = ["CUDA_PATH", "CUDA_HOME"];
+
+/// The folders in which programs look for the compiler: those of PATH, and that of the toolkit.
+pub fn places() -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let toolkits = TOOLKITS.into_iter().filter_map(env::var_os).map(|root| Path::new(&root).join("bin"));
+    env::split_paths(&path).chain(toolkits).collect()
+}
+
+/// The first compiler in these folders that is not `own`, margay's command.
+pub fn behind(places: &[PathBuf], own: &Path) -> Option<PathBuf> {
     let own = own.canonicalize().ok();
-    let places = std::env::split_paths(path?).map(|folder| folder.join(NAME)).collect::<Vec<_>>();
-    places.into_iter().find(|p| p.is_file() && p.canonicalize().ok() != own)
+    let mut compilers = places.iter().map(|folder| folder.join(NAME));
+    compilers.find(|p| p.is_file() && p.canonicalize().ok() != own)
 }
 
 /// Makes `root/bin` a copy of the compiler's folder by links, except for `nvcc`, which is margay's: programs find the toolkit's headers
@@ -73,6 +84,24 @@ mod tests {
 
     fn words(text: &str) -> Vec<OsString> {
         text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_compiler_is_the_first_that_is_not_margays() {
+        let root = env::temp_dir().join(format!("margay-nvcc-{}", std::process::id()));
+        let [own, none, first, second] = ["own", "none", "first", "second"].map(|name| root.join(name));
+        for folder in [&own, &none, &first, &second] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let command = root.join("margay");
+        for file in [&command, &first.join(NAME), &second.join(NAME)] {
+            std::fs::write(file, "").unwrap();
+        }
+        link(&command, &own.join(NAME)).unwrap();
+        let found = behind(&[own.clone(), none, first.clone(), second], &command);
+        let nothing = behind(&[own], &command);
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!((found, nothing), (Some(first.join(NAME)), None));
     }
 
     #[test]

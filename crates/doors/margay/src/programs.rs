@@ -17,6 +17,8 @@ const ASSEMBLER: &str = "ptxas";
 const TRITON: [&str; 2] = ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"];
 /// The variable that tells Python processes with margay's package that they run under margay ([`Programs::environment`]).
 pub const PYTHON: &str = "MARGAY_PYTHON";
+/// The variable by which CuPy and makefiles find NVIDIA's compiler driver.
+const COMPILER: &str = "NVCC";
 /// The auditing library, which redirects programs to the others.
 const REDIRECT: &str = "libmargay_redirect.so";
 /// The libraries as they are built or installed, and the names under which programs ask for them.
@@ -97,9 +99,14 @@ impl Programs {
         let search = env::var_os("PATH").unwrap_or_default();
         let mut first = vec![self.folder.join(COMMANDS)];
         let toolkit = self.folder.join("toolkit");
-        if let Some(compiler) = nvcc::behind(Some(&search), &self.command) {
+        if let Some(compiler) = nvcc::behind(&nvcc::places(), &self.command) {
             let bin = nvcc::mirror(&compiler, &toolkit, &self.command);
-            first.push(bin.map_err(|e| format!("cannot link to {}: {e}", compiler.display()))?);
+            let bin = bin.map_err(|e| format!("cannot link to {}: {e}", compiler.display()))?;
+            // CuPy looks beside NVRTC before it looks into PATH. What the user chose stays.
+            if env::var_os(COMPILER).is_none() {
+                all.push((COMPILER, bin.join(nvcc::NAME).into_os_string()));
+            }
+            first.push(bin);
         }
         let others = env::split_paths(&search).filter(|folder| !first.contains(folder));
         let path = env::join_paths(first.iter().cloned().chain(others));

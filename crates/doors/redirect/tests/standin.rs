@@ -103,6 +103,19 @@ fn a_stripped_runtime_is_reported_with_a_remedy() {
 }
 
 #[test]
+fn a_runtime_without_symbols_in_a_binding_is_reported_when_it_asks_the_driver() {
+    let binding = compile("binding.so", "binding.c", &["-DLIBRARY", "-shared", "-fPIC"]);
+    let program = compile("beside", "binding.c", &[]);
+    let told = |output: &Output| String::from_utf8_lossy(&output.stderr).matches("contains a CUDA runtime").count();
+    let beside = run(&program, &[&binding]);
+    check(&beside, &[]);
+    assert_eq!(told(&beside), 0);
+    let asking = run(&program, &[&binding, Path::new("through")]);
+    check(&asking, &["/binding.so contains a CUDA runtime without symbols"]);
+    assert_eq!(told(&asking), 1);
+}
+
+#[test]
 fn without_margay_exec_the_message_names_the_command() {
     let program = compile("alone", "standin.c", &["-DRELEASE=13", "-DASKS"]);
     let output = Command::new(&program).env("LD_LIBRARY_PATH", folder()).output().unwrap();

@@ -1,6 +1,6 @@
 //! Names the file that contains an image, for messages about code that margay cannot run.
 
-use crate::raw::{Host, Text};
+use crate::raw::{Host, Text, callers};
 use margay_image::{
     fatbin::{Entry, Kind},
     object::{self, Runtime},
@@ -53,13 +53,24 @@ pub fn holder(image: Host) -> Option<String> {
     if let Some(name) = name() {
         return Some(name);
     }
-    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    mapped(&fs::read_to_string("/proc/self/maps").ok()?, image.address()).map(String::from)
+}
+
+/// The file mapped at an address, according to `/proc/self/maps`.
+fn mapped(maps: &str, address: u64) -> Option<&str> {
     maps.lines().find_map(|line| {
         let (range, path) = (line.split(' ').next()?, &line[line.find('/')?..]);
         let (start, end) = range.split_once('-')?;
         let inside = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
-        inside.contains(&image.address()).then(|| path.to_string())
+        inside.contains(&address).then_some(path)
     })
+}
+
+/// The file whose code called this library.
+fn caller(maps: &str) -> Option<&str> {
+    let mut files = callers().into_iter().map_while(|address| mapped(maps, address));
+    let own = files.next()?;
+    files.find(|file| *file != own)
 }
 
 /// Reports that a fat binary has no PTX, and what it has.
@@ -141,9 +152,17 @@ pub fn foreign_runtimes() -> Vec<String> {
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     let paths = maps.lines().filter_map(|line| Some(line[line.find('/')?..].to_string()));
     let new: BTreeSet<String> = paths.filter(|path| !seen.contains(stem(path)) && seen.insert(path.clone())).collect();
-    drop(seen);
     let (libraries, others): (Vec<&String>, Vec<&String>) = new.iter().partition(|path| is_kernel_library(path));
-    let mut found: Vec<String> = others.into_iter().filter_map(|path| foreign_runtime(path)).collect();
+    let asks = caller(&maps);
+    let mut found = Vec::new();
+    for path in others {
+        match foreign_runtime(path, asks == Some(path)) {
+            Found::Nothing => {}
+            Found::Words(words) => found.push(words),
+            Found::Idle => drop(seen.remove(path)),
+        }
+    }
+    drop(seen);
     if new.iter().any(|path| is_of_jax(path)) {
         found.push(JAX.into());
     } else if !libraries.is_empty() {
@@ -183,11 +202,22 @@ fn stem(path: &str) -> &str {
     name.split('.').next().unwrap_or_default()
 }
 
-/// The message for a file with a runtime that margay cannot replace.
-fn foreign_runtime(path: &str) -> Option<String> {
-    let elf = object::open(Path::new(path)).ok()??;
+/// What is to be said of a file.
+enum Found {
+    /// It holds no runtime that margay cannot replace.
+    Nothing,
+    /// A message.
+    Words(String),
+    /// A message once it asks for the tables: most programs never call the runtimes in NVIDIA's Python bindings.
+    Idle,
+}
+
+/// The message for a file with a runtime that margay cannot replace. `asks`: whether it asks for the tables now.
+fn foreign_runtime(path: &str, asks: bool) -> Found {
+    let Ok(Some(elf)) = object::open(Path::new(path)) else { return Found::Nothing };
     let why = match object::runtime(&elf) {
-        Runtime::None if own(path) || !object::hides_runtime(&elf).unwrap_or(false) => return None,
+        Runtime::None if own(path) || !object::hides_runtime(&elf).unwrap_or(false) => return Found::Nothing,
+        Runtime::None if !asks => return Found::Idle,
         Runtime::None => {
             "contains a CUDA runtime without symbols, which margay cannot replace; use the driver API or a `libcudart.so` instead, or, \
              for NVIDIA's Python bindings, run `pip install margay` in their environment"
@@ -201,13 +231,13 @@ fn foreign_runtime(path: &str) -> Option<String> {
              (NVCC_APPEND_FLAGS='-cudart shared' needs no change to the build system), or do not strip it"
         }
         Runtime::TooOld => "contains a CUDA runtime from before CUDA 11; build it with CUDA 11, 12 or 13",
-        Runtime::Inside(..) if own(path) || redirected() => return None,
+        Runtime::Inside(..) if own(path) || redirected() => return Found::Nothing,
         Runtime::Inside(..) => {
             "contains a static CUDA runtime; start the program with `margay exec`, which replaces it"
         }
-        Runtime::Shared => return None,
+        Runtime::Shared => return Found::Nothing,
     };
-    Some(format!("margay: {path} {why}"))
+    Found::Words(format!("margay: {path} {why}"))
 }
 
 /// Whether a file belongs to an installed Python package, which its user did not build.

@@ -3,13 +3,13 @@
 use super::Result;
 use crate::exit::Failure;
 pub use margay::nvcc::NAME;
-use margay::nvcc::{behind, translated};
+use margay::nvcc::{behind, places, translated};
 use std::{env, ffi::OsString, os::unix::process::CommandExt, process::Command};
 
-/// Replaces this process with the next compiler in PATH.
+/// Replaces this process with the next compiler in PATH, or the toolkit's.
 pub fn run(words: &[OsString]) -> Result {
     let own = env::current_exe().unwrap_or_default();
-    let compiler = behind(env::var_os("PATH").as_deref(), &own)
+    let compiler = behind(&places(), &own)
         .ok_or_else(|| Failure::usage("no `nvcc` in PATH other than margay's own, which calls it"))?;
     let error = Command::new(&compiler).args(translated(words)).exec(); // returns only on failure
     Err(Failure::usage(format!("cannot run {}: {error}", compiler.display())))
