@@ -464,6 +464,11 @@ pub trait Cta {
         Ok(None)
     }
 
+    /// Whether some of the threads can no longer arrive at the header of this loop, so that [`Cta::pause`] would be in vain.
+    fn cannot_reach(&mut self, _header: BlockId) -> bool {
+        false
+    }
+
     /// The deadlock fault of a launch in which everybody polls: who waits, and where.
     fn stuck(&mut self) -> Stop {
         Stop::Exhausted(crate::Exhausted("all threads wait for an event that never happens".into()))

@@ -575,3 +575,26 @@ end:
     agrees(body, 1, [8, 4, 1], 300);
     agrees(body, 2, [64, 1, 1], 3000);
 }
+
+#[test]
+fn loops_one_after_another() {
+    // Each is over before code for the rest of a CTA that is in it could be made, so CTAs wait at the header of a later one. Only odd CTAs
+    // come to the last loops.
+    let mut body = String::from("mov.u32 %r0, %t;\nand.b32 %r5, %r15, 1;\nsetp.eq.u32 %p1, %r5, 1;\n");
+    for number in 0..12 {
+        if number == 8 {
+            body += "@!%p1 bra end;\n";
+        }
+        let _ = writeln!(
+            body,
+            "mov.u32 %i, {number};\nloop{number}:\nmad.lo.u32 %r0, %r0, 1664525, {number};\nadd.u32 %i, %i, 1;\n\
+             setp.lt.u32 %p0, %i, %n;\n@%p0 bra loop{number};\nbar.sync 0;"
+        );
+    }
+    body += "end:\nst.global.u32 [%own], %r0;\nret;\n";
+    let text = kernel(&body);
+    agrees_as(&text, 2, [64, 1, 1], 1000);
+    let (want, _) = run("reference", &text, 6, [64, 1, 1], 20000).expect("the reference engine runs it");
+    let (got, _) = run("tiered", &text, 6, [64, 1, 1], 20000).expect("all engines run it");
+    assert!(want == got, "{text}");
+}

@@ -24,6 +24,8 @@ struct Loop {
     header: BlockId,
     /// Its first op, and the one after its last.
     ops: [u32; 2],
+    /// The ops of the blocks from which a thread can arrive at the header.
+    before: Vec<[u32; 2]>,
     /// Registers live at the header.
     live: Vec<LiveRegister>,
 }
@@ -104,6 +106,21 @@ impl Cluster<'_> {
             l.ops[0] <= at && at < l.ops[1] && u64::from(visits) >= enough
         };
         loops.iter().position(fits)
+    }
+
+    /// See [`crate::Cta::cannot_reach`].
+    pub(super) fn is_out_of_reach(&mut self, header: BlockId) -> bool {
+        if self.pauses.loops.is_none() {
+            self.count_loops();
+        }
+        let (Some(loops), Some(member)) = (&self.pauses.loops, self.members.first()) else { return false };
+        let Some(chosen) = loops.iter().find(|l| l.header == header) else { return true };
+        let leads = |at: u32| chosen.before.iter().any(|ops| (ops[0]..ops[1]).contains(&at));
+        let mut live = member.warps.iter().filter(|w| w.live != 0);
+        live.any(|warp| {
+            let blocked = warp.blocked.iter().map(|(group, _)| group);
+            warp.ready.iter().chain(blocked).any(|group| !leads(in_kernel(warp, group)))
+        })
     }
 
     /// Runs until no group can; false if fuel ran out before.
@@ -211,7 +228,23 @@ fn loops(kernel: &FuncCode) -> Vec<Loop> {
             let register = VReg(r);
             LiveRegister { register, ty: func.regs[r as usize], keeps: !written.contains(&register) }
         });
-        Some(Loop { header, ops: [first_op(l.first), first_op(l.last + 1)], live: live.collect() })
+        let before = leading_to(&cfg, header).map(|p| [first_op(p), first_op(p + 1)]).collect();
+        Some(Loop { header, ops: [first_op(l.first), first_op(l.last + 1)], before, live: live.collect() })
     });
     found.collect()
+}
+
+/// The positions in layout order of the blocks from which a path leads to this one, which itself is one of them.
+fn leading_to(cfg: &Cfg, target: BlockId) -> impl Iterator<Item = u32> {
+    let mut leads = vec![false; cfg.position.len()];
+    leads[target.0 as usize] = true;
+    let mut left = vec![target];
+    while let Some(block) = left.pop() {
+        for before in &cfg.preds[block.0 as usize] {
+            if !std::mem::replace(&mut leads[before.0 as usize], true) {
+                left.push(*before);
+            }
+        }
+    }
+    (0..).zip(&cfg.order).filter(move |(_, block)| leads[block.0 as usize]).map(|(position, _)| position)
 }

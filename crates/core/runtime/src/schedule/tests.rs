@@ -1,6 +1,7 @@
 //! The scheduler with CTAs that do what a test tells them.
 
 use super::*;
+use crate::tiers::{Attempt, Moved};
 use margay_exec::{Batch, Cta, Image, Kernel, Launch, LaunchShape, Memory, Progress as Step, Slice};
 use margay_ir::{Ir, Placed};
 use margay_isa::{Target, Version};
@@ -246,4 +247,55 @@ fn the_first_launch_uses_all_threads_from_its_first_cta_on() {
     let setting = Setting { grid: [2, 1, 1], workers: 2, ..PLAIN };
     let pair = Only(Arc::new(Pair(std::sync::Barrier::new(2))));
     assert!(launch(&pair, &setting).is_ok());
+}
+
+/// Holds the first CTA when it has run for a slice.
+struct Holding {
+    code: Arc<dyn Kernel>,
+    held: std::sync::OnceLock<Instant>,
+}
+
+/// A third of the time for which a CTA is held.
+const HELD: Duration = Duration::from_millis(10);
+
+impl CodeSource for Holding {
+    fn version(&self) -> u32 {
+        0
+    }
+
+    fn best(&self) -> (Arc<dyn Kernel>, Tier) {
+        (self.code.clone(), Tier::Reference)
+    }
+
+    fn ran(&self, _: Tier, _: u64, _: Duration, _: u64, _: usize) {}
+
+    fn holds_back(&self, _: u64, _: usize) -> bool {
+        false
+    }
+
+    fn take_over(&self, attempt: &mut Attempt, _: &mut dyn Cta) -> Result<Option<Moved<'_>>, Stop> {
+        self.held.get_or_init(|| {
+            attempt.hold(HELD);
+            Instant::now()
+        });
+        Ok(None)
+    }
+}
+
+#[test]
+fn a_cta_that_is_held_in_vain_runs_on_later() {
+    let again = Arc::new(std::sync::OnceLock::new());
+    let seen = again.clone();
+    let behavior = move |_, runs| {
+        if runs == 1 {
+            seen.get_or_init(Instant::now);
+        }
+        Ok(if runs < 3 { Step::More } else { Step::Done })
+    };
+    let fake = Arc::new(Fake { behavior: Box::new(behavior), log: Mutex::default() });
+    let code = Holding { code: fake.clone(), held: Default::default() };
+    assert!(launch(&code, &Setting { grid: [1, 1, 1], workers: 1, ..PLAIN }).is_ok());
+    let waited = again.get().unwrap().duration_since(*code.held.get().unwrap());
+    assert!(waited >= 3 * HELD, "{waited:?}");
+    assert_eq!(ended(&fake.log.lock().unwrap()), [0]);
 }

@@ -24,7 +24,7 @@ const RANDOM_SLICE: u64 = 1000;
 /// Slices after which a unit is suspected to wait for another one; times the worker's live units if it does more than poll, since most such
 /// units are just long.
 const SUSPECT_AFTER: u32 = 16;
-/// Times as many slices, if better code is ready for the units that have not started.
+/// Times as many slices, if better code is ready for the units that have not started, or is being made.
 const FACTOR_FOR_CODE: u32 = 64;
 /// A worker with this many live units waits for units that run on other workers before it starts another one...
 const FEW_LIVE: usize = 3;
@@ -45,6 +45,13 @@ struct Unit<'a> {
     tier: Tier,
     /// The attempts to have compiled code take it over.
     attempt: Attempt,
+}
+
+impl Unit<'_> {
+    /// Whether it does not run until compiled code takes it over.
+    fn is_held(&self) -> bool {
+        self.attempt.is_held()
+    }
 }
 
 /// A thread that runs units and ranges of a launch.
@@ -83,17 +90,19 @@ impl<'a> Worker<'a> {
     fn run_units(&mut self) -> Result<(), Ended> {
         let shared = self.shared;
         loop {
-            if self.live.is_empty() {
+            // Units that are held have nothing in flight.
+            if self.live.iter().all(Unit::is_held) {
                 if self.current.version != shared.code.version() {
                     self.current = CurrentCode::new(shared, Instant::now())?;
                 }
                 if self.current.batch.is_some() {
                     match self.current.next_range(shared, self.index, self.workers)? {
                         true => continue,
-                        false => return Ok(()),
+                        false if self.live.is_empty() => return Ok(()),
+                        false => {}
                     }
                 }
-                if self.hold_back() {
+                if self.live.is_empty() && self.hold_back() {
                     continue;
                 }
             }
@@ -116,8 +125,25 @@ impl<'a> Worker<'a> {
                 self.live.swap(0, pick);
             }
             let Some(unit) = self.live.pop_front() else { return Ok(()) };
-            self.run_slice(unit)?;
+            match unit.is_held() {
+                true => self.wait_for_code(unit)?,
+                false => self.run_slice(unit)?,
+            }
         }
+    }
+
+    /// Has compiled code run the rest of a unit that is held for it. Waits for a moment if all units are.
+    fn wait_for_code(&mut self, mut unit: Unit<'a>) -> Result<(), Ended> {
+        if self.take_over(&mut unit, Duration::ZERO)? {
+            self.shared.epoch.fetch_add(1, Relaxed);
+            self.shared.units_done(1);
+            return Ok(());
+        }
+        if self.live.iter().all(Unit::is_held) {
+            self.shared.code.wait_for(&unit.attempt, Duration::from_millis(1));
+        }
+        self.live.push_back(unit);
+        Ok(())
     }
 
     /// Leaves the processor to the compiler while the launch gains by that, as the last worker of several on the reference
@@ -149,12 +175,15 @@ impl<'a> Worker<'a> {
         if self.live.len() >= self.max_live() {
             return false;
         }
+        if self.live.iter().all(Unit::is_held) {
+            return self.current.tier != Tier::Reference && self.shared.left() > 0;
+        }
         let eager = self.shared.grid.launch.shape.cooperative || self.random.is_some();
         let waits_for_others = self.waiting_since.is_some_and(|since| {
             self.live.len() >= FEW_LIVE && self.shared.running.load(Relaxed) > 0 && since.elapsed() <= WAIT_FOR_OTHERS
         });
         let outdated = self.current.version != self.shared.code.version();
-        let times = if outdated { FACTOR_FOR_CODE } else { 1 };
+        let times = if outdated || self.shared.code.is_coming() { FACTOR_FOR_CODE } else { 1 };
         let enough =
             if front.waits { SUSPECT_AFTER } else { (SUSPECT_AFTER * times).saturating_mul(self.live.len() as u32) };
         eager || front.slices >= enough && !waits_for_others

@@ -315,6 +315,16 @@ pub(crate) trait CodeSource: Sync {
         Ok(None)
     }
 
+    /// Waits for the code that a CTA is held for, but no longer than `most`.
+    fn wait_for(&self, _: &Attempt, most: Duration) {
+        std::thread::sleep(most);
+    }
+
+    /// Whether the first compiled code for CTAs that have not started is being made.
+    fn is_coming(&self) -> bool {
+        false
+    }
+
     /// Whether CTAs should stop early, to be taken over.
     fn in_short_slices(&self) -> bool {
         false
@@ -355,6 +365,14 @@ impl CodeSource for Ready<'_> {
 
     fn take_over(&self, attempt: &mut Attempt, cta: &mut dyn Cta) -> Result<Option<Moved<'_>>, Stop> {
         self.try_take_over(attempt, cta)
+    }
+
+    fn wait_for(&self, attempt: &Attempt, most: Duration) {
+        self.wait_for_form(attempt, most);
+    }
+
+    fn is_coming(&self) -> bool {
+        self.moves && self.slot.as_ref().is_some_and(|slot| slot.is_coming())
     }
 
     fn in_short_slices(&self) -> bool {

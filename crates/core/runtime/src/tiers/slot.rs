@@ -157,6 +157,11 @@ impl Slot {
         &self.accounts
     }
 
+    /// Nanoseconds on the reference engine, of all launches.
+    pub fn spent_interpreting(&self) -> u64 {
+        self.accounts[Tier::Reference as usize].spent()
+    }
+
     /// Compiles on this thread, unless there is code already that is as good.
     pub fn make(&self, effort: Effort, log: &Log) -> Result<(Arc<dyn Kernel>, Tier), NoCode> {
         let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
@@ -307,6 +312,16 @@ impl Slot {
         let rest = self.accounts[Tier::Reference as usize].rest(left, workers) / workers.max(1) as u64;
         let gains = rest > cost.saturating_sub(elapsed).max(cost / 8) || demanded;
         self.code().is_none() && gains
+    }
+
+    /// Whether there is code or will be some.
+    pub fn is_wanted(&self) -> bool {
+        self.asked.load(Relaxed) > Tier::Reference as u8 && self.failed().is_none()
+    }
+
+    /// Whether the first code is being made.
+    pub fn is_coming(&self) -> bool {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner).is_some() && self.code().is_none()
     }
 
     /// Waits for the first code, but no longer than `most`.

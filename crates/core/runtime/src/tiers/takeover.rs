@@ -4,12 +4,16 @@
 //! before anything is compiled. It is stopped at a loop's header, and a form of the kernel that begins there, for registers held like
 //! this ([`margay_ir::pass::Resume`]), is compiled in the background while the CTA runs on. When it is done, the CTA is stopped there
 //! again. If its registers still match the form, its rest is a range of one CTA that has the old shared window. If not, a weaker form
-//! is compiled.
+//! is compiled. A CTA that has left the loop by then, or has run for as long as compiling takes, is *held* at a loop's header until the
+//! code is there: kernels with one short loop after another would always be too late, and the compiler needs a processor.
 
 use super::{Ready, Tier, Tiers, queue::Queue, slot::Slot};
 use crate::engine::Policy;
 use margay_exec::{Bug, CodeShape, Cta, Effort, Grid, Image, Kernel, Meter, Snapshot, Stop};
-use margay_ir::pass::{Pausing, Resume, pausing};
+use margay_ir::{
+    BlockId,
+    pass::{Pausing, Resume, pausing},
+};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -19,7 +23,7 @@ use std::{
 /// Warp instructions in which a CTA should arrive at the loop's header.
 const FUEL: u64 = 1 << 18;
 /// Forms that are tried for one CTA.
-const MOST_FORMS: u32 = 3;
+const MOST_FORMS: u32 = 6;
 /// Time on the reference engine below which a CTA is not moved.
 const SHORT: Duration = Duration::from_millis(4);
 /// How long a CTA in light code should run without a pause; it begins with one turn of the loop.
@@ -36,6 +40,14 @@ pub(crate) struct Attempt {
     next: Duration,
     form: Option<Arc<Form>>,
     forms: u32,
+    /// The CTA had left the loop of a form when its code was there.
+    missed: bool,
+    /// It is on its way to the loop of a form that was made for another CTA, which it tries until it has run for this long.
+    follows: Option<Duration>,
+    /// Loops of such forms where it did not arrive.
+    avoided: Vec<BlockId>,
+    /// Until when it is held.
+    held: Option<Instant>,
 }
 
 /// The forms of a kernel in which CTAs were taken over.
@@ -61,24 +73,78 @@ pub(crate) struct Moved<'t> {
 }
 
 impl Attempt {
+    /// Whether the CTA is not to run until its code is there.
+    pub fn is_held(&self) -> bool {
+        self.held.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Holds the CTA, which has run for longer than compiling costs, while its code is probably made; on a busy host that takes longer.
+    pub fn hold(&mut self, cost: Duration) {
+        self.held = Some(Instant::now() + 3 * cost);
+    }
+
     /// Waits for half as long as the CTA has run so far.
     fn delay(&mut self) {
         self.next = self.ran + self.ran / 2;
     }
 
+    /// The CTA did not arrive at the header. Where there is a form, the loop may be over, so another one is chosen, at once the first time.
+    fn misses(&mut self, is_over: bool) {
+        let Some(form) = &self.form else { return self.delay() };
+        if self.follows.is_some_and(|until| !is_over && self.ran < until) {
+            return;
+        }
+        match self.follows.take() {
+            Some(_) => self.avoided.push(form.resume.header),
+            None if self.missed => self.delay(),
+            None => self.missed = true,
+        }
+        self.form = None;
+    }
+
+    /// Tries the form of another CTA first, for as long as this one has run so far.
+    fn follow(&mut self, form: Arc<Form>) {
+        self.follows = Some(self.ran * 2);
+        self.form = Some(form);
+    }
+
     fn give_up(&mut self) {
         self.next = Duration::MAX;
         self.form = None;
+        self.held = None;
     }
 }
 
 impl Ready<'_> {
+    /// Whether a CTA that has arrived at a form's header should wait there for its code: it and others like it have run for longer than the
+    /// compiler takes, so they take twice as long as necessary at most, or they were too late before.
+    fn waiting_pays(&self, attempt: &Attempt) -> bool {
+        let (cost, together) = (self.tiers.cost(), self.slot.as_ref().map_or(0, |slot| slot.spent_interpreting()));
+        attempt.missed || attempt.ran > cost || Duration::from_nanos(together) > 2 * cost
+    }
+
+    /// Waits for the code that a CTA is held for, but no longer than `most`.
+    pub(super) fn wait_for_form(&self, attempt: &Attempt, most: Duration) {
+        match &attempt.form {
+            Some(form) => form.slot.wait(most),
+            None => std::thread::sleep(most),
+        }
+    }
+
     /// See [`super::CodeSource::take_over`].
     pub(super) fn try_take_over(&self, attempt: &mut Attempt, cta: &mut dyn Cta) -> Result<Option<Moved<'_>>, Stop> {
         let Some(slot) = self.slot.as_ref().filter(|_| self.takes_over) else { return Ok(None) };
         let eager = self.tiers.engine.policy == Policy::TakeOver;
         if attempt.ran < attempt.next || !eager && attempt.ran < self.tiers.patience() {
             return Ok(None);
+        }
+        if attempt.form.is_none()
+            && attempt.forms < MOST_FORMS
+            && let Some(form) = self
+                .tiers
+                .form_ahead(slot.shape(), |header| cta.cannot_reach(header) || attempt.avoided.contains(&header))
+        {
+            attempt.follow(form);
         }
         let ready = match &attempt.form {
             Some(form) => self.tiers.best(form),
@@ -90,12 +156,22 @@ impl Ready<'_> {
             attempt.give_up();
             return Ok(None);
         }
-        if attempt.form.is_some() && ready.is_none() {
+        let header = attempt.form.as_ref().map(|f| f.resume.header);
+        if header.is_some() && ready.is_none() {
+            // Once per form: it is held no longer when that has passed.
+            if eager || attempt.held.is_some() || !self.waiting_pays(attempt) {
+                return Ok(None);
+            }
+            match cta.pause(FUEL, header)? {
+                Some(_) => attempt.hold(self.tiers.cost()),
+                None => attempt.misses(header.is_some_and(|header| cta.cannot_reach(header))),
+            }
             return Ok(None);
         }
-        let Some(snapshot) = cta.pause(FUEL, attempt.form.as_ref().map(|f| f.resume.header))? else {
+        let Some(snapshot) = cta.pause(FUEL, header)? else {
+            attempt.held = None;
             if !eager {
-                attempt.delay();
+                attempt.misses(header.is_some_and(|header| cta.cannot_reach(header)));
             }
             return Ok(None);
         };
@@ -109,6 +185,7 @@ impl Ready<'_> {
             return Ok(None);
         }
         attempt.forms += 1;
+        attempt.follows = None;
         attempt.form = match &attempt.form {
             Some(form) => self.tiers.form(slot.shape(), snapshot.weaken(&form.resume)),
             None => self.tiers.first_form(slot.shape(), &snapshot),
@@ -116,17 +193,28 @@ impl Ready<'_> {
         match &attempt.form {
             None => attempt.give_up(),
             Some(form) if eager => _ = form.slot.make(Effort::Light, &self.tiers.log),
-            Some(form) => form.slot.ask(Effort::Light, attempt.ran.as_nanos() as u64),
+            Some(form) => {
+                form.slot.ask(Effort::Light, attempt.ran.as_nanos() as u64);
+                attempt.held = None;
+                if self.waiting_pays(attempt) {
+                    attempt.hold(self.tiers.cost());
+                }
+            }
         }
         Ok(None)
     }
 }
 
 impl Tiers {
+    /// What compiling the kernel, or a form of it, probably costs.
+    fn cost(&self) -> Duration {
+        let estimate = self.program.as_ref().map_or(Duration::ZERO, |p| p.estimate(Effort::Light));
+        Duration::from_nanos(self.queue.cost(Effort::Light, estimate))
+    }
+
     /// Time on the reference engine after which moving a CTA is considered: a fraction of what compiling costs.
     fn patience(&self) -> Duration {
-        let cost = self.program.as_ref().map_or(0, |p| self.queue.cost(Effort::Light, p.estimate(Effort::Light)));
-        SHORT.max(Duration::from_nanos(cost / 4))
+        SHORT.max(self.cost() / 4)
     }
 
     fn form(&self, shape: CodeShape, resume: Resume) -> Option<Arc<Form>> {
@@ -141,6 +229,17 @@ impl Tiers {
             Some(Arc::new(Form { resume: resume.clone(), image, slot }))
         };
         forms.entry((shape, resume.clone())).or_insert_with(make).clone()
+    }
+
+    /// A form that was made for another CTA and that one may still arrive at, the best code first.
+    fn form_ahead(&self, shape: CodeShape, mut is_behind: impl FnMut(BlockId) -> bool) -> Option<Arc<Form>> {
+        if self.engine.policy == Policy::TakeOver {
+            return None;
+        }
+        let forms = self.forms.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let firsts = forms.iter().filter(|((of, _), _)| *of == shape).filter_map(|(_, form)| form.as_ref());
+        let ahead = firsts.filter(|form| form.slot.is_wanted() && !is_behind(form.resume.header));
+        ahead.max_by_key(|form| form.slot.code().map(|(_, tier)| tier)).cloned()
     }
 
     /// The form for a CTA that was stopped for the first time: one that pauses, if it can.

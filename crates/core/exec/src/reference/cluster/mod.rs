@@ -277,6 +277,10 @@ impl Cta for Cluster<'_> {
         self.deadlock()
     }
 
+    fn cannot_reach(&mut self, header: BlockId) -> bool {
+        self.is_out_of_reach(header)
+    }
+
     fn pause(&mut self, fuel: u64, header: Option<BlockId>) -> Result<Option<Snapshot>, Stop> {
         self.stop_at_loop(fuel, header)
     }
