@@ -299,3 +299,71 @@ fn a_cta_that_is_held_in_vain_runs_on_later() {
     assert!(waited >= 3 * HELD, "{waited:?}");
     assert_eq!(ended(&fake.log.lock().unwrap()), [0]);
 }
+
+/// Code that runs ranges of CTAs, and is ready when the first CTA is held.
+struct Better {
+    first: Holding,
+    ranges: Arc<Ranges>,
+}
+
+/// Logs CTAs; each takes longer than a CTA is held.
+#[derive(Default)]
+struct Ranges(Mutex<Vec<u64>>);
+struct Logged(Arc<Ranges>);
+
+impl Kernel for Ranges {
+    fn start<'a>(self: Arc<Self>, _: &'a Grid<'a>, _: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+        Err(Stop::Exhausted(Exhausted("only ranges".into())))
+    }
+
+    fn by_range(&self) -> bool {
+        true
+    }
+
+    fn batch<'a>(self: Arc<Self>, _: &'a Grid<'a>, _: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
+        Ok(Some(Box::new(Logged(self))))
+    }
+}
+
+impl Batch for Logged {
+    fn run(&mut self, ctas: std::ops::Range<u64>) -> Result<(), Stop> {
+        std::thread::sleep(4 * HELD);
+        self.0.0.lock().unwrap().extend(ctas);
+        Ok(())
+    }
+}
+
+impl CodeSource for Better {
+    fn version(&self) -> u32 {
+        self.first.held.get().is_some().into()
+    }
+
+    fn best(&self) -> (Arc<dyn Kernel>, Tier) {
+        match self.first.held.get() {
+            None => self.first.best(),
+            Some(_) => (self.ranges.clone(), Tier::Light),
+        }
+    }
+
+    fn ran(&self, _: Tier, _: u64, _: Duration, _: u64, _: usize) {}
+
+    fn holds_back(&self, _: u64, _: usize) -> bool {
+        false
+    }
+
+    fn take_over(&self, attempt: &mut Attempt, cta: &mut dyn Cta) -> Result<Option<Moved<'_>>, Stop> {
+        self.first.take_over(attempt, cta)
+    }
+}
+
+#[test]
+fn better_code_runs_the_other_ctas_while_one_is_held_and_after() {
+    // The first CTA runs for so many slices that others would be started beside it.
+    let behavior = |_, runs| Ok(if runs < 200 { Step::More } else { Step::Done });
+    let fake = Arc::new(Fake { behavior: Box::new(behavior), log: Mutex::default() });
+    let first = Holding { code: fake.clone(), held: Default::default() };
+    let better = Better { first, ranges: Arc::default() };
+    assert!(launch(&better, &Setting { grid: [4, 1, 1], workers: 1, ..PLAIN }).is_ok());
+    assert_eq!(ended(&fake.log.lock().unwrap()), [0]);
+    assert_eq!(*better.ranges.0.lock().unwrap(), [1, 2, 3]);
+}

@@ -7,7 +7,7 @@ use super::{
     stall::{Stall, StallLimits},
 };
 use crate::tiers::{Attempt, Tier};
-use margay_exec::{Cta, Progress as Step, Slice, Stop, coordinates};
+use margay_exec::{Bug, Cta, Progress as Step, Slice, Stop, coordinates};
 use std::{
     collections::VecDeque,
     sync::atomic::Ordering::{Relaxed, SeqCst},
@@ -107,10 +107,17 @@ impl<'a> Worker<'a> {
                 }
             }
             if self.wants_unit() {
-                match self.start()? {
-                    Some(unit) => self.live.push_front(unit),
-                    None if self.live.is_empty() => return Ok(()),
-                    None => {}
+                // Code that came while units were held may run ranges, and then cannot start units.
+                if self.current.batch.is_some() {
+                    if self.current.next_range(shared, self.index, self.workers)? {
+                        continue;
+                    }
+                } else {
+                    match self.start()? {
+                        Some(unit) => self.live.push_front(unit),
+                        None if self.live.is_empty() => return Ok(()),
+                        None => {}
+                    }
                 }
                 let cooperative = shared.grid.launch.shape.cooperative && self.random.is_none();
                 if cooperative && self.live.len() < self.max_live() && shared.left() > 0 {
@@ -199,6 +206,9 @@ impl<'a> Worker<'a> {
         }
         let (at, size) = (coordinates(index, shared.clusters), shared.grid.launch.shape.cluster_size());
         let first: [u32; 3] = std::array::from_fn(|i| at[i] * size[i]);
+        if self.current.kernel.by_range() {
+            return Err(Stop::Bug(Bug("code for ranges of CTAs was asked to start one".into())));
+        }
         let cta = self.current.kernel.clone().start(shared.grid, first)?;
         let [x, y, z] = first.map(u64::from);
         let [width, height, _] = shared.grid.launch.shape.grid.map(u64::from);
