@@ -14,7 +14,8 @@ use std::{
 /// Builds a program in a folder of its own, beside the library under its name.
 fn build(name: &str) -> (PathBuf, PathBuf) {
     let folder = common::folder(&format!("cuda-{name}"), &[("libcuda.so.1", "libcuda.so")]);
-    let client = common::build(name, &folder, "libcuda.so.1");
+    let client = folder.join(name);
+    common::compile(&format!("{name}.c"), &client, [folder.join("libcuda.so.1")]);
     (folder, client)
 }
 

@@ -8,7 +8,9 @@ use std::process::Command;
 /// Builds a program of this folder against the libraries; a command that runs it.
 fn program(name: &str) -> Command {
     let folder = common::folder(name, &[("libcuda.so.1", "libcuda.so"), ("libcudart.so.13", "libcudart.so")]);
-    let mut command = Command::new(common::build(name, &folder, "libcudart.so.13"));
+    let program = folder.join("program");
+    common::compile(&format!("{name}.c"), &program, [folder.join("libcudart.so.13")]);
+    let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", folder);
     command
 }

@@ -6,7 +6,6 @@ mod common;
 
 use std::{
     env, fs,
-    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::OnceLock,
@@ -29,9 +28,7 @@ fn folder() -> &'static Path {
 
 fn compile(name: &str, source: &str, words: &[&str]) -> PathBuf {
     let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
-    let built = Command::new("cc").arg("-Wall").args(words).arg("-o").arg(&out).arg(source).args(["-ldl"]).status();
-    assert!(built.unwrap().success());
+    common::compile(source, &out, words);
     out
 }
 

@@ -9,6 +9,7 @@ mod loops;
 use margay::{Error, LaunchConfig, LoadOptions, SourceText, Stop};
 use margay_harness::{number, random::Random};
 use margay_runtime::{Device, DeviceOptions, Tier};
+use std::fmt::Write;
 
 const WORDS: u64 = 1 << 12;
 

@@ -1,7 +1,9 @@
 //! C programs beside margay's libraries, under the names that programs ask for. The tests of the other libraries include this file.
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsStr,
+    fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
@@ -25,15 +27,12 @@ pub fn folder(name: &str, libraries: &[(&str, &str)]) -> PathBuf {
     folder
 }
 
-/// Builds `tests/NAME.c` of the crate with a library of its folder; the program, in that folder.
-pub fn build(name: &str, folder: &Path, library: &str) -> PathBuf {
-    let program = folder.join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name).with_extension("c");
+/// Builds a program or library from a source in `tests`, with more words for the compiler.
+pub fn compile(source: &str, out: &Path, words: impl IntoIterator<Item = impl AsRef<OsStr>>) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
     // A sanitizer's runtime comes with the program: `make asan` and `make tsan` say which, and whose.
     let flags = env::var("CFLAGS").unwrap_or_default();
     let mut cc = Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()));
     let cc = cc.args(["-Wall", "-pthread"]).args(flags.split_whitespace());
-    let built = cc.arg("-o").arg(&program).arg(source).arg(folder.join(library)).arg("-ldl").status().unwrap();
-    assert!(built.success());
-    program
+    assert!(cc.arg("-o").arg(out).arg(source).args(words).arg("-ldl").status().unwrap().success());
 }
