@@ -2,7 +2,7 @@
 
 use crate::expr::Expr;
 use margay::{
-    LaunchShape,
+    LaunchShape, Verdict,
     element::Element,
     image::{ImageSpec, Role, Sampler},
     spec::{Fill, parse_shape},
@@ -28,6 +28,8 @@ pub struct Case {
     pub only_engines: Option<Vec<String>>,
     /// Checked as relocatable code.
     pub relocatable: bool,
+    /// Whose verdict counts.
+    pub verdict: Verdict,
 }
 
 /// A launch with its expectations.
@@ -187,6 +189,7 @@ impl Case {
                 "only-abi" => case.only_abis = Some(words()),
                 "only-engine" => case.only_engines = Some(words()),
                 "relocatable" => case.relocatable = true,
+                "by-text" => case.verdict = Verdict::Text,
                 _ => return Err(fail(format!("no directive `{key}`"))),
             }
         }

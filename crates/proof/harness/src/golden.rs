@@ -8,7 +8,7 @@ use crate::{
     case::{Case, Launch, Value},
     run::{Buffers, Named, Store},
 };
-use margay::{SourceText, npy::Array};
+use margay::{SourceText, Verdict, npy::Array};
 use margay_runtime::{Buffer, Context, LaunchConfig, LoadOptions, Module};
 use std::{collections::HashMap, fmt::Write, path::Path, sync::Arc};
 
@@ -95,6 +95,7 @@ fn suits(case: &Case) -> Result<(), &'static str> {
     match () {
         () if case.launches.is_empty() => Err("it launches nothing"),
         () if !case.links.is_empty() || case.relocatable => Err("it is linked"),
+        () if case.verdict == Verdict::Text => Err("ptxas refuses it"),
         () if each(&|l| l.fault.is_some() || l.prints.is_some()) => Err("it faults or prints"),
         () if each(&|l| l.shape.cluster.is_some() || l.shape.cooperative) => {
             Err("it needs a cluster or a cooperative launch")

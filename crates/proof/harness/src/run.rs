@@ -117,7 +117,7 @@ fn under(
     let printed = Arc::new(Mutex::new(Vec::new()));
     context.set_output(Box::new(Recorder(printed.clone())));
     let sources: Vec<SourceText<'_>> = texts.iter().map(|(name, text)| SourceText { name, text }).collect();
-    let check = Options { relocatable: case.relocatable, ..Options::default() };
+    let check = Options { relocatable: case.relocatable, verdict: case.verdict, ..Options::default() };
     let options = LoadOptions { check, abi: Some(abi.into()), engine: Some(engine.into()), ..LoadOptions::default() };
     let module = context.load(&sources, &options).map_err(|e| explain(&e))?;
     let mut buffers = Buffers { by_name: HashMap::new() };
