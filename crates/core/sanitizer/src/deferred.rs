@@ -2,7 +2,8 @@
 //!
 //! A barrier of the whole CTA orders everything before it with everything behind it. In between, a line of shared memory that is only
 //! read, only updated by relaxed atomics of one size, or whose words each have one thread, sees no race. So such accesses are noted, and a
-//! barrier forgets them all at once. An access of another kind lets the notes be looked at first, one after the other, as if nothing had been deferred.
+//! barrier forgets them all at once. An access of another kind lets the notes be looked at first, one after the other, as if nothing had been
+//! deferred.
 
 use crate::{
     Sanitizer, State, What,

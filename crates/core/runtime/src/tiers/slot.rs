@@ -128,7 +128,7 @@ impl Slot {
     }
 
     /// Time that a compilation probably takes, in nanoseconds.
-    fn cost(&self, effort: Effort) -> u64 {
+    pub fn cost(&self, effort: Effort) -> u64 {
         self.queue.cost(effort, self.program.estimate(effort))
     }
 
@@ -222,13 +222,13 @@ impl Slot {
     /// A launch begins. Requests compilation if earlier launches or processes say that it pays: launches are assumed to recur as often
     /// as they have so far.
     pub fn begins(self: &Arc<Slot>) {
-        let account = &self.accounts[Tier::Reference as usize];
+        let spent = self.spent_interpreting();
         if let Some(effort) = self.demanded.get() {
-            self.ask(*effort, account.spent());
+            self.ask(*effort, spent);
         }
         let Some(next) = self.next(Tier::Reference) else { return };
-        if account.spent() > self.cost(next) {
-            self.ask(next, account.spent());
+        if spent > self.cost(next) {
+            self.ask(next, spent);
         }
     }
 

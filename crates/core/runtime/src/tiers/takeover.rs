@@ -118,9 +118,9 @@ impl Attempt {
 impl Ready<'_> {
     /// Whether a CTA that has arrived at a form's header should wait there for its code: it and others like it have run for longer than the
     /// compiler takes, so they take twice as long as necessary at most, or they were too late before.
-    fn waiting_pays(&self, attempt: &Attempt) -> bool {
-        let (cost, together) = (self.tiers.cost(), self.slot.as_ref().map_or(0, |slot| slot.spent_interpreting()));
-        attempt.missed || attempt.ran > cost || Duration::from_nanos(together) > 2 * cost
+    fn waiting_pays(slot: &Slot, attempt: &Attempt) -> bool {
+        let (cost, together) = (cost(slot), Duration::from_nanos(slot.spent_interpreting()));
+        attempt.missed || attempt.ran > cost || together > 2 * cost
     }
 
     /// Waits for the code that a CTA is held for, but no longer than `most`.
@@ -135,7 +135,7 @@ impl Ready<'_> {
     pub(super) fn try_take_over(&self, attempt: &mut Attempt, cta: &mut dyn Cta) -> Result<Option<Moved<'_>>, Stop> {
         let Some(slot) = self.slot.as_ref().filter(|_| self.takes_over) else { return Ok(None) };
         let eager = self.tiers.engine.policy == Policy::TakeOver;
-        if attempt.ran < attempt.next || !eager && attempt.ran < self.tiers.patience() {
+        if attempt.ran < attempt.next || !eager && attempt.ran < patience(slot) {
             return Ok(None);
         }
         if attempt.form.is_none()
@@ -159,11 +159,11 @@ impl Ready<'_> {
         let header = attempt.form.as_ref().map(|f| f.resume.header);
         if header.is_some() && ready.is_none() {
             // Once per form: it is held no longer when that has passed.
-            if eager || attempt.held.is_some() || !self.waiting_pays(attempt) {
+            if eager || attempt.held.is_some() || !Ready::waiting_pays(slot, attempt) {
                 return Ok(None);
             }
             match cta.pause(FUEL, header)? {
-                Some(_) => attempt.hold(self.tiers.cost()),
+                Some(_) => attempt.hold(cost(slot)),
                 None => attempt.misses(header.is_some_and(|header| cta.cannot_reach(header))),
             }
             return Ok(None);
@@ -196,8 +196,8 @@ impl Ready<'_> {
             Some(form) => {
                 form.slot.ask(Effort::Light, attempt.ran.as_nanos() as u64);
                 attempt.held = None;
-                if self.waiting_pays(attempt) {
-                    attempt.hold(self.tiers.cost());
+                if Ready::waiting_pays(slot, attempt) {
+                    attempt.hold(cost(slot));
                 }
             }
         }
@@ -205,18 +205,17 @@ impl Ready<'_> {
     }
 }
 
+/// What compiling the kernel, or a form of it, probably costs.
+fn cost(slot: &Slot) -> Duration {
+    Duration::from_nanos(slot.cost(Effort::Light))
+}
+
+/// Time on the reference engine after which moving a CTA is considered: a fraction of what compiling costs.
+fn patience(slot: &Slot) -> Duration {
+    SHORT.max(cost(slot) / 4)
+}
+
 impl Tiers {
-    /// What compiling the kernel, or a form of it, probably costs.
-    fn cost(&self) -> Duration {
-        let estimate = self.program.as_ref().map_or(Duration::ZERO, |p| p.estimate(Effort::Light));
-        Duration::from_nanos(self.queue.cost(Effort::Light, estimate))
-    }
-
-    /// Time on the reference engine after which moving a CTA is considered: a fraction of what compiling costs.
-    fn patience(&self) -> Duration {
-        SHORT.max(self.cost() / 4)
-    }
-
     fn form(&self, shape: CodeShape, resume: Resume) -> Option<Arc<Form>> {
         let compiler = self.engine.compiler.as_ref()?;
         let mut forms = self.forms.0.lock().unwrap_or_else(PoisonError::into_inner);

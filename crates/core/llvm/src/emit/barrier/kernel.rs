@@ -101,6 +101,7 @@ impl Emitter<'_> {
         let regions = Regions::new(&self.prepared.cfg, &self.prepared.barriers);
         self.grid_loop.together = self.stay_together(&regions);
         self.grid_loop.synchronous = self.is_synchronous();
+        self.begin_checks_ahead();
         for (k, region) in regions.list.iter().enumerate() {
             let (blocks, tag) = (region.blocks.clone(), format!("r{k}."));
             let only_loads = self.only_loads_shared(&blocks);
@@ -220,7 +221,6 @@ impl Emitter<'_> {
                 sums.iter().for_each(|p| self.w.store(&int(Elem::I32, 0), p, 4));
             }
         }
-        self.begin_checks_ahead();
         self.w.jump(&ahead);
         self.w.block(&loops);
         let warp = self.w.load(scalar, warp_slot, 4);

@@ -59,6 +59,15 @@ pub(in crate::emit) fn affine_form(shape: Shape) -> Option<(u32, i64)> {
     }
 }
 
+/// How many of the first operands of an instruction it converts, to 64 bits if they are shorter, and whether with their sign.
+pub(in crate::emit) fn widened_operands(variant: &Variant) -> Option<(usize, bool)> {
+    match variant.op {
+        Opcode::Cvt => Some((1, variant.ty(Var::U).is_some_and(margay_isa::Type::is_signed))),
+        Opcode::Mul | Opcode::Mad if variant.has(Mod::Wide) => Some((2, variant.t().is_signed())),
+        _ => None,
+    }
+}
+
 /// LLVM type of the variable of an affine register.
 pub(in crate::emit) fn slot_type(width: u32, elem: Elem) -> String {
     match width {
@@ -323,11 +332,7 @@ impl Emitter<'_> {
     /// Whether a widening operand is no longer affine in the wider type: `i1`; `None` if it certainly is.
     fn wraps(&mut self, variant: &Variant, srcs: &[Operand], width: u32) -> Option<Val> {
         let mut wrapped: Option<Val> = None;
-        let (widened, signed) = match variant.op {
-            Opcode::Cvt => (1, variant.ty(Var::U).is_some_and(margay_isa::Type::is_signed)),
-            Opcode::Mul | Opcode::Mad if variant.has(Mod::Wide) => (2, variant.t().is_signed()),
-            _ => return wrapped,
-        };
+        let Some((widened, signed)) = widened_operands(variant) else { return wrapped };
         for s in srcs.iter().take(widened) {
             let stride = match s {
                 Operand::Reg(r) => {

@@ -6,7 +6,7 @@
 //! last CTA of a grid, or as long as the allocation is not known), and then each access is checked as usual.
 
 use crate::emit::{
-    function::affine::{affine_form, rows},
+    function::affine::{affine_form, rows, widened_operands},
     function::{Emitter, Mode, Result},
     memory::address::{Address, What},
     memory::bounds::{Check, Lead, Rows, Window},
@@ -68,12 +68,12 @@ struct Sample {
 }
 
 impl Emitter<'_> {
-    /// Begins a region whose accesses may rely on the flag that [`Emitter::check_ahead`] sets.
+    /// Lets accesses rely on the flag that [`Emitter::check_ahead`] sets, if that is worthwhile.
     pub fn begin_checks_ahead(&mut self) {
         let worthwhile = self.warps() >= FEW_WARPS && !self.options.lean;
         // What a call frees must not be accessed afterwards, and code for checks reports every access.
         let plain = self.func.calls.is_empty() && self.options.observe.is_none();
-        if worthwhile && plain && self.accesses.ahead.flag.is_none() {
+        if worthwhile && plain {
             self.accesses.ahead.flag = Some(self.w.alloca("i1", 1));
         }
     }
@@ -198,11 +198,11 @@ impl Emitter<'_> {
             seen.insert(r.0);
             let func = self.func;
             let Some(inst) = self.spills.definition[r.0 as usize].map(|i| &func.insts[i as usize]) else { continue };
-            let extends = extends(func.variant(inst));
+            let widened = widened_operands(func.variant(inst));
             for (i, s) in func.operands(inst.srcs).iter().enumerate() {
                 let Operand::Reg(register) = *s else { continue };
                 open.push(register);
-                if let Some((_, signed)) = extends.filter(|(count, _)| i < *count)
+                if let Some((_, signed)) = widened.filter(|(count, _)| i < *count)
                     && let Some(step) = self.step_of_register(register).filter(|step| *step != 0)
                 {
                     found.push(Extended { register, signed, step });
@@ -251,17 +251,6 @@ impl Emitter<'_> {
             () if 32 % step == 0 && period == x * y * z => Some(i64::from(32 / step)),
             () => None,
         }
-    }
-}
-
-/// How many of the first operands of an instruction are extended from 32 to 64 bits, and whether with their sign.
-fn extends(variant: &Variant) -> Option<(usize, bool)> {
-    match variant.op {
-        Opcode::Mul | Opcode::Mad if variant.has(Mod::Wide) => Some((2, variant.t().is_signed())),
-        Opcode::Cvt => {
-            variant.ty(Var::U).filter(|from| from.bits() < variant.t().bits()).map(|from| (1, from.is_signed()))
-        }
-        _ => None,
     }
 }
 
