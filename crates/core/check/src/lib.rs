@@ -27,7 +27,7 @@ pub use module::{
 pub use options::{Options, Verdict};
 
 use margay_syntax::{Diagnostic, Parsed, Tree};
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 /// A module that passed the check: the witness that `ir` requires.
 #[derive(Clone, Debug)]
@@ -47,6 +47,29 @@ type FxHashMap<K, V> = std::collections::HashMap<K, V, rustc_hash::FxBuildHasher
 /// The diagnostics include those of the parser, in order of position.
 pub fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<Diagnostic>) {
     module::check(parsed, options)
+}
+
+/// What is left of a module of which only the findings are wanted.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    /// The tree with the text, and without bodies unless there are errors.
+    pub tree: Arc<Tree>,
+    /// `.file` directives: index to path.
+    pub files: HashMap<u32, Box<str>>,
+    /// As [`check()`] has them.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The findings of a text. Those of [`check()`], in a fraction of its memory: bodies are also parsed one at a time.
+/// A text with errors is checked a second time as a whole, so that every message has all of it to look at.
+pub fn examine(text: Arc<String>, options: &Options) -> Examined {
+    module::examine(&text, options).unwrap_or_else(|| {
+        let parsed = margay_syntax::parse_shared(text);
+        let tree = parsed.tree.clone();
+        let (checked, diagnostics) = check(parsed, options);
+        let files = checked.map(|c| c.module.files.clone()).unwrap_or_default();
+        Examined { tree, files, diagnostics }
+    })
 }
 
 impl Checked {

@@ -39,7 +39,7 @@ pub use error::{Error, Rejected, StopReport};
 pub use kernel::{Kernel, Param};
 pub use launch::{LaunchConfig, LaunchStats};
 pub use margay_exec::LaunchShape;
-pub use module::{LoadOptions, Module, SourceText, Variable, check, check_shared, find_abi};
+pub use module::{LoadOptions, Module, SourceText, Variable, check, check_shared, examine_shared, find_abi};
 pub use params::{Params, ParamsError};
 pub use queued::{By, Launcher};
 pub use schedule::{Cancel, Progress, Span, Spans};

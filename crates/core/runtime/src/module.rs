@@ -278,6 +278,12 @@ pub fn check_shared(
     (Arc::new(Source::new(name, tree, files)), checked, diagnostics)
 }
 
+/// The findings of [`check_shared`] alone, in less memory; the source has no bodies.
+pub fn examine_shared(name: &str, text: Arc<String>, options: &Options) -> (Arc<Source>, Vec<Diagnostic>) {
+    let examined = margay_check::examine(text, options);
+    (Arc::new(Source::new(name, examined.tree, examined.files)), examined.diagnostics)
+}
+
 /// The ABI of this name.
 pub fn find_abi(name: &str) -> Result<&'static dyn abi::Abi, Error> {
     let known = || abi::registry().iter().map(|a| a.name().into()).collect();

@@ -19,7 +19,7 @@ pub mod tree;
 pub use diag::{Code, Diagnostic, Label, Severity, Suggestion};
 pub use eval::{EvalError, Value, eval};
 pub use origin::Origin;
-pub use parse::{Parsed, parse, parse_shared};
+pub use parse::{Outline, Parsed, parse, parse_shared};
 pub use print::{FormatOptions, Reorder, Unformatted, format};
 pub use span::{LineIndex, Span};
 pub use tree::Tree;

@@ -57,7 +57,7 @@ impl<T> List<T> {
 }
 
 /// A whole file.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub struct Tree {
     /// The text that all spans point into. Not an `Arc<str>`, for which what was read from a file would have to be copied.
     pub text: Arc<String>,

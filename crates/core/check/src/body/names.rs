@@ -58,11 +58,6 @@ struct Families<'a> {
 }
 
 impl<'a> Families<'a> {
-    fn clear(&mut self) {
-        forget(&mut self.all);
-        self.quick = Default::default();
-    }
-
     #[inline(always)]
     fn get(&self, stem: Stem<'a>) -> Option<&Family> {
         match &self.quick[stem.slot()] {
@@ -115,27 +110,7 @@ fn number(digits: &str) -> Option<u32> {
     Some(digits.bytes().fold(0, |n, b| n * 10 + u32::from(b - b'0')))
 }
 
-/// Clearing costs time in proportion to the capacity: one huge function must not make a thousand small ones slow.
-fn forget<K, T>(map: &mut FxHashMap<K, T>) {
-    if map.capacity() > 1024 {
-        *map = FxHashMap::default();
-    } else {
-        map.clear();
-    }
-}
-
 impl<'a> Names<'a> {
-    /// Forgets everything, keeps the memory.
-    pub(crate) fn clear(&mut self) {
-        forget(&mut self.plain);
-        self.families.clear();
-        forget(&mut self.prefixes);
-        self.undo.clear();
-        self.marks.clear();
-        self.mixed = false;
-        self.short.clear();
-    }
-
     fn depth(&self) -> u32 {
         self.marks.len() as u32
     }

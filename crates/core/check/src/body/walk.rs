@@ -16,8 +16,7 @@ use margay_syntax::{
 
 /// Memory that is reused from body to body.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch<'a> {
-    names: Names<'a>,
+pub(crate) struct Scratch {
     /// Per candidate of the memo: the body that used it last (a number), and its variant there.
     variants: Vec<(u32, u32)>,
     epoch: u32,
@@ -26,22 +25,22 @@ pub(crate) struct Scratch<'a> {
 }
 
 /// Resolves and checks the body of a function; a function without one has no facts.
-pub(crate) fn examine<'a>(
-    tree: &'a Tree,
-    module: &'a Module,
+pub(crate) fn examine(
+    tree: &Tree,
+    module: &Module,
     func: FuncId,
     memo: &mut Memo,
-    scratch: &mut Scratch<'a>,
+    scratch: &mut Scratch,
     report: &mut Report,
 ) -> Facts {
     let mut body = std::mem::take(&mut scratch.body);
     body.clear();
     let mut walker = Walker::new(tree, module, func, scratch, report, body);
     walker.run(&mut Memos { shared: None, own: memo });
-    let Walker { body, mut facts, names, written, .. } = walker;
+    let Walker { body, mut facts, written, .. } = walker;
     facts.globals.sort_by_key(|g| g.0);
     facts.globals.dedup_by_key(|g| g.0);
-    (scratch.body, scratch.names, scratch.written) = (body, names, written);
+    (scratch.body, scratch.written) = (body, written);
     facts
 }
 
@@ -127,12 +126,10 @@ impl<'a, 'm> Walker<'a, 'm> {
         tree: &'a Tree,
         module: &'a Module,
         func: FuncId,
-        scratch: &'m mut Scratch<'a>,
+        scratch: &'m mut Scratch,
         report: &'m mut Report,
         body: Body,
     ) -> Walker<'a, 'm> {
-        let mut names = std::mem::take(&mut scratch.names);
-        names.clear();
         scratch.epoch += 1;
         let mut written = std::mem::take(&mut scratch.written);
         written.clear();
@@ -140,7 +137,7 @@ impl<'a, 'm> Walker<'a, 'm> {
             tree,
             module,
             func: module.func(func),
-            names,
+            names: Names::default(),
             epoch: scratch.epoch,
             variants: &mut scratch.variants,
             report,

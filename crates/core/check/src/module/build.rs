@@ -7,10 +7,10 @@ use super::{
 use crate::body::{self, Facts};
 use crate::report::{Report, lacking, since};
 use crate::rules::pragma::Place;
-use crate::{Checked, Options, Verdict, rules};
+use crate::{Checked, Examined, Options, Verdict, rules};
 use margay_isa::{Space, Special, Target, Version};
 use margay_syntax::{
-    Parsed, Span, Tree,
+    Outline, Parsed, Span, Tree,
     diag::{Code, Diagnostic, Label, Severity},
     tree::{self, Directive, Item, Kind},
 };
@@ -32,22 +32,10 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
     let mut broken: Vec<u32> = errors.map(|d| d.span().start).collect();
     broken.sort_unstable();
     report.set_broken(&tree, broken);
-    let mut builder = Builder { tree: &tree, module: empty(), report: &mut report, files: HashMap::new() };
-    header::read(&tree, &mut builder.module, options, builder.report);
-    for item in &tree.items {
-        match *item {
-            Item::Var(v) => builder.var(&tree.vars[v as usize]),
-            Item::Func(f) => builder.func(f),
-            Item::Directive(d) => builder.directive(&tree.directives[d as usize]),
-        }
-    }
-    let mut module = builder.module;
+    let mut module = declarations(&tree, options, &mut report);
     debug::locations(&tree, &module, &mut report);
     debug::sections(&tree, &module, &mut report);
     debug::twice(&tree, &mut report);
-    if module.funcs.iter().any(|f| f.rets.len() > 1) {
-        module.abi = Abi::Off;
-    }
     let (facts, memo) = bodies(&tree, &module, &mut report);
     // As in ptxas, what concerns the whole module comes after everything else is right.
     if report.errors == 0 {
@@ -64,6 +52,63 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
     diagnostics.sort_by_key(Diagnostic::span);
     let checked = passed.then(|| Checked { tree: tree.clone(), module: Arc::new(module), memo: Arc::new(memo) });
     (checked, diagnostics)
+}
+
+/// The module without its bodies.
+fn declarations(tree: &Tree, options: &Options, report: &mut Report) -> Module {
+    let mut builder = Builder { tree, module: empty(), report, files: HashMap::new() };
+    header::read(tree, &mut builder.module, options, builder.report);
+    for item in &tree.items {
+        match *item {
+            Item::Var(v) => builder.var(&tree.vars[v as usize]),
+            Item::Func(f) => builder.func(f),
+            Item::Directive(d) => builder.directive(&tree.directives[d as usize]),
+        }
+    }
+    let mut module = builder.module;
+    if module.funcs.iter().any(|f| f.rets.len() > 1) {
+        module.abi = Abi::Off;
+    }
+    module
+}
+
+/// The findings of a text without errors, with one body in memory at a time. `None` if it has some, or something in it needs all
+/// bodies at once: debugging information, parameters of kernels of the first versions.
+pub(crate) fn examine(text: &Arc<String>, options: &Options) -> Option<Examined> {
+    let mut outline = Outline::new(text.clone())?;
+    let mut report = Report::new(options);
+    let module = declarations(outline.tree(), options, &mut report);
+    if report.errors > 0 || module.debug_at.is_some() || rules::old_kernel_parameters(&module) {
+        return None;
+    }
+    let directives = &outline.tree().directives;
+    if directives.iter().any(|d| matches!(outline.tree().str(d.name), ".section" | "@@DWARF")) {
+        return None;
+    }
+    let (mut memo, mut scratch) = (body::Memo::default(), body::Scratch::default());
+    let mut facts = Vec::with_capacity(module.funcs.len());
+    for (index, func) in module.funcs.iter().enumerate() {
+        if func.defined
+            && (!outline.body(func.node) || outline.directives().iter().any(|d| debug::inlined(outline.tree(), d)))
+        {
+            return None;
+        }
+        let before = report.diagnostics.len();
+        let tree = outline.tree();
+        facts.push(body::examine(tree, &module, FuncId(index as u32), &mut memo, &mut scratch, &mut report));
+        if report.errors > 0 {
+            return None;
+        }
+        report.diagnostics[before..].iter_mut().for_each(|d| begin_at_mnemonic(tree, d));
+    }
+    let before = report.diagnostics.len();
+    rules::reach::whole(&module, &facts, options, &mut report);
+    if report.errors > 0 || report.diagnostics.len() > before {
+        return None;
+    }
+    let mut diagnostics = report.diagnostics;
+    diagnostics.sort_by_key(Diagnostic::span);
+    Some(Examined { tree: Arc::new(outline.into_tree()), files: module.files, diagnostics })
 }
 
 /// An instruction that goes over several lines is wrong where it begins, as for ptxas; the operand on a later line stays as the

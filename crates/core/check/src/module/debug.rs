@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 /// `inlined_at` names a place that a `.loc` before it names too, and `function_name` a label of a section.
 /// (The manual has both from PTX ISA 7.2 on; ptxas from 7.0.)
 pub(super) fn locations(tree: &Tree, module: &Module, report: &mut Report) {
-    let inlined = |d: &Directive| d.args.len > 3 && tree.is(d.name, ".loc");
+    let inlined = |d: &Directive| inlined(tree, d);
     if !tree.directives.iter().any(inlined) {
         return;
     }
@@ -57,6 +57,11 @@ pub(super) fn locations(tree: &Tree, module: &Module, report: &mut Report) {
         }
         seen.extend(place(args).filter(|place| wanted.contains(place)));
     }
+}
+
+/// A `.loc` of inlined code, which names a label of a section.
+pub(super) fn inlined(tree: &Tree, d: &Directive) -> bool {
+    d.args.len > 3 && tree.is(d.name, ".loc")
 }
 
 /// File, line and column.

@@ -7,7 +7,7 @@ mod func;
 mod header;
 mod init;
 
-pub(crate) use build::{add_alias, check};
+pub(crate) use build::{add_alias, check, examine};
 pub(crate) use decl::{Shape, ShapeAt, constant_error, declare, extent, family, no_samplers, wide_type};
 pub(crate) use func::{narrow, signature};
 pub(crate) use init::evaluate;

@@ -169,14 +169,14 @@ impl Parser<'_> {
             self.bump();
         }
         let mnemonic = Span::new(opcode.span.start, self.prev.end);
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let result = if opcode.span.len() == 4 && self.str(opcode.span) == "call" {
             self.call().map(|()| {
                 let errors = self.diagnostics.len();
                 self.semicolon(After::End);
                 if self.diagnostics.get(errors).is_some_and(|d| d.code == Code::Syntax) {
                     // Its arguments may be what could not be read.
-                    self.scratch.push(Operand { kind: Kind::Error, span: self.here() });
+                    self.buffers.list.push(Operand { kind: Kind::Error, span: self.here() });
                 }
             })
         } else if self.t.kind == T::Semi {
@@ -196,7 +196,7 @@ impl Parser<'_> {
         };
         if result.is_err() {
             // Whoever resolves instructions leaves one with an unreadable operand alone.
-            self.scratch.push(Operand { kind: Kind::Error, span: self.here() });
+            self.buffers.list.push(Operand { kind: Kind::Error, span: self.here() });
             self.skip_statement();
         }
         let operands = self.list(base);
@@ -277,16 +277,16 @@ impl Parser<'_> {
             if self.at(T::Ident) {
                 let name = Operand { kind: Kind::Name, span: self.t.span };
                 if self.bump_with(b',') {
-                    self.scratch.push(name);
+                    self.buffers.list.push(name);
                     continue;
                 }
                 if self.bump_with(b';') {
-                    self.scratch.push(name);
+                    self.buffers.list.push(name);
                     return Ok(());
                 }
             }
             let operand = self.operand()?;
-            self.scratch.push(operand);
+            self.buffers.list.push(operand);
             match self.t.kind {
                 T::Comma => {
                     self.bump();
@@ -403,7 +403,7 @@ impl Parser<'_> {
     /// `.branchtargets L1, L2;`, `.calltargets f, g;`, `.branchtargets L<3>;` (sections 11.3.1, 11.3.2)
     fn targets(&mut self) -> Result<u32> {
         let name = self.bump().span;
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let result = self.target_parts();
         let args = self.list(base);
         result?;
@@ -423,7 +423,7 @@ impl Parser<'_> {
                 let argument = self.keep(count);
                 target = Operand { kind: Kind::Apply { head, argument }, span: span.to(self.prev) };
             }
-            self.scratch.push(target);
+            self.buffers.list.push(target);
             if !self.eat(T::Comma) {
                 return Ok(());
             }
@@ -435,7 +435,7 @@ impl Parser<'_> {
     fn loc(&mut self) -> Result<u32> {
         let whole = self.word() == ".loc";
         let name = self.bump().span;
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let result = if whole { self.loc_parts() } else { self.position() };
         let args = self.list(base);
         let index = self.directive(name, args, name.to(self.prev));
@@ -468,7 +468,7 @@ impl Parser<'_> {
         } else {
             place
         };
-        self.scratch.push(place);
+        self.buffers.list.push(place);
         if !self.eat(T::Comma) {
             return Err(self.expected("`, inlined_at FILE LINE COLUMN`"));
         }
@@ -479,7 +479,7 @@ impl Parser<'_> {
     fn keyword(&mut self, word: &str) -> Result<()> {
         if self.at(T::Ident) && self.word() == word {
             let span = self.bump().span;
-            self.scratch.push(Operand { kind: Kind::Name, span });
+            self.buffers.list.push(Operand { kind: Kind::Name, span });
             return Ok(());
         }
         let what = format!("`{word}`");
@@ -489,7 +489,7 @@ impl Parser<'_> {
     fn position(&mut self) -> Result<()> {
         for what in ["a file's number", "a line", "a column"] {
             let value = self.integer_operand(what)?;
-            self.scratch.push(value);
+            self.buffers.list.push(value);
         }
         Ok(())
     }

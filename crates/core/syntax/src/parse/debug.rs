@@ -15,15 +15,15 @@ impl Parser<'_> {
             return Err(self.expected("the file's path, in quotes"));
         }
         let path = self.bump().span;
-        let base = self.scratch.len();
-        self.scratch.extend([index, Operand { kind: Kind::String, span: path }]);
+        let base = self.buffers.list.len();
+        self.buffers.list.extend([index, Operand { kind: Kind::String, span: path }]);
         let mut result = Ok(());
         for what in ["a time", "a size"] {
             if !self.eat(T::Comma) {
                 break;
             }
             match self.integer_operand(what) {
-                Ok(value) => self.scratch.push(value),
+                Ok(value) => self.buffers.list.push(value),
                 Err(e) => {
                     result = Err(e);
                     break;
@@ -53,21 +53,21 @@ impl Parser<'_> {
         if !self.at(T::Dot) {
             return Err(self.expected("a section's name, such as `.debug_info`"));
         }
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         self.section_name();
         if !self.at(T::LBrace) {
-            self.scratch.truncate(base);
+            self.buffers.list.truncate(base);
             return Err(self.expected("`{`"));
         }
         let open = self.bump().span;
         while !self.at(T::RBrace) {
             if let Err(stop) = self.section_line(open) {
-                self.scratch.truncate(base);
+                self.buffers.list.truncate(base);
                 return Err(stop);
             }
         }
         self.bump();
-        self.scratch.push(Operand { kind: Kind::String, span: open.to(self.prev) });
+        self.buffers.list.push(Operand { kind: Kind::String, span: open.to(self.prev) });
         let args = self.list(base);
         Ok(self.directive(name, args, name.to(self.prev)))
     }
@@ -80,7 +80,7 @@ impl Parser<'_> {
             let message = format!("`{}` is a PTX keyword, not the name of a section", self.str(span));
             self.report(Diagnostic::new(Code::Syntax, span, message).here("not a section"));
         } else {
-            self.scratch.push(Operand { kind: Kind::Name, span });
+            self.buffers.list.push(Operand { kind: Kind::Name, span });
         }
     }
 
@@ -91,7 +91,7 @@ impl Parser<'_> {
         }
         if self.at(T::Ident) {
             let span = self.bump().span;
-            self.scratch.push(Operand { kind: Kind::Name, span });
+            self.buffers.list.push(Operand { kind: Kind::Name, span });
             return if self.eat(T::Colon) { Ok(()) } else { Err(self.expected("`:`")) };
         }
         let ty = self.t.span;
@@ -118,7 +118,7 @@ impl Parser<'_> {
                     let span = minus.to(number.span);
                     let number = self.keep(number);
                     let negative = self.keep_expr(Expr::Unary(UnaryOp::Minus, number), span);
-                    self.scratch.push(negative);
+                    self.buffers.list.push(negative);
                 }
                 T::Int => {
                     let number = self.integer_operand("a number")?;
@@ -170,7 +170,7 @@ impl Parser<'_> {
             };
             let span = name.to(offset.span);
             let (base, offset) = (self.keep(Operand { kind: Kind::Name, span: name }), self.keep(offset));
-            self.scratch.push(Operand { kind: Kind::Sum { base, offset, minus }, span });
+            self.buffers.list.push(Operand { kind: Kind::Sum { base, offset, minus }, span });
         }
         if self.at(T::Comma) {
             let message = format!("`{}` holds numbers or one address, not a list of addresses", self.str(ty));
@@ -208,9 +208,9 @@ impl Parser<'_> {
         while !self.at(T::Eof) && self.t.span.start < line_end {
             self.bump();
         }
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         if self.prev != name {
-            self.scratch.push(Operand { kind: Kind::String, span: Span::new(start, self.prev.end) });
+            self.buffers.list.push(Operand { kind: Kind::String, span: Span::new(start, self.prev.end) });
         }
         let args = self.list(base);
         self.directive(name, args, name.to(self.prev))

@@ -6,7 +6,7 @@ use crate::tree::{BinaryOp, Expr, Kind, Operand, UnaryOp, Word};
 use crate::{Code, Diagnostic, Span};
 
 /// An operator whose right side is being read.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Pending {
     Paren(Span),
     Unary(UnaryOp, u32),
@@ -158,23 +158,23 @@ impl Parser<'_> {
     }
 
     fn operators(&mut self, first: Option<Operand>) -> Result<Operand> {
-        let (operators, values) = (self.operators.len(), self.values.len());
+        let (operators, values) = (self.buffers.operators.len(), self.buffers.values.len());
         let result = self.expression(first, operators, values);
-        self.operators.truncate(operators);
-        self.values.truncate(values);
+        self.buffers.operators.truncate(operators);
+        self.buffers.values.truncate(values);
         result
     }
 
     fn expression(&mut self, first: Option<Operand>, operators: usize, values: usize) -> Result<Operand> {
         let mut want_operand = match first {
             Some(value) => {
-                self.values.push(value);
+                self.buffers.values.push(value);
                 false
             }
             None => true,
         };
         loop {
-            if self.operators.len() - operators > WAITING {
+            if self.buffers.operators.len() - operators > WAITING {
                 self.report(
                     Diagnostic::new(Code::TooDeep, self.t.span, "the expression is nested too deeply")
                         .here("exceeds the limit here"),
@@ -188,7 +188,7 @@ impl Parser<'_> {
             if let Some((op, level)) = binary(self.t.kind) {
                 self.reduce(operators, level)?;
                 self.bump();
-                self.operators.push(Pending::Binary(op));
+                self.buffers.operators.push(Pending::Binary(op));
                 want_operand = true;
                 continue;
             }
@@ -196,25 +196,25 @@ impl Parser<'_> {
                 T::Question => {
                     self.reduce(operators, TERNARY + 1)?;
                     self.bump();
-                    self.operators.push(Pending::Question);
+                    self.buffers.operators.push(Pending::Question);
                     want_operand = true;
                 }
                 T::Colon if self.question(operators) => {
-                    while let Some(p) = self.operators.pop() {
+                    while let Some(p) = self.buffers.operators.pop() {
                         if matches!(p, Pending::Question) {
                             break;
                         }
                         self.apply(p)?;
                     }
                     self.bump();
-                    self.operators.push(Pending::Colon);
+                    self.buffers.operators.push(Pending::Colon);
                     want_operand = true;
                 }
                 T::RParen if self.open_paren(operators) => {
                     let close = self.bump().span;
-                    while let Some(p) = self.operators.pop() {
+                    while let Some(p) = self.buffers.operators.pop() {
                         if let Pending::Paren(open) = p {
-                            if let Some(value) = self.values.last_mut() {
+                            if let Some(value) = self.buffers.values.last_mut() {
                                 value.span = open.to(close);
                             }
                             break;
@@ -225,16 +225,16 @@ impl Parser<'_> {
                 _ => break,
             }
         }
-        while self.operators.len() > operators {
-            match self.operators.pop() {
+        while self.buffers.operators.len() > operators {
+            match self.buffers.operators.pop() {
                 Some(Pending::Paren(open)) => return Err(self.unclosed(T::RParen, open)),
                 Some(Pending::Question) => return Err(self.expected("`:` of `? :`")),
                 Some(p) => self.apply(p)?,
                 None => break,
             }
         }
-        match self.values.pop() {
-            Some(value) if self.values.len() == values => Ok(value),
+        match self.buffers.values.pop() {
+            Some(value) if self.buffers.values.len() == values => Ok(value),
             _ => Err(self.expected("a constant")),
         }
     }
@@ -245,13 +245,13 @@ impl Parser<'_> {
             T::Int | T::Float | T::Single | T::WarpSize => {
                 let token = self.bump();
                 let value = self.literal(token);
-                self.values.push(value);
+                self.buffers.values.push(value);
                 return Ok(false);
             }
             T::LParen => {
                 let open = self.bump().span;
                 if !self.at(T::Dot) {
-                    self.operators.push(Pending::Paren(open));
+                    self.buffers.operators.push(Pending::Paren(open));
                     return Ok(true);
                 }
                 let word = self.word();
@@ -265,7 +265,7 @@ impl Parser<'_> {
                 };
                 self.bump();
                 self.close(T::RParen, open)?;
-                self.operators.push(Pending::Unary(op, open.start));
+                self.buffers.operators.push(Pending::Unary(op, open.start));
                 return Ok(true);
             }
             T::Plus => UnaryOp::Plus,
@@ -277,8 +277,7 @@ impl Parser<'_> {
                 let d = Diagnostic::new(Code::Syntax, self.t.span, message)
                     .here("symbols cannot be part of a constant expression");
                 let register = self.word().starts_with('%');
-                let alone =
-                    matches!(self.operators.last(), Some(Pending::Paren(open)) if open.end == self.t.span.start);
+                let alone = matches!(self.buffers.operators.last(), Some(Pending::Paren(open)) if open.end == self.t.span.start);
                 self.report(match register {
                     true if alone => d.help(
                         "parentheses are only for constants and for the lists of a call; write registers without them",
@@ -293,13 +292,13 @@ impl Parser<'_> {
             _ => return Err(self.expected("a constant")),
         };
         let start = self.bump().span.start;
-        self.operators.push(Pending::Unary(prefix, start));
+        self.buffers.operators.push(Pending::Unary(prefix, start));
         Ok(true)
     }
 
     /// A `?` of this parenthesis waits for its `:`.
     fn question(&self, from: usize) -> bool {
-        for p in self.operators[from..].iter().rev() {
+        for p in self.buffers.operators[from..].iter().rev() {
             match p {
                 Pending::Question => return true,
                 Pending::Paren(_) => return false,
@@ -311,7 +310,7 @@ impl Parser<'_> {
 
     /// A parenthesis is open, and no `?` within it waits for its `:`.
     fn open_paren(&self, from: usize) -> bool {
-        for p in self.operators[from..].iter().rev() {
+        for p in self.buffers.operators[from..].iter().rev() {
             match p {
                 Pending::Paren(_) => return true,
                 Pending::Question => return false,
@@ -323,8 +322,8 @@ impl Parser<'_> {
 
     /// Applies what binds at least as tightly.
     fn reduce(&mut self, from: usize, level: u8) -> Result<()> {
-        while self.operators.len() > from {
-            let Some(top) = self.operators.last().copied() else { break };
+        while self.buffers.operators.len() > from {
+            let Some(top) = self.buffers.operators.last().copied() else { break };
             let tight = match top {
                 Pending::Unary(..) => true,
                 Pending::Binary(op) => precedence(op) >= level,
@@ -335,7 +334,7 @@ impl Parser<'_> {
             if !tight {
                 break;
             }
-            self.operators.pop();
+            self.buffers.operators.pop();
             self.apply(top)?;
         }
         Ok(())
@@ -362,12 +361,12 @@ impl Parser<'_> {
                 (Expr::Select(condition, then, self.keep(last)), span)
             }
             Pending::Paren(_) | Pending::Question => {
-                self.values.push(last);
+                self.buffers.values.push(last);
                 return Ok(());
             }
         };
         let value = self.keep_expr(expr, span);
-        self.values.push(value);
+        self.buffers.values.push(value);
         Ok(())
     }
 
@@ -379,7 +378,7 @@ impl Parser<'_> {
 
     /// An operand of an operator. Single-precision literals are not allowed in expressions (section 4.5.2).
     fn pop_value(&mut self) -> Result<Operand> {
-        match self.values.pop() {
+        match self.buffers.values.pop() {
             Some(Operand { kind: Kind::Float { single: true, .. }, span }) => {
                 Err(self.wrong(span, "a `0f` literal cannot be part of an expression", "only denotes its 32 bits"))
             }

@@ -45,6 +45,10 @@ impl Parser<'_> {
         }
         func.header = self.since(start);
         match self.t.kind {
+            T::LBrace if !in_body && self.passing != super::outline::Passing::Never => {
+                func.braces = self.pass_body();
+                func.body = Some(List::empty());
+            }
             T::LBrace if !in_body => {
                 let open = self.bump().span;
                 let (body, close) = self.body(open);
@@ -255,7 +259,7 @@ impl Parser<'_> {
 
     /// A directive whose arguments are integer literals.
     fn numbers(&mut self, name: Span, least: usize, most: usize) -> Result<()> {
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let result = self.number_parts(name, least, most);
         let args = self.list(base);
         self.directive(name, args, name.to(self.prev));
@@ -269,7 +273,7 @@ impl Parser<'_> {
                 break;
             }
             let value = self.integer_operand(&format!("a number for `{word}`"))?;
-            self.scratch.push(value);
+            self.buffers.list.push(value);
         }
         if matches!(self.t.kind, T::Comma | T::Int | T::Plus | T::Minus | T::Star) {
             let message = match most {
@@ -284,7 +288,7 @@ impl Parser<'_> {
 
     /// `.language 1, 2` or `.language "name"`
     fn languages(&mut self, name: Span) -> Result<()> {
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let mut result = Ok(());
         loop {
             match self.t.kind {
@@ -295,7 +299,7 @@ impl Parser<'_> {
                     } else {
                         self.literal(token)
                     };
-                    self.scratch.push(kind);
+                    self.buffers.list.push(kind);
                 }
                 _ => {
                     result = Err(self.expected("a language's number or name"));
@@ -314,7 +318,7 @@ impl Parser<'_> {
     /// `.pragma "nounroll";`
     pub(super) fn pragma(&mut self) -> Result<u32> {
         let name = self.bump().span;
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let mut result = Ok(());
         loop {
             if !self.at(T::String) {
@@ -322,7 +326,7 @@ impl Parser<'_> {
                 break;
             }
             let span = self.bump().span;
-            self.scratch.push(Operand { kind: Kind::String, span });
+            self.buffers.list.push(Operand { kind: Kind::String, span });
             if !self.eat(T::Comma) {
                 break;
             }

@@ -91,11 +91,11 @@ impl Parser<'_> {
     pub(super) fn head_directive(&mut self) -> Result<()> {
         let word = self.word();
         let name = self.bump().span;
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let result = match word {
             ".version" => self.version(name),
             ".target" => self.target(),
-            _ => self.integer_operand("32 or 64").map(|size| self.scratch.push(size)),
+            _ => self.integer_operand("32 or 64").map(|size| self.buffers.list.push(size)),
         };
         let args = self.list(base);
         let directive = self.directive(name, args, name.to(self.prev));
@@ -126,7 +126,7 @@ impl Parser<'_> {
         }
         let token = self.bump();
         let version = self.literal(token);
-        self.scratch.push(version);
+        self.buffers.list.push(version);
         Ok(())
     }
 
@@ -134,7 +134,7 @@ impl Parser<'_> {
     fn target(&mut self) -> Result<()> {
         loop {
             let name = self.name("a target, such as `sm_80`")?;
-            self.scratch.push(Operand { kind: Kind::Name, span: name });
+            self.buffers.list.push(Operand { kind: Kind::Name, span: name });
             if !self.eat(T::Comma) {
                 return Ok(());
             }

@@ -16,7 +16,7 @@ impl Parser<'_> {
                     return Err(Reported);
                 }
                 let open = self.bump().span;
-                let base = self.scratch.len();
+                let base = self.buffers.list.len();
                 let result = self.initializers(open, depth);
                 let list = self.list(base);
                 result?;
@@ -76,7 +76,7 @@ impl Parser<'_> {
             } else {
                 self.initializer(depth + 1)?
             };
-            self.scratch.push(element);
+            self.buffers.list.push(element);
             if !self.eat(T::Comma) {
                 return self.close(T::RBrace, open);
             }

@@ -17,10 +17,13 @@ mod head;
 mod init;
 mod module;
 mod operand;
+mod outline;
 mod param;
 mod recover;
 mod var;
 mod word;
+
+pub use outline::Outline;
 
 use crate::lex::{Lexer, T, Token};
 use crate::tree::*;
@@ -94,44 +97,48 @@ struct Parser<'t> {
     /// The one before.
     prev: Span,
     tree: Tree,
-    /// Elements of lists that are being read; they move to their pool when the list ends.
-    scratch: Vec<Operand>,
-    /// Operators of the constant expression that is being read.
-    operators: Vec<expr::Pending>,
-    /// Its operands.
-    values: Vec<Operand>,
+    buffers: Buffers,
+    /// Whether bodies are passed over, so that the tree gets empty ones.
+    passing: outline::Passing,
     diagnostics: Vec<Diagnostic>,
     /// The head of the module is incomplete or out of order, which has been reported.
     headless: bool,
 }
 
+/// Memory that lists and expressions need while they are read.
+#[derive(Default, Debug)]
+struct Buffers {
+    /// Elements of lists that are being read; they move to their pool when the list ends.
+    list: Vec<Operand>,
+    /// Operators of the constant expression that is being read.
+    operators: Vec<expr::Pending>,
+    /// Its operands.
+    values: Vec<Operand>,
+}
+
 impl<'t> Parser<'t> {
     fn new(text: &'t str) -> Parser<'t> {
-        let mut lex = Lexer::new(text);
-        let t = lex.next();
         let n = text.len();
         let tree = Tree {
-            text: Arc::default(),
-            items: Vec::new(),
             stmts: Vec::with_capacity(n / 32),
             instrs: Vec::with_capacity(n / 36),
             operands: Vec::with_capacity(n / 9),
-            exprs: Vec::new(),
-            vars: Vec::new(),
-            declarators: Vec::new(),
-            funcs: Vec::new(),
-            directives: Vec::new(),
-            comments: Vec::new(),
+            ..Tree::default()
         };
+        Parser::with(text, Lexer::new(text), tree, Buffers::default())
+    }
+
+    /// Reads on into a tree.
+    fn with(text: &'t str, mut lex: Lexer<'t>, tree: Tree, buffers: Buffers) -> Parser<'t> {
+        let t = lex.next();
         Parser {
             text,
             lex,
             t,
             prev: Span::default(),
             tree,
-            scratch: Vec::new(),
-            operators: Vec::new(),
-            values: Vec::new(),
+            buffers,
+            passing: outline::Passing::Never,
             diagnostics: Vec::new(),
             headless: false,
         }
@@ -219,13 +226,13 @@ impl<'t> Parser<'t> {
     #[inline]
     fn list(&mut self, base: usize) -> List<Operand> {
         let start = self.tree.operands.len() as u32;
-        let len = (self.scratch.len() - base) as u32;
-        match &self.scratch[base..] {
+        let len = (self.buffers.list.len() - base) as u32;
+        match &self.buffers.list[base..] {
             // Most are short, and copied faster without a call.
             short @ [_, ..] if short.len() <= 4 => short.iter().for_each(|o| self.tree.operands.push(*o)),
             all => self.tree.operands.extend_from_slice(all),
         }
-        self.scratch.truncate(base);
+        self.buffers.list.truncate(base);
         List::new(start, len)
     }
 

@@ -173,8 +173,8 @@ impl Parser<'_> {
             return Err(self.expected("`,` and the name of a function"));
         }
         let of = self.name("the name of a function")?;
-        let base = self.scratch.len();
-        self.scratch.extend([alias, of].map(|span| Operand { kind: Kind::Name, span }));
+        let base = self.buffers.list.len();
+        self.buffers.list.extend([alias, of].map(|span| Operand { kind: Kind::Name, span }));
         let args = self.list(base);
         self.semicolon(super::recover::After::End);
         Ok(self.directive(name, args, name.to(self.prev)))

@@ -140,7 +140,7 @@ impl Parser<'_> {
     /// `[a]`, `[a+4]`, `[16]`, `[tex, {x, y}]`, `[a].unified`
     fn address(&mut self) -> Result<Operand> {
         let open = self.bump().span;
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let result = self.address_parts(open);
         let list = self.list(base);
         result?;
@@ -155,7 +155,7 @@ impl Parser<'_> {
         if self.at(T::Ident) {
             let name = Operand { kind: Kind::Name, span: self.t.span };
             if self.bump_with(b']') {
-                self.scratch.push(name);
+                self.buffers.list.push(name);
                 return Ok(());
             }
         }
@@ -187,7 +187,7 @@ impl Parser<'_> {
             _ => self.constant()?,
         };
         let plain = matches!(first.kind, Kind::Name);
-        self.scratch.push(first);
+        self.buffers.list.push(first);
         if self.at(T::Comma) && !plain {
             return Err(self.wrong(
                 self.t.span,
@@ -200,12 +200,12 @@ impl Parser<'_> {
             match self.t.kind {
                 T::Ident if names < MOST_NAMES => {
                     let span = self.bump().span;
-                    self.scratch.push(Operand { kind: Kind::Name, span });
+                    self.buffers.list.push(Operand { kind: Kind::Name, span });
                     names += 1;
                 }
                 T::LBrace => {
                     let vector = self.vector()?;
-                    self.scratch.push(vector);
+                    self.buffers.list.push(vector);
                     if names > 1 && self.eat(T::Comma) {
                         self.overrides()?;
                     }
@@ -237,7 +237,7 @@ impl Parser<'_> {
                 return Err(p.expected("`{`"));
             }
             let vector = p.vector()?;
-            p.scratch.push(vector);
+            p.buffers.list.push(vector);
             Ok(())
         };
         vector(self)?;
@@ -248,7 +248,7 @@ impl Parser<'_> {
             return Err(self.expected("a name"));
         }
         let span = self.bump().span;
-        self.scratch.push(Operand { kind: Kind::Name, span });
+        self.buffers.list.push(Operand { kind: Kind::Name, span });
         if !self.eat(T::Comma) {
             return Err(self.expected("`,`"));
         }
@@ -258,7 +258,7 @@ impl Parser<'_> {
     /// `{a, b.x, 1, _}`
     fn vector(&mut self) -> Result<Operand> {
         let open = self.bump().span;
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let result = self.vector_parts(open);
         let list = self.list(base);
         result?;
@@ -270,11 +270,11 @@ impl Parser<'_> {
             if self.at(T::Ident) {
                 let name = Operand { kind: Kind::Name, span: self.t.span };
                 if self.bump_with(b',') {
-                    self.scratch.push(name);
+                    self.buffers.list.push(name);
                     continue;
                 }
                 if self.bump_with(b'}') {
-                    self.scratch.push(name);
+                    self.buffers.list.push(name);
                     return Ok(());
                 }
             }
@@ -287,7 +287,7 @@ impl Parser<'_> {
                 T::RBrace | T::Semi | T::Eof => return Err(self.expected("an element of the vector")),
                 _ => self.constant()?,
             };
-            self.scratch.push(part);
+            self.buffers.list.push(part);
             if !self.eat(T::Comma) {
                 return self.close(T::RBrace, open);
             }
@@ -298,17 +298,17 @@ impl Parser<'_> {
     pub(super) fn call(&mut self) -> Result<()> {
         if self.at(T::LParen) {
             let rets = self.arguments()?;
-            self.scratch.push(rets);
+            self.buffers.list.push(rets);
             self.comma("`,` and the function's name")?;
         }
         let callee = self.name("the name of a function")?;
-        self.scratch.push(Operand { kind: Kind::Name, span: callee });
+        self.buffers.list.push(Operand { kind: Kind::Name, span: callee });
         if !self.call_comma()? {
             return Ok(());
         }
         if self.at(T::LParen) {
             let args = self.arguments()?;
-            self.scratch.push(args);
+            self.buffers.list.push(args);
             if !self.call_comma()? {
                 return Ok(());
             }
@@ -317,7 +317,7 @@ impl Parser<'_> {
             return Err(self.second_list());
         }
         let targets = self.name("the label of a `.callprototype` or `.calltargets`")?;
-        self.scratch.push(Operand { kind: Kind::Name, span: targets });
+        self.buffers.list.push(Operand { kind: Kind::Name, span: targets });
         Ok(())
     }
 
@@ -362,7 +362,7 @@ impl Parser<'_> {
     /// `(a, 5, _)`, `()`
     fn arguments(&mut self) -> Result<Operand> {
         let open = self.bump().span;
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let result = self.argument_parts(open);
         let list: List<Operand> = self.list(base);
         result?;
@@ -379,7 +379,7 @@ impl Parser<'_> {
                 T::RParen | T::Semi | T::Eof => return Err(self.expected("an argument")),
                 _ => self.constant()?,
             };
-            self.scratch.push(part);
+            self.buffers.list.push(part);
             if !self.eat(T::Comma) {
                 return self.close(T::RParen, open);
             }

@@ -274,7 +274,7 @@ impl Parser<'_> {
             return Err(self.expected("`(`"));
         }
         let open = self.bump().span;
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let result = self.attributes(open, of_function);
         let args = self.list(base);
         result?;
@@ -305,14 +305,14 @@ impl Parser<'_> {
                 }
                 let second = self.integer_operand("the lower half of the UUID")?;
                 self.close(T::RParen, paren)?;
-                let base = self.scratch.len();
-                self.scratch.extend([first, second]);
+                let base = self.buffers.list.len();
+                self.buffers.list.extend([first, second]);
                 let list = self.list(base);
                 let head = self.keep(head);
                 let argument = self.keep(Operand { kind: Kind::Paren(list), span: paren.to(self.prev) });
                 attribute = Operand { kind: Kind::Apply { head, argument }, span: attribute.span.to(self.prev) };
             }
-            self.scratch.push(attribute);
+            self.buffers.list.push(attribute);
             if !self.eat(T::Comma) {
                 return self.close(T::RParen, open);
             }
@@ -377,7 +377,7 @@ impl Parser<'_> {
     }
 
     fn dimensions(&mut self, place: Place) -> Result<List<Operand>> {
-        let base = self.scratch.len();
+        let base = self.buffers.list.len();
         let result = self.dimension_parts(base, place);
         let list = self.list(base);
         result.map(|()| list)
@@ -386,7 +386,7 @@ impl Parser<'_> {
     fn dimension_parts(&mut self, base: usize, place: Place) -> Result<()> {
         while self.at(T::LBrack) {
             let open = self.t.span;
-            let first = self.scratch.len() == base;
+            let first = self.buffers.list.len() == base;
             if !first && place != Place::Statement {
                 return Err(self.wrong(open, "a parameter has at most one dimension", "a second dimension"));
             }
@@ -402,7 +402,7 @@ impl Parser<'_> {
                 }
                 _ => self.integer_operand("the number of elements")?,
             };
-            self.scratch.push(dim);
+            self.buffers.list.push(dim);
             self.close(T::RBrack, open)?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use crate::{
     report::{self, Found, Style},
 };
 use margay_check::Options;
-use margay_runtime::check_shared;
+use margay_runtime::{check_shared, examine_shared};
 use margay_syntax::{Code, Diagnostic, Severity};
 use std::{
     collections::HashMap,
@@ -108,7 +108,7 @@ fn check_text(
     levels: &Levels,
     style: Style,
 ) -> Result<Checked> {
-    let (mut source, mut checked, mut diagnostics) = check_shared(name, Arc::new(text), options);
+    let (mut source, mut diagnostics) = examine_shared(name, Arc::new(text), options);
     levels.apply(&mut diagnostics);
     let mut out = String::new();
     if args.fix && path.as_os_str() != "-" {
@@ -116,7 +116,7 @@ fn check_text(
         if count > 0 {
             std::fs::write(path, &fixed).map_err(|e| Failure::usage(format!("cannot write {name}: {e}")))?;
             complain(format_args!("{name}: {count} fix{} applied", if count == 1 { "" } else { "es" }));
-            (source, checked, diagnostics) = check_shared(name, Arc::new(fixed), options);
+            (source, diagnostics) = examine_shared(name, Arc::new(fixed), options);
             levels.apply(&mut diagnostics);
         }
     }
@@ -132,9 +132,9 @@ fn check_text(
         out += &format!("{name}: {hidden} more errors; `--error-limit 0` shows all\n\n");
     }
     if args.requirements
-        && let Some(checked) = &checked
+        && let (_, Some(checked), _) = check_shared(name, found.source.tree.text.clone(), options)
     {
-        out += &margay::requirements::of(checked, options).render(name, &found.source.tree.text);
+        out += &margay::requirements::of(&checked, options).render(name, &found.source.tree.text);
     }
     let found = if args.message_format == MessageFormat::Sarif { vec![found] } else { Vec::new() };
     Ok(Checked { text: out, found, errors, warnings })

@@ -1,0 +1,59 @@
+//! Findings do not depend on whether all bodies are in memory at once: [`examine`] has those of [`check`].
+
+mod common;
+
+use margay_check::{Options, check, examine};
+use margay_syntax::parse;
+use std::{path::Path, sync::Arc};
+
+fn same(name: &str, text: &str, options: &Options) {
+    let (checked, whole) = check(parse(text), options);
+    let apart = examine(Arc::new(text.to_owned()), options);
+    assert_eq!(format!("{whole:#?}"), format!("{:#?}", apart.diagnostics), "{name}");
+    let files = checked.map(|c| c.module.files.clone()).unwrap_or_default();
+    assert_eq!(files, apart.files, "{name}");
+}
+
+fn modules(directory: &Path, found: &mut Vec<(String, String)>) {
+    let mut entries: Vec<_> = std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            modules(&path, found);
+        } else if path.extension().is_some_and(|e| e == "ptx") {
+            found.push((path.display().to_string(), std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+/// All modules of the tests, and each with its last line left out, a line doubled, and a brace moved to the start of its line.
+#[test]
+fn findings_are_those_of_the_whole_module() {
+    let mut all = Vec::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    modules(&root.join("tests"), &mut all);
+    modules(&root.join("../../../tests"), &mut all);
+    assert!(all.len() > 500, "{} modules", all.len());
+    for (seed, (name, text)) in all.iter().enumerate() {
+        let lines: Vec<&str> = text.lines().collect();
+        let options = Options::default();
+        same(name, text, &options);
+        same(name, &lines[..lines.len().saturating_sub(1)].join("\n"), &options);
+        let doubled = seed * 7919 % lines.len().max(1);
+        let mut twice = lines.clone();
+        twice.insert(doubled, lines.get(doubled).unwrap_or(&""));
+        same(name, &twice.join("\n"), &options);
+        same(name, &text.replace('}', "\n}"), &options);
+        same(name, &text.replace("\n}", " }"), &options);
+    }
+}
+
+/// The cases of messages with their own options.
+#[test]
+fn messages_are_those_of_the_whole_module() {
+    for directory in ["fail", "old"] {
+        for case in common::cases(directory) {
+            same(&case.name, &case.text, &case.options);
+        }
+    }
+}
