@@ -1,6 +1,9 @@
 //! A function is declared again: prototypes and definition must agree (manual, sections 11.2.2 and 11.6).
 
-use crate::{Extent, Formal, FormalSpace, FuncKind, Function, Linkage, report::Report};
+use crate::{
+    Extent, Formal, FormalSpace, FuncKind, Function, Linkage,
+    report::{Report, count},
+};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -79,9 +82,9 @@ fn agree(before: &Function, later: &Function, report: &mut Report) {
                 .label(first, "declared differently here"),
         );
     };
-    for (what, xs, ys) in [("results", &before.rets, &later.rets), ("parameters", &before.params, &later.params)] {
+    for (what, xs, ys) in [("result", &before.rets, &later.rets), ("parameter", &before.params, &later.params)] {
         if xs.len() != ys.len() {
-            differ(later.span, before.span, format!("{} {what} here, {} there", ys.len(), xs.len()));
+            differ(later.span, before.span, format!("{} here, {} there", count(ys.len(), what), xs.len()));
             continue;
         }
         for (x, y) in xs.iter().zip(ys) {
