@@ -3,8 +3,15 @@
 use crate::common::module;
 use margay_ir::pass::{Cfg, Ends, Termination};
 
-/// What is known of the only loop of a kernel with this body; `%n` is a parameter, `%t` the thread index.
+/// What is known of the only loop of a kernel with this body.
 fn ends(body: &str) -> Ends {
+    let all = all_ends(body);
+    assert_eq!(all.len(), 1, "{body}");
+    all[0]
+}
+
+/// What is known of the loops of a kernel with this body; `%n` is a parameter, `%t` the thread index.
+fn all_ends(body: &str) -> Vec<Ends> {
     let ir = module(&format!(
         ".visible .entry k(.param .b32 n, .param .b64 p) {{
             .reg .b32 %r<10>; .reg .b32 %n, %t; .reg .b64 %d<10>; .reg .pred %p<5>; .reg .f32 %f<5>;
@@ -15,8 +22,8 @@ fn ends(body: &str) -> Ends {
     ));
     let func = &ir.funcs[0];
     let cfg = Cfg::new(func, |_, _| false);
-    assert_eq!(cfg.loops.len(), 1, "{body}");
-    Termination::new(func, &cfg).of(&cfg.loops[0])
+    let termination = Termination::new(func, &cfg);
+    cfg.loops.iter().map(|l| termination.of(l)).collect()
 }
 
 /// A loop over `%r1` that goes on while a comparison holds.
@@ -73,6 +80,12 @@ fn counters_that_approach_a_bound_terminate() {
     let multiple = "mul.lo.u32 %r2, %n, 12; and.b32 %r3, %r2, 7; sub.u32 %r1, %r3, %r2;";
     assert_eq!(begins(multiple, 8, 0), Ends::Always);
     assert_ne!(begins(multiple, 16, 0), Ends::Always, "it may step over 0");
+    // What is left is counted down in a second loop, and both stand in a third.
+    let nested = "mov.u32 %r9, 0; M: or.b32 %r2, %r9, 40; and.b32 %r3, %r2, 3; sub.u32 %r1, %r2, %r3; \
+        L: add.u32 %r1, %r1, -4; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; \
+        N: add.u32 %r3, %r3, -1; setp.gt.s32 %p2, %r3, 0; @%p2 bra N; \
+        add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, %n; @%p3 bra M;";
+    assert_eq!(all_ends(nested), [Ends::Always; 3]);
     // What is left is counted down in a second loop.
     let left = "mov.u32 %r1, %r4; L: add.u32 %r1, %r1, -4; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; sub.u32 %r3, %r3, 1; st.global.u32 [%d9], %r3;";
     assert_eq!(ends(&format!("{rounded} {left}")), Ends::Always);

@@ -13,8 +13,12 @@ const MOST_TERMS: usize = 32;
 #[derive(Default)]
 pub(super) struct Sum {
     constant: u64,
-    factors: HashMap<VReg, u64>,
+    /// By register and the instruction that defines it, if only one does.
+    factors: HashMap<(VReg, Option<u32>), u64>,
 }
+
+/// A point of the function: a block, and the instruction before which it is.
+type Point = (BlockId, u32);
 
 impl Sum {
     /// Whether two to the power of `bits` divides it, whatever the registers hold.
@@ -23,16 +27,16 @@ impl Sum {
         divides(self.constant) && self.factors.values().all(|f| divides(*f))
     }
 
-    fn add(&mut self, r: VReg, factor: u64) -> bool {
-        let own = self.factors.entry(r).or_default();
+    fn add(&mut self, r: VReg, definition: Option<u32>, factor: u64) -> bool {
+        let own = self.factors.entry((r, definition)).or_default();
         *own = own.wrapping_add(factor);
         true
     }
 }
 
 impl Termination<'_> {
-    /// Adds a multiple of an operand that is read in a block to a sum of which the lowest `bits` bits count; false if it has no such form.
-    fn add_to(&self, sum: &mut Sum, o: &Operand, factor: u64, b: BlockId, bits: u32, depth: usize) -> bool {
+    /// Adds a multiple of an operand that is read at a point to a sum of which the lowest `bits` bits count; false if it has no such form.
+    fn add_to(&self, sum: &mut Sum, o: &Operand, factor: u64, point: Point, bits: u32, depth: usize) -> bool {
         let r = match o {
             Operand::Imm(v) => {
                 sum.constant = sum.constant.wrapping_add(v.wrapping_mul(factor));
@@ -44,21 +48,21 @@ impl Termination<'_> {
         if sum.factors.len() > MOST_TERMS || depth > DEPTH {
             return false;
         }
-        let Some((at, i)) = self.only_definition(r, b) else {
-            return sum.add(r, factor);
+        let Some((at, i)) = self.only_definition(r, point) else {
+            return sum.add(r, None, factor);
         };
-        self.add_result(sum, i, factor, at, bits, depth).unwrap_or_else(|| sum.add(r, factor))
+        self.add_result(sum, (at, i), factor, bits, depth).unwrap_or_else(|| sum.add(r, Some(i), factor))
     }
 
-    /// The same for the result of an instruction; `None` if that is not a sum.
-    fn add_result(&self, sum: &mut Sum, inst: u32, factor: u64, b: BlockId, bits: u32, depth: usize) -> Option<bool> {
-        let inst = &self.func.insts[inst as usize];
+    /// The same for the result of the instruction at a point; `None` if that is not a sum.
+    fn add_result(&self, sum: &mut Sum, point: Point, factor: u64, bits: u32, depth: usize) -> Option<bool> {
+        let inst = &self.func.insts[point.1 as usize];
         let (v, srcs) = (self.func.variant(inst), self.func.operands(inst.srcs));
         let plain = is_integer(v.t()) && v.t().bits() >= bits && inst.guard.is_none() && inst.dsts.range().len() == 1;
         if !plain || [Mod::Sat, Mod::Cc, Mod::Hi].iter().any(|m| v.has(*m)) {
             return None;
         }
-        let mut add = |o: &Operand, by: u64| self.add_to(sum, o, factor.wrapping_mul(by), b, bits, depth + 1);
+        let mut add = |o: &Operand, by: u64| self.add_to(sum, o, factor.wrapping_mul(by), point, bits, depth + 1);
         Some(match (v.op, srcs) {
             (Opcode::Mov, [a @ (Operand::Reg(_) | Operand::Imm(_))]) => add(a, 1),
             (Opcode::Cvt, [a]) if v.ty(Var::U).is_some_and(|t| is_integer(t) && t.bits() >= bits) => add(a, 1),
@@ -75,9 +79,13 @@ impl Termination<'_> {
         })
     }
 
-    /// The only definition of a register that reaches a block: the first one in the layout, if no loop leads from the others back to the
-    /// block. Those count down what is left when an unrolled loop has ended.
-    fn only_definition(&self, r: VReg, b: BlockId) -> Option<(BlockId, u32)> {
+    /// The only definition of a register that reaches a point: the last one before it in its block; or the first one in the layout, if no
+    /// loop leads from the others back to the block. Those count down what is left when an unrolled loop has ended.
+    fn only_definition(&self, r: VReg, (b, before): Point) -> Option<Point> {
+        let guarded = |i: u32| self.func.insts[i as usize].guard.is_some();
+        if let Some(i) = self.defined_before(r, b, before).filter(|i| !guarded(*i)) {
+            return Some((b, i));
+        }
         let at = |b: BlockId| self.cfg.position[b.0 as usize];
         let ((first, i), others) = self.defs[r.0 as usize].split_first()?;
         let looped = |from: BlockId| self.cfg.loops.iter().any(|l| l.first <= at(b) && at(from) <= l.last);
@@ -99,8 +107,9 @@ impl Body<'_> {
         starts.peek().is_some()
             && starts.all(|(b, i)| {
                 let mut sum = Sum { constant: added, ..Sum::default() };
-                let begins = self.all.add_result(&mut sum, *i, 1, *b, bits, 0) == Some(true);
-                let mut add = |o: &Operand, factor: u64| self.all.add_to(&mut sum, o, factor, header, bits, 0);
+                let begins = self.all.add_result(&mut sum, (*b, *i), 1, bits, 0) == Some(true);
+                let at = (header, self.all.func.blocks[header.0 as usize].insts.range().start as u32);
+                let mut add = |o: &Operand, factor: u64| self.all.add_to(&mut sum, o, factor, at, bits, 0);
                 begins && add(bound, u64::MAX) && others.iter().all(|o| add(o, 1)) && sum.is_multiple(bits)
             })
     }
