@@ -5,7 +5,7 @@
 //! bytes. Accesses that share a check ([`super::group`]) are fused: once it has passed, none of them can fault. Nothing between the first
 //! and the last of them writes memory or waits; if they are stores, nothing between them accesses memory at all. So no thread can tell
 //! when each was performed: the order of weak accesses of one thread to different locations is open (manual, section 8.9). Loads are
-//! performed at the first of them, stores at the last.
+//! performed at the first of them, stores at the last, unless another store to the same bytes comes between.
 
 use super::{
     address::{What, name},
@@ -88,8 +88,9 @@ fn word(bytes: u32) -> (usize, Elem) {
 }
 
 /// The members of consecutive elements among candidates, each in program order.
-fn runs(mut candidates: Vec<Candidate>) -> Vec<Vec<Member>> {
+fn runs(mut candidates: Vec<Candidate>, stores: bool) -> Vec<Vec<Member>> {
     candidates.sort_by_key(|c| (c.epoch, c.member.bytes, c.member.offset, c.member.inst));
+    let stored = if stores { Stored::new(&candidates) } else { Stored::default() };
     let mut found = Vec::new();
     let mut rest = &candidates[..];
     while let [first, others @ ..] = rest {
@@ -105,10 +106,43 @@ fn runs(mut candidates: Vec<Candidate>) -> Vec<Vec<Member>> {
         }
         let mut members: Vec<Member> = rest[..count].iter().map(|c| c.member).collect();
         members.sort_by_key(|m| m.inst);
+        if stored.comes_between(first.epoch, &members) {
+            rest = others;
+            continue;
+        }
         found.push(members);
         rest = &rest[count..];
     }
     found
+}
+
+/// By epoch and offset of a byte: the stores to it.
+#[derive(Default)]
+struct Stored(HashMap<(u32, i64), Vec<u32>>);
+
+impl Stored {
+    fn new(candidates: &[Candidate]) -> Stored {
+        let mut stored = Stored::default();
+        for Candidate { member, epoch } in candidates {
+            for byte in member.offset..member.offset + i64::from(member.bytes) {
+                stored.0.entry((*epoch, byte)).or_default().push(member.inst);
+            }
+        }
+        stored.0.values_mut().for_each(|stores| stores.sort_unstable());
+        stored
+    }
+
+    /// Whether some byte of these members, which are in program order, is stored once more before the last of them, where all are performed.
+    fn comes_between(&self, epoch: u32, members: &[Member]) -> bool {
+        let Some(last) = members.last() else { return false };
+        members.iter().any(|m| {
+            let again = |byte: i64| {
+                let stores = self.0.get(&(epoch, byte)).map_or(&[][..], Vec::as_slice);
+                stores.get(stores.partition_point(|i| *i <= m.inst)).is_some_and(|i| *i < last.inst)
+            };
+            (m.offset..m.offset + i64::from(m.bytes)).any(again)
+        })
+    }
 }
 
 /// The address register of an access.
@@ -140,7 +174,7 @@ impl Emitter<'_> {
         for group in &groups {
             let Some(r) = group.members.first().and_then(|m| base(func, m.inst)) else { continue };
             for (stores, candidates) in candidates(func, group).into_iter().enumerate() {
-                for members in runs(candidates) {
+                for members in runs(candidates, stores == 1) {
                     let (_, word) = word(members[0].bytes);
                     if !self.gains(r, members[0].bytes, stores == 1) {
                         continue;
