@@ -6,7 +6,7 @@
 
 use crate::{Freer, Grid, Image, LaunchShape, mem::Path};
 use margay_check::FuncKind;
-use margay_ir::FuncId;
+use margay_ir::{FuncId, abi::kernel_layout};
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
@@ -278,14 +278,10 @@ fn kernel_at(image: &Image, address: u64) -> Option<FuncId> {
     image.function_at(address).filter(|f| image.ir.func(*f).kind == FuncKind::Kernel)
 }
 
-/// Size of the parameter block of the kernel at an address.
+/// Size in bytes of the parameter block of the kernel at an address; all ones if there is none.
 pub(crate) fn parameter_bytes(image: &Image, address: u64) -> u64 {
     let Some(kernel) = kernel_at(image, address) else { return u64::MAX };
-    let mut end = 0u64;
-    for value in &image.ir.func(kernel).sig.params {
-        end = end.next_multiple_of(u64::from(value.align.max(1))) + u64::from(value.size);
-    }
-    end
+    kernel_layout(&image.ir.func(kernel).sig).size.into()
 }
 
 /// Queues the launch that is described in front of `params`, and frees the block. Returns the error code, which also becomes the
@@ -294,10 +290,9 @@ pub(crate) fn launch(grid: &Grid<'_>, params: u64, stream: u64, thread: Freer) -
     let origin = grid.queued.origin(thread, stream);
     let queued = read(grid, params).and_then(|launch| {
         let LaunchShape { grid: ctas, block, .. } = launch.shape;
-        let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
         let fits = |n: [u32; 3], most: [u32; 3]| (0..3).all(|i| (1..=most[i]).contains(&n[i]));
-        let grid_fits = fits(ctas, [0x7fff_ffff, 65535, 65535]);
-        match grid_fits && fits(block, [1024, 1024, 64]) && threads <= 1024 {
+        let sizes_fit = fits(ctas, LaunchShape::LARGEST_GRID) && fits(block, LaunchShape::LARGEST_BLOCK);
+        match sizes_fit && launch.shape.threads() <= LaunchShape::MOST_THREADS {
             true => Ok(grid.queued.push(Work::Launch(launch), origin)),
             false => Err(error::INVALID_CONFIGURATION),
         }

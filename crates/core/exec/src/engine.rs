@@ -104,6 +104,14 @@ pub fn thread_index(block: [u32; 3], warp: u32, lane: u32) -> [u32; 3] {
 }
 
 impl LaunchShape {
+    /// The largest grid in CTAs and the largest CTA in threads, by dimension, and the most threads of a CTA (CUDA C++ Programming Guide,
+    /// "Compute Capabilities").
+    pub const LARGEST_GRID: [u32; 3] = [0x7fff_ffff, 65535, 65535];
+    /// See [`LaunchShape::LARGEST_GRID`].
+    pub const LARGEST_BLOCK: [u32; 3] = [1024, 1024, 64];
+    /// See [`LaunchShape::LARGEST_GRID`].
+    pub const MOST_THREADS: u32 = 1024;
+
     /// An ordinary launch of `grid` CTAs of `block` threads.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> LaunchShape {
         LaunchShape { grid, block, cluster: None, shared: 0, cooperative: false, programmatic: false }

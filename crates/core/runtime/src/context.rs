@@ -2,7 +2,7 @@
 
 use crate::{Buffer, Device, Error, LoadOptions, Module, SourceText, Stream};
 use margay_check::Checked;
-use margay_exec::mem::Reach;
+use margay_exec::{LaunchShape, mem::Reach};
 use margay_ir::Source;
 use std::{
     io::Write,
@@ -34,7 +34,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             stack: 64 << 10,
-            threads_per_block: 1024,
+            threads_per_block: LaunchShape::MOST_THREADS,
             shared_per_block: 227 << 10,
             instructions: None,
             stall: Duration::from_secs(1),

@@ -9,6 +9,7 @@ use margay_exec::{
     Counts, Fault, Grid, Launch, LaunchShape, Observer, Stop,
     device::{Driver, Piece},
 };
+use margay_ir::Func;
 use std::time::{Duration, Instant};
 
 /// The configuration of a launch.
@@ -134,44 +135,11 @@ pub(crate) fn check(
     limits: &Limits,
 ) -> Result<Launch, String> {
     let func = kernel.image.ir.func(kernel.func);
-    let LaunchShape { grid, block, shared: dynamic, .. } = config.shape;
-    let by = |v: [u32; 3]| format!("{} x {} x {}", v[0], v[1], v[2]);
-    if grid.contains(&0) || block.contains(&0) {
-        return Err(format!("grid {} of CTAs {} has a size of zero", by(grid), by(block)));
-    }
-    if grid[0] > 0x7fff_ffff || grid[1] > 65535 || grid[2] > 65535 {
-        return Err(format!("grid {} is larger than 2147483647 x 65535 x 65535", by(grid)));
-    }
-    let threads = block.iter().map(|n| u64::from(*n)).product::<u64>();
-    if threads > u64::from(limits.threads_per_block) || block[0] > 1024 || block[1] > 1024 || block[2] > 64 {
-        let most = limits.threads_per_block;
-        return Err(format!(
-            "a CTA of {} has {threads} threads; the limit is {most}, in at most 1024 x 1024 x 64",
-            by(block)
-        ));
-    }
-    if let Some(required) = func.reqntid.filter(|r| *r != block) {
-        return Err(format!(
-            "the kernel requires `.reqntid {}`, but the launch has CTAs of {}",
-            by(required),
-            by(block)
-        ));
-    }
-    let most = func.maxntid.map(|m| m.iter().map(|n| u64::from(*n)).product::<u64>());
-    if let Some(most) = most.filter(|most| threads > *most) {
-        return Err(format!(
-            "the kernel's `.maxntid` (`__launch_bounds__`) allows {most} threads, but the launch has CTAs of {threads}"
-        ));
-    }
+    check_sizes(&config.shape, limits)?;
+    check_bounds(func, config.shape.block)?;
     let cluster = config.shape.cluster.or(func.reqnctapercluster).unwrap_or([1; 3]);
-    if cluster.contains(&0) || cluster.iter().product::<u32>() > 16 || (0..3).any(|i| grid[i] % cluster[i] != 0) {
-        return Err(format!(
-            "clusters of {} CTAs do not divide a grid of {}, or exceed 16 CTAs",
-            by(cluster),
-            by(grid)
-        ));
-    }
-    let fixed = kernel.image.static_shared - kernel.image.reserved_shared;
+    check_cluster(cluster, config.shape.grid)?;
+    let (fixed, dynamic) = (kernel.image.static_shared - kernel.image.reserved_shared, config.shape.shared);
     let shared = u64::from(fixed) + u64::from(dynamic);
     if shared > u64::from(limits.shared_per_block) {
         let most = limits.shared_per_block;
@@ -200,4 +168,63 @@ pub(crate) fn check(
         observe: config.observer.map(|o| o.interest()),
         graph: config.graph,
     })
+}
+
+/// The limits of a device on grids and CTAs.
+fn check_sizes(shape: &LaunchShape, limits: &Limits) -> Result<(), String> {
+    let LaunchShape { grid, block, .. } = *shape;
+    if grid.contains(&0) || block.contains(&0) {
+        return Err(format!("grid {} of CTAs {} has a size of zero", by(grid), by(block)));
+    }
+    let exceeds = |size: [u32; 3], most: [u32; 3]| (0..3).any(|i| size[i] > most[i]);
+    if exceeds(grid, LaunchShape::LARGEST_GRID) {
+        return Err(format!("grid {} is larger than {}", by(grid), by(LaunchShape::LARGEST_GRID)));
+    }
+    let (threads, most) = (count(block), limits.threads_per_block);
+    if threads > u128::from(most) || exceeds(block, LaunchShape::LARGEST_BLOCK) {
+        let largest = by(LaunchShape::LARGEST_BLOCK);
+        return Err(format!("a CTA of {} has {threads} threads; the limit is {most}, in at most {largest}", by(block)));
+    }
+    Ok(())
+}
+
+/// What a kernel requires of its CTAs.
+fn check_bounds(func: &Func, block: [u32; 3]) -> Result<(), String> {
+    if let Some(required) = func.reqntid.filter(|r| *r != block) {
+        return Err(format!(
+            "the kernel requires `.reqntid {}`, but the launch has CTAs of {}",
+            by(required),
+            by(block)
+        ));
+    }
+    let threads = count(block);
+    match func.maxntid.map(count) {
+        Some(most) if threads > most => Err(format!(
+            "the kernel's `.maxntid` (`__launch_bounds__`) allows {most} threads, but the launch has CTAs of {threads}"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The largest number of CTAs of a cluster, where a kernel allows sizes that are not portable.
+const LARGEST_CLUSTER: u128 = 16;
+
+fn check_cluster(cluster: [u32; 3], grid: [u32; 3]) -> Result<(), String> {
+    if cluster.contains(&0) || count(cluster) > LARGEST_CLUSTER {
+        return Err(format!("a cluster of {} CTAs is not one of 1 to {LARGEST_CLUSTER}", by(cluster)));
+    }
+    if (0..3).any(|i| !grid[i].is_multiple_of(cluster[i])) {
+        return Err(format!("clusters of {} CTAs do not divide a grid of {}", by(cluster), by(grid)));
+    }
+    Ok(())
+}
+
+/// The number of elements of a box, which may be too large for 64 bits.
+fn count(size: [u32; 3]) -> u128 {
+    size.iter().map(|n| u128::from(*n)).product()
+}
+
+/// A size for messages.
+fn by(size: [u32; 3]) -> String {
+    format!("{} x {} x {}", size[0], size[1], size[2])
 }
