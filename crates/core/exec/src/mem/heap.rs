@@ -1,6 +1,6 @@
 //! The heap of device code: `malloc` and `free`.
 
-use super::{Allocation, Arena, BadFree, Block, Freer, Kind, Memory, Path, Reach, allocation::new_block, arena};
+use super::{Allocation, Arena, BadFree, Block, Freer, Kind, Memory, Path, Reach, allocation::new_block, arena, take};
 use crate::Exhausted;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -12,14 +12,16 @@ impl Memory {
     pub fn heap_alloc(&self, reach: Reach, size: u64) -> u64 {
         let size = size.max(1);
         let limit = self.heap_limit.load(Relaxed);
-        let before = self.heap_used.fetch_add(size, Relaxed);
-        if before.checked_add(size).is_some_and(|total| total <= limit)
-            && let Ok(a) = self.alloc_on_heap(reach, size, limit)
-        {
-            return a.block.base();
+        if take(&self.heap_used, size, limit).is_err() {
+            return 0;
         }
-        self.heap_used.fetch_sub(size, Relaxed);
-        0
+        match self.alloc_on_heap(reach, size, limit) {
+            Ok(a) => a.block.base(),
+            Err(_) => {
+                self.heap_used.fetch_sub(size, Relaxed);
+                0
+            }
+        }
     }
 
     /// Freed memory is reused only when there is much of it, so that stale pointers to it fault.

@@ -151,13 +151,11 @@ impl Memory {
         size: u64,
         make: impl FnOnce(u64) -> Result<Arc<Allocation>, Exhausted>,
     ) -> Result<Arc<Allocation>, Exhausted> {
-        let before = self.used.fetch_add(size, Relaxed);
         let limit = self.limit.load(Relaxed);
-        let made = match before.checked_add(size) {
-            Some(total) if total <= limit => make(size),
-            _ => Err(Exhausted(format!("device memory is full: {size} bytes requested, {before} of {limit} in use"))),
-        };
-        match made {
+        take(&self.used, size, limit).map_err(|before| {
+            Exhausted(format!("device memory is full: {size} bytes requested, {before} of {limit} in use"))
+        })?;
+        match make(size) {
             Ok(a) => {
                 self.write_lock().insert(a.block.base(), a.clone());
                 if let Some(arena) = a.block.arena() {
@@ -447,6 +445,13 @@ impl Memory {
     fn write_lock(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<u64, Arc<Allocation>>> {
         self.blocks.write().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// Adds `size` to the bytes in use unless that exceeds the limit; the error is the number of bytes in use. A request that is refused is never
+/// counted, not even for a moment: others would find no room.
+fn take(used: &AtomicU64, size: u64, limit: u64) -> Result<(), u64> {
+    let add = |used: u64| used.checked_add(size).filter(|total| *total <= limit);
+    used.fetch_update(Relaxed, Relaxed, add).map(drop)
 }
 
 fn adopt(

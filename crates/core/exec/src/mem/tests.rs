@@ -50,6 +50,28 @@ fn copies_overlapping_ranges_both_ways() {
 }
 
 #[test]
+fn a_request_that_is_refused_takes_no_room_from_others() {
+    let m = Memory::new(1 << 20);
+    let rounds = if cfg!(miri) { 50 } else { 20_000 };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..rounds {
+                assert!(m.alloc(u64::MAX / 2, 16).is_err());
+                assert_eq!(m.heap_alloc(Reach::Full, u64::MAX / 2), 0);
+            }
+        });
+        for _ in 0..rounds {
+            let a = m.alloc(16, 16).unwrap();
+            m.free(a).unwrap();
+            let a = m.heap_alloc(Reach::Full, 16);
+            assert_ne!(a, 0);
+            m.heap_free(a, Freer::Host, Path::default()).unwrap();
+        }
+    });
+    assert_eq!(m.usage().0, 0);
+}
+
+#[test]
 fn the_device_heap_has_its_limit() {
     let m = Memory::default();
     m.set_heap_limit(100);
