@@ -224,19 +224,20 @@ impl Emitter<'_> {
                 let Some(overlap) = overlap else { return };
                 let [all, each, on] = ["overlap", "apart", "observed"].map(|s| self.w.label(s));
                 self.w.branch_unlikely(&overlap, &all, &each);
-                let mark = self.w.mark();
-                self.w.follow(&all);
-                let list = self.listed(address);
-                self.helper(Helper::Observe, &[&site, &lanes, &list, &stored]);
-                self.w.jump(&on);
-                self.w.join(&each, mark);
-                let step = int(Elem::I64, i128::from(stride as i64));
-                for (row, base) in rows(*width).zip(bases) {
-                    let (lanes, first) = self.part(row, base, (stride, &lanes));
-                    self.helper(Helper::ObserveRow, &[&site, &lanes, &first, &step, &stored]);
-                }
-                self.w.jump(&on);
-                self.w.join(&on, mark);
+                self.diamond(
+                    [&all, &each, &on],
+                    |e| {
+                        let list = e.listed(address);
+                        e.helper(Helper::Observe, &[&site, &lanes, &list, &stored]);
+                    },
+                    |e| {
+                        let step = int(Elem::I64, i128::from(stride as i64));
+                        for (row, base) in rows(*width).zip(bases) {
+                            let (lanes, first) = e.part(row, base, (stride, &lanes));
+                            e.helper(Helper::ObserveRow, &[&site, &lanes, &first, &step, &stored]);
+                        }
+                    },
+                );
             }
             _ => {
                 let list = self.listed(address);

@@ -52,12 +52,10 @@ impl Emitter<'_> {
         self.w.store(refined, &result, 64);
         let (slow, done) = (self.w.label("exact"), self.w.label("rounded"));
         self.w.branch_unlikely(bad, &slow, &done);
-        let mark = self.w.mark();
-        self.w.follow(&slow);
-        let exact = exact(self);
-        self.w.store(&exact, &result, 64);
-        self.w.jump(&done);
-        self.w.join(&done, mark);
+        self.detour(&slow, &done, |e| {
+            let exact = exact(e);
+            e.w.store(&exact, &result, 64);
+        });
         self.w.load(refined.ty, &result, 64)
     }
 

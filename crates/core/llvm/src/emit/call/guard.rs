@@ -43,13 +43,11 @@ impl Emitter<'_> {
     fn refuse_call_if(&mut self, bad: &Val, lanes: &Val, address: &Val) {
         let (refused, admitted) = (self.w.label("refused"), self.w.label("admitted"));
         self.w.branch_unlikely(bad, &refused, &admitted);
-        let mark = self.w.mark();
-        self.w.follow(&refused);
-        let site = int(Elem::I32, self.site(SiteKind::Call) as i128);
-        let none = int(Elem::I64, 0);
-        self.helper(Helper::Refuse, &[&site, lanes, address, &none, &none]);
-        self.w.jump("stop");
-        self.w.join(&admitted, mark);
+        self.leave(&refused, "stop", &admitted, |e| {
+            let site = int(Elem::I32, e.site(SiteKind::Call) as i128);
+            let none = int(Elem::I64, 0);
+            e.helper(Helper::Refuse, &[&site, lanes, address, &none, &none]);
+        });
     }
 
     /// Faults in the lanes of `bad`, whose stack is full or gets an invalid end, or that jump beyond a table; `numbers` describe the
@@ -64,17 +62,15 @@ impl Emitter<'_> {
         let some = self.w.cmp("icmp ne", &lanes, &int(Elem::I32, 0));
         let (refused, admitted) = (self.w.label("refused"), self.w.label("admitted"));
         self.w.branch_unlikely(&some, &refused, &admitted);
-        let mark = self.w.mark();
-        self.w.follow(&refused);
-        let lane = self.w.intrinsic_named("llvm.cttz.i32", Ty::scalar(Elem::I32), &[&lanes, &int(Elem::I1, 1)]);
-        let [a, b, c] = numbers.map(|v| {
-            let v = self.w.splat(v);
-            self.w.extract(&v, &lane)
+        self.leave(&refused, "stop", &admitted, |e| {
+            let lane = e.w.intrinsic_named("llvm.cttz.i32", Ty::scalar(Elem::I32), &[&lanes, &int(Elem::I1, 1)]);
+            let [a, b, c] = numbers.map(|v| {
+                let v = e.w.splat(v);
+                e.w.extract(&v, &lane)
+            });
+            let site = int(Elem::I32, e.site(kind) as i128);
+            e.helper(Helper::Refuse, &[&site, &lanes, &a, &b, &c]);
         });
-        let site = int(Elem::I32, self.site(kind) as i128);
-        self.helper(Helper::Refuse, &[&site, &lanes, &a, &b, &c]);
-        self.w.jump("stop");
-        self.w.join(&admitted, mark);
     }
 
     /// Calls `act` for each target of an indirect call that the site admits, with its entry, the lanes that call it and

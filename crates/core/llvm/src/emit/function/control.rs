@@ -262,11 +262,13 @@ impl Emitter<'_> {
 
     /// A branch of all 32 lanes that may diverge: stays in the full version if all agree, else enters the masked one.
     fn diverge(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
-        let place = |b: BlockId| self.prepared.cfg.position[b.0 as usize];
         // Lanes that go back to a loop's header wait there until the loop is repeated: until others that stay in it have come to its end.
-        let repeats = |to: BlockId| self.ending_loops(position).iter().any(|l| l.first == place(to));
-        let waits = arms.iter().any(|(to, _)| place(*to) <= position && !repeats(*to));
-        let mut lowest: Option<BlockId> = None;
+        let waits = arms.iter().any(|(to, _)| {
+            let to = self.prepared.cfg.position[to.0 as usize];
+            to <= position && !self.ending_loops(position).iter().any(|l| l.first == to)
+        });
+        // The first block, in layout order, that has lanes; the sweep begins there.
+        let mut lowest: Option<u32> = None;
         let mut masks = Vec::new();
         // An arm that exits is tested last, since most warps take the other one.
         let mut arms = arms.to_vec();
@@ -287,15 +289,13 @@ impl Emitter<'_> {
                 continue;
             }
             self.join_pending(to.0, &mask);
-            let place = |b: BlockId| self.prepared.cfg.position[b.0 as usize];
-            if lowest.is_none_or(|l| place(to) < place(l)) {
-                lowest = Some(to);
-            }
+            let to = self.prepared.cfg.position[to.0 as usize];
+            lowest = Some(lowest.map_or(to, |l| l.min(to)));
         }
         match lowest {
             Some(_) if waits => self.next(position),
-            Some(b) => {
-                let label = self.masked_label(b);
+            Some(first) => {
+                let label = self.masked_label(self.prepared.cfg.order[first as usize]);
                 self.w.jump(&label);
             }
             None => {
@@ -328,12 +328,10 @@ impl Emitter<'_> {
         let any = self.w.cmp("icmp ne", &bits, &int(Elem::I32, 0));
         let (bad, good) = (self.w.label("fault"), self.w.label("fine"));
         self.w.branch_unlikely(&any, &bad, &good);
-        let mark = self.w.mark();
-        self.w.follow(&bad);
-        let site = self.site(kind);
-        self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits]);
-        self.w.jump(reported);
-        self.w.join(&good, mark);
+        self.leave(&bad, reported, &good, |e| {
+            let site = e.site(kind);
+            e.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits]);
+        });
     }
 
     /// The active lanes for which the condition holds, as 32 bits.

@@ -1,6 +1,7 @@
 //! Emission of one function: options, variables of registers, the order in which blocks are written.
 
 pub(in crate::emit) mod affine;
+mod arms;
 mod blend;
 pub(in crate::emit) mod branch;
 pub(in crate::emit) mod context;

@@ -223,12 +223,11 @@ impl Emitter<'_> {
         let wrapped = self.is_wrapped(&shadow);
         let (cold, hot, done) = (self.w.label("wrapped"), self.w.label("straight"), self.w.label("accessed"));
         self.w.branch_unlikely(&wrapped, &cold, &hot);
+        self.leave(&cold, &done, &hot, |e| {
+            let address = e.address_by_lanes(r, what, own.as_ref());
+            f(e, &address)
+        })?;
         let mark = self.w.mark();
-        self.w.follow(&cold);
-        let address = self.address_by_lanes(r, what, own.as_ref());
-        f(self, &address)?;
-        self.w.jump(&done);
-        self.w.join(&hot, mark);
         let address = self.address_in_rows(r, (shadow.width, shadow.stride), what, grouped.as_ref());
         f(self, &address)?;
         self.w.jump(&done);

@@ -89,11 +89,7 @@ impl Emitter<'_> {
         let passed = self.w.load(Ty::scalar(Elem::I1), &flag, 1);
         let (each, on) = (self.w.label("each"), self.w.label("passed"));
         self.w.branch(&passed, &on, &each);
-        let mark = self.w.mark();
-        self.w.follow(&each);
-        let decided = self.check(address, check, space, mask);
-        self.w.jump(&on);
-        self.w.join(&on, mark);
+        let decided = self.detour(&each, &on, |e| e.check(address, check, space, mask));
         if let Some((rows, lead)) = decided {
             let check = check.clone();
             self.accesses.ahead.accesses.push(Ahead { register, width, stride, offset, check, rows, lead });

@@ -117,11 +117,7 @@ impl Emitter<'_> {
         let short = self.w.cmp("icmp ult", &size, &int(Elem::I64, end.into()));
         let (near, within) = (self.w.label("near"), self.w.label("within"));
         self.w.branch_unlikely(&short, &near, &within);
-        let mark = self.w.mark();
-        self.w.follow(&near);
-        f(self);
-        self.w.jump(&within);
-        self.w.join(&within, mark);
+        self.detour(&near, &within, f);
     }
 
     /// Checks that an access by name lies within what was passed through an unsized parameter.
@@ -147,16 +143,14 @@ impl Emitter<'_> {
     fn refuse_parameter_if(&mut self, outside: &Val, frame: u32, (size, passed): (&Val, bool), what: &What<'_>) {
         let (bad, good) = (self.w.label("outside"), self.w.label("inside"));
         self.w.branch_unlikely(outside, &bad, &good);
-        let mark = self.w.mark();
-        self.w.follow(&bad);
-        let site = self.site(SiteKind::Parameter { size: what.bytes, write: what.write, passed });
-        let site = int(Elem::I32, site as i128);
-        let lanes = self.lane_bits(what.mask);
-        let at = self.frame_address(frame, what.offset);
-        let at = self.w.resize(&at, Elem::I64, false);
-        self.helper(Helper::Refuse, &[&site, &lanes, &at, size, &int(Elem::I64, 0)]);
-        self.w.jump("stop");
-        self.w.join(&good, mark);
+        self.leave(&bad, "stop", &good, |e| {
+            let site = e.site(SiteKind::Parameter { size: what.bytes, write: what.write, passed });
+            let site = int(Elem::I32, site as i128);
+            let lanes = e.lane_bits(what.mask);
+            let at = e.frame_address(frame, what.offset);
+            let at = e.w.resize(&at, Elem::I64, false);
+            e.helper(Helper::Refuse, &[&site, &lanes, &at, size, &int(Elem::I64, 0)]);
+        });
     }
 
     /// Registers the sites of an access: one for rows, and the next one for single lanes.

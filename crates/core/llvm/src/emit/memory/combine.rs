@@ -139,11 +139,9 @@ impl Emitter<'_> {
         }
         let (meets, apart) = (self.w.label("settle"), self.w.label("settled"));
         self.w.branch_unlikely(&overlap, &meets, &apart);
-        let mark = self.w.mark();
-        self.w.follow(&meets);
-        self.w.line(format_args!("call void @margay.combine.settle.{elem}(ptr {table})"));
-        self.w.jump(&apart);
-        self.w.join(&apart, mark);
+        self.detour(&meets, &apart, |e| {
+            e.w.line(format_args!("call void @margay.combine.settle.{elem}(ptr {table})"));
+        });
     }
 
     /// Adds the operand of each lane to its sum, or has `direct` perform the operation; returns false if the current
@@ -166,32 +164,36 @@ impl Emitter<'_> {
         let poor = self.w.cmp("icmp slt", &balance, &int(Elem::I64, 0));
         let [apart, together, done] = ["apart", "together", "combined"].map(|l| self.w.label(l));
         self.w.branch(&poor, &apart, &together);
-        let mark = self.w.mark();
-        self.w.follow(&together);
-        let t = Ty::scalar(elem);
-        if let Some((at, sum)) = reduced {
-            self.w.line(format_args!("call void @margay.combine.one.{t}(ptr {table}, i64 {at}, {t} {sum})"));
-        } else {
-            let addresses = self.spread(address);
-            let lanes = self.lanes(mask);
-            let same = lanes.is_none() && !v.ty.vector;
-            let v = if same { v.clone() } else { self.w.splat(v) };
-            let (name, bits) = match &lanes {
-                Some(m) => ("some", format!(", i32 {}", self.bits(m))),
-                None => (if same { "same" } else { "all" }, String::new()),
-            };
-            self.w.declared.insert(if lanes.is_some() { some(elem) } else { all(elem, same) });
-            let values = v.ty;
-            self.w.line(format_args!(
-                "call void @margay.combine.{name}.{t}(<32 x i64> {addresses}{bits}, {values} {v}, ptr {table})"
-            ));
-        }
-        self.w.jump(&done);
-        self.w.join(&apart, mark);
-        direct(self);
-        self.w.jump(&done);
-        self.w.join(&done, mark);
+        self.diamond(
+            [&together, &apart, &done],
+            |e| match reduced {
+                Some((at, sum)) => {
+                    let t = Ty::scalar(elem);
+                    e.w.line(format_args!("call void @margay.combine.one.{t}(ptr {table}, i64 {at}, {t} {sum})"));
+                }
+                None => e.add_to_sums(&table, v, address, mask),
+            },
+            direct,
+        );
         true
+    }
+
+    /// Adds the operand of each lane to the sum of its address.
+    fn add_to_sums(&mut self, table: &Val, v: &Val, address: &Address, mask: Option<&Val>) {
+        let elem = v.ty.elem;
+        let addresses = self.spread(address);
+        let lanes = self.lanes(mask);
+        let same = lanes.is_none() && !v.ty.vector;
+        let v = if same { v.clone() } else { self.w.splat(v) };
+        let (name, bits) = match &lanes {
+            Some(m) => ("some", format!(", i32 {}", self.bits(m))),
+            None => (if same { "same" } else { "all" }, String::new()),
+        };
+        self.w.declared.insert(if lanes.is_some() { some(elem) } else { all(elem, same) });
+        let (t, values) = (Ty::scalar(elem), v.ty);
+        self.w.line(format_args!(
+            "call void @margay.combine.{name}.{t}(<32 x i64> {addresses}{bits}, {values} {v}, ptr {table})"
+        ));
     }
 }
 

@@ -66,15 +66,8 @@ impl Emitter<'_> {
         let odd = if odd.ty.vector { self.any(&odd) } else { odd };
         let [part, all, done] = ["copy.part", "copy.whole", "copied"].map(|l| self.w.label(l));
         self.w.branch_unlikely(&odd, &part, &all);
-        let mark = self.w.mark();
-        self.w.follow(&part);
-        self.effect(inst)?;
-        self.w.jump(&done);
-        self.w.join(&all, mark);
-        whole(self)?;
-        self.w.jump(&done);
-        self.w.join(&done, mark);
-        Ok(())
+        let (part, all) = self.diamond([&part, &all, &done], |e| e.effect(inst), whole);
+        part.and(all)
     }
 
     fn copy_lanes(

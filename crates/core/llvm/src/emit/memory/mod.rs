@@ -53,12 +53,7 @@ impl Emitter<'_> {
         };
         let (go, skip) = (self.w.label("guarded"), self.w.label("over"));
         self.w.branch(&some, &go, &skip);
-        let mark = self.w.mark();
-        self.w.follow(&go);
-        f(self, guard.ty.vector.then_some(&guard))?;
-        self.w.jump(&skip);
-        self.w.join(&skip, mark);
-        Ok(())
+        self.detour(&go, &skip, |e| f(e, guard.ty.vector.then_some(&guard)))
     }
 
     /// Emits a row with effect `Memory`.

@@ -111,14 +111,11 @@ impl Emitter<'_> {
         }
         let [whole, some, done] = ["whole", "some", "stored"].map(|l| self.w.label(l));
         self.w.branch(&every, &whole, &some);
-        let mark = self.w.mark();
-        self.w.follow(&whole);
-        self.w.line(format_args!("store {part} {piece}, ptr {pointer}, align {align}, {PROGRAM}"));
-        self.w.jump(&done);
-        self.w.join(&some, mark);
-        self.w.line(format_args!("{call}"));
-        self.w.jump(&done);
-        self.w.join(&done, mark);
+        self.diamond(
+            [&whole, &some, &done],
+            |e| e.w.line(format_args!("store {part} {piece}, ptr {pointer}, align {align}, {PROGRAM}")),
+            |e| e.w.line(format_args!("{call}")),
+        );
     }
 
     fn load_by_code(&mut self, piece: &str, ty: Ty, pointer: &Val, mask: &Val, row: Row) -> Val {

@@ -311,11 +311,7 @@ impl Emitter<'_> {
         let full = self.w.cmp("icmp eq", &after, &end);
         let (flush, on) = (self.w.label("full"), self.w.label("appended"));
         self.w.branch_unlikely(&full, &flush, &on);
-        let mark = self.w.mark();
-        self.w.follow(&flush);
-        self.helper(empty, &[]);
-        self.w.jump(&on);
-        self.w.join(&on, mark);
+        self.detour(&flush, &on, |e| e.helper(empty, &[]));
     }
 
     /// Whether all instructions of the kernel are over when the next one begins: no asynchronous copy goes on in other regions.

@@ -51,15 +51,9 @@ impl Emitter<'_> {
         }
         let [whole, part, done] = ["matrix.whole", "matrix.part", "matrix.done"].map(|l| self.w.label(l));
         self.w.branch(&all, &whole, &part);
-        let mark = self.w.mark();
-        self.w.follow(&whole);
-        self.whole_matrix(inst, &variant)?;
-        self.w.jump(&done);
-        self.w.join(&part, mark);
-        self.effect(inst)?;
-        self.w.jump(&done);
-        self.w.join(&done, mark);
-        Ok(())
+        let (whole, part) =
+            self.diamond([&whole, &part, &done], |e| e.whole_matrix(inst, &variant), |e| e.effect(inst));
+        whole.and(part)
     }
 
     fn whole_matrix(&mut self, inst: &Inst, variant: &Variant) -> Result<()> {
