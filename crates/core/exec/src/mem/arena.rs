@@ -34,12 +34,12 @@ impl Entry {
 
     /// Number of granules since the object's first.
     fn index(self) -> u64 {
-        (self.0 & !CACHED) >> 32
+        self.0 >> 32 & Arena::INDEX
     }
 
     /// Size of the object in bytes; 0 if there is none.
     fn len(self) -> u64 {
-        self.0 & u64::from(u32::MAX)
+        self.0 & Arena::LENGTH
     }
 }
 
@@ -64,8 +64,12 @@ struct Slots {
 impl Arena {
     /// Bytes for which the table has one entry. Objects begin at multiples of it, and share none.
     pub const GRANULE: usize = 32;
+    /// The bits of an entry that are the object's size in bytes; 0 if there is none.
+    pub const LENGTH: u64 = u32::MAX as u64;
+    /// The bits of an entry, shifted right by 32, that are the number of granules since the object's first.
+    pub const INDEX: u64 = !CACHED >> 32;
 
-    /// Address and size of the memory, and the address of the table, for generated code: by granule an [`Entry`] of 64 bits.
+    /// Address and size of the memory, and the address of the table, for generated code: by granule an entry of 64 bits.
     pub fn place(&self) -> [u64; 3] {
         [self.memory.base(), self.memory.len() as u64, self.table.base()]
     }

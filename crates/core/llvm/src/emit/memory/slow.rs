@@ -65,36 +65,22 @@ SPLAT lead
   %alike = icmp eq i32 %others, 0
   br i1 %alike, label %one, label %each
 one:
-  %g = lshr i64 %lead, GRANULE
-  %e.p = getelementptr i64, ptr %table, i64 %g
-  %e = load i64, ptr %e.p, align 8
-  %len = and i64 %e, 4294967295
-  %up = lshr i64 %e, 32
-  %i = and i64 %up, 2147483647
-  %f = sub i64 %g, %i
-  %s = shl i64 %f, GRANULE
-  %w = sub i64 %lead, %s
-  %last = add i64 %w, %bytes
-  %over = icmp ugt i64 %last, %len
-  %all = sext i1 %over to i32
+  %granule.one = lshr i64 %lead, GRANULE
+  %entry.p = getelementptr i64, ptr %table, i64 %granule.one
+  %entry.one = load i64, ptr %entry.p, align 8
+OVER one %lead, %bytes
+  %all = sext i1 %over.one to i32
   ret i32 %all
 each:
 SPLAT bytes
   %safe = select <32 x i1> %inside, <32 x i64> %offset, <32 x i64> zeroinitializer
-  %granule = lshr <32 x i64> %safe, splat (i64 GRANULE)
-  %entries = getelementptr i64, ptr %table, <32 x i64> %granule
-  %entry = call <32 x i64> @llvm.masked.gather.v32i64.v32p0(<32 x ptr> align 8 %entries, <32 x i1> splat (i1 true), <32 x i64> poison)
-  %length = and <32 x i64> %entry, splat (i64 4294967295)
-  %high = lshr <32 x i64> %entry, splat (i64 32)
-  %index = and <32 x i64> %high, splat (i64 2147483647)
-  %first = sub <32 x i64> %granule, %index
-  %start = shl <32 x i64> %first, splat (i64 GRANULE)
-  %within = sub <32 x i64> %safe, %start
-  %end = add <32 x i64> %within, %bytes.all
-  %fits = icmp ule <32 x i64> %end, %length
-  %good = and <32 x i1> %fits, %inside
-  %good.bits = bitcast <32 x i1> %good to i32
-  %bad = xor i32 %good.bits, -1
+  %granule.each = lshr <32 x i64> %safe, splat (i64 GRANULE)
+  %entries = getelementptr i64, ptr %table, <32 x i64> %granule.each
+  %entry.each = call <32 x i64> @llvm.masked.gather.v32i64.v32p0(<32 x ptr> align 8 %entries, <32 x i1> splat (i1 true), <32 x i64> poison)
+OVER each %safe, %bytes.all
+  %over.bits = bitcast <32 x i1> %over.each to i32
+  %outside.bits = xor i32 %inside.bits, -1
+  %bad = or i32 %over.bits, %outside.bits
   ret i32 %bad
 none:
   ret i32 -1
@@ -251,8 +237,9 @@ fine:
 }
 declare i64 @llvm.usub.sat.i64(i64, i64)";
 
-/// Replaces the names of fields of the context, of types and of constants, `SPLAT x`, which defines the vector `%x.all`, and `ASK HOST`, which
-/// defines `%status` ([`HOST`]) and may be followed by more arguments of the helper.
+/// Replaces the names of fields of the context, of types and of constants, and the lines of these forms: `SPLAT x` defines the vector
+/// `%x.all`; `ASK HOST`, which may be followed by more arguments of the helper, defines `%status` ([`HOST`]); `OVER x offset, bytes` defines
+/// `%over.x` ([`over_object`]).
 fn fields(text: &str) -> String {
     let offsets = [
         ("HEAP_SIZE", at::HEAP_SIZE),
@@ -265,15 +252,37 @@ fn fields(text: &str) -> String {
         ("SITES", at::SITES),
         ("GRANULE", mem::Arena::GRANULE.ilog2().into()),
     ];
-    let text = text.lines().map(|line| match (line.strip_prefix("SPLAT "), line.strip_prefix("ASK HOST")) {
-        (Some(names), _) => names.split(" SPLAT ").map(splat).collect(),
-        (_, Some(more)) => {
+    let expanded = |line: &str| {
+        if let Some(names) = line.strip_prefix("SPLAT ") {
+            names.split(" SPLAT ").map(splat).collect()
+        } else if let Some(more) = line.strip_prefix("ASK HOST") {
             format!("{HOST}  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer{more})\n")
+        } else if let Some((name, operands)) = line.strip_prefix("OVER ").and_then(|rest| rest.split_once(' ')) {
+            over_object(name, operands)
+        } else {
+            format!("{line}\n")
         }
-        (None, None) => format!("{line}\n"),
-    });
+    };
+    let text = text.lines().map(expanded);
     let text = offsets.iter().fold(text.collect::<String>(), |text, (name, at)| text.replace(name, &at.to_string()));
     text.replace("LANES", &per_lane(Elem::I64, i128::from).to_string())
+}
+
+/// Whether an access of this many bytes at an offset in the device heap leaves the object there; `%granule.x` and `%entry.x` are the
+/// offset's granule and the table's entry for it ([`mem::Arena`]), all of them scalars if `x` is `one`, else vectors.
+fn over_object(x: &str, operands: &str) -> String {
+    let (offset, bytes) = operands.split_once(", ").unwrap_or_default();
+    let scalar = x == "one";
+    let ty = if scalar { "i64" } else { "<32 x i64>" };
+    let constant = |n: u64| if scalar { n.to_string() } else { format!("splat (i64 {n})") };
+    let (length, shift, index) = (constant(mem::Arena::LENGTH), constant(32), constant(mem::Arena::INDEX));
+    let granule = constant(mem::Arena::GRANULE.ilog2().into());
+    format!(
+        "  %length.{x} = and {ty} %entry.{x}, {length}\n  %high.{x} = lshr {ty} %entry.{x}, {shift}\n  \
+           %index.{x} = and {ty} %high.{x}, {index}\n  %first.{x} = sub {ty} %granule.{x}, %index.{x}\n  \
+           %start.{x} = shl {ty} %first.{x}, {granule}\n  %within.{x} = sub {ty} {offset}, %start.{x}\n  \
+           %end.{x} = add {ty} %within.{x}, {bytes}\n  %over.{x} = icmp ugt {ty} %end.{x}, %length.{x}\n"
+    )
 }
 
 /// Defines the vector of a scalar.
