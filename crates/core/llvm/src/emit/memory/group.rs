@@ -13,7 +13,7 @@ use std::collections::HashMap;
 /// Accesses with other registers in a group, to bound the code.
 const MOST_OTHERS: usize = 16;
 /// Largest distance in bytes between accesses of a group outside shared memory, where one allocation must hold all.
-const REACH: i64 = 1 << 20;
+const REACH: u64 = 1 << 20;
 
 /// An access of a group.
 #[derive(Clone, Copy, Debug)]
@@ -177,7 +177,7 @@ fn plain(func: &Func, inst: &Inst) -> Option<(VReg, i64)> {
 /// Whether one comparison can cover the alignment of all members, and one window all their addresses.
 fn fits(group: &[Member], new: Member, shared: bool) -> bool {
     let Some(widest) = group.iter().chain([&new]).max_by_key(|m| m.odd()) else { return true };
-    let near = |m: &Member| shared || (m.offset - new.offset).abs() < REACH;
+    let near = |m: &Member| shared || m.offset.abs_diff(new.offset) < REACH;
     let small = |m: &Member| m.offset.unsigned_abs() < 1 << 31;
     group.iter().chain([&new]).all(|m| (m.offset.wrapping_sub(widest.offset)) & m.odd() == 0 && near(m) && small(m))
 }
