@@ -300,16 +300,19 @@ fn optimized<'c>(
     if !divides && !exchanges {
         return Ok((module, machine));
     }
-    let narrowed = log.time("narrow", || {
-        let text = module.print_to_string().to_string();
-        let fewer = if exchanges { narrow_demanded(&text) } else { None };
-        match fewer {
-            Some(text) if !divides => parse(context, &text).map(Some),
-            None if !divides => Ok(None),
-            fewer => parse(context, &narrow(&fewer.unwrap_or(text), threads)).map(Some),
+    let module = log.time("narrow", || {
+        let mut text = module.print_to_string().to_string();
+        let demanded = if exchanges { narrow_demanded(&text) } else { None };
+        if !divides && demanded.is_none() {
+            return Ok(module);
         }
+        text = demanded.unwrap_or(text);
+        if divides {
+            text = narrow(&text, threads);
+        }
+        parse(context, &text)
     })?;
-    Ok((narrowed.unwrap_or(module), machine))
+    Ok((module, machine))
 }
 
 fn parse<'c>(context: &'c Context, text: &str) -> Result<Module<'c>, String> {
