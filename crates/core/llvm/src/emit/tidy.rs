@@ -80,99 +80,139 @@ pub(super) fn is_value(line: &str) -> bool {
 
 /// The live lines of a function's body, without those that are `idle`.
 pub(super) fn tidy(text: &str, idle: impl Fn(&str) -> bool) -> String {
-    let lines: Vec<&str> = text.lines().filter(|l| !idle(l)).collect();
-    let classes: Vec<(Option<usize>, Line)> = lines.iter().map(|l| classify(l)).collect();
-    let values = classes.iter().filter_map(|(r, _)| *r).max().map_or(0, |n| n + 1);
-    let mut definition = vec![usize::MAX; values];
-    for (i, (result, _)) in classes.iter().enumerate() {
-        result.iter().for_each(|r| definition[*r] = i);
+    let body = Body::new(text.lines().filter(|l| !idle(l)).collect());
+    let mut needed = body.live();
+    body.drop_overwritten(&mut needed);
+    body.write(&needed)
+}
+
+/// The lines of a function's body.
+struct Body<'t> {
+    lines: Vec<&'t str>,
+    /// By line: its result, and how it counts.
+    classes: Vec<(Option<usize>, Line)>,
+    /// By value: the line that defines it; `usize::MAX` if none.
+    definition: Vec<usize>,
+}
+
+impl<'t> Body<'t> {
+    fn new(lines: Vec<&'t str>) -> Body<'t> {
+        let classes: Vec<(Option<usize>, Line)> = lines.iter().map(|l| classify(l)).collect();
+        let values = classes.iter().filter_map(|(r, _)| *r).max().map_or(0, |n| n + 1);
+        let mut definition = vec![usize::MAX; values];
+        for (i, (result, _)) in classes.iter().enumerate() {
+            result.iter().for_each(|r| definition[*r] = i);
+        }
+        Body { lines, classes, definition }
     }
-    // The offset of a pointer in its variable is irrelevant.
-    let variable = |mut value: usize| {
+
+    /// The line that defines a value.
+    fn defined_at(&self, value: usize) -> Option<usize> {
+        self.definition.get(value).copied().filter(|at| *at != usize::MAX)
+    }
+
+    /// The line of the variable that a pointer points into, at whatever offset.
+    fn variable(&self, mut value: usize) -> Option<usize> {
         loop {
-            let at = *definition.get(value).filter(|at| **at != usize::MAX)?;
-            match &classes[at].1 {
+            let at = self.defined_at(value)?;
+            match &self.classes[at].1 {
                 Line::Variable => return Some(at),
-                Line::Value if parts(lines[at]).1.starts_with("getelementptr") => {
-                    let text = parts(lines[at]).1;
+                Line::Value if parts(self.lines[at]).1.starts_with("getelementptr") => {
+                    let text = parts(self.lines[at]).1;
                     value = number(&text[text.find("ptr %t")? + 4..])?;
                 }
                 _ => return None,
             }
         }
-    };
-    let mut needed = vec![false; lines.len()];
-    let mut stores: Vec<Vec<usize>> = Vec::new();
-    let mut of = vec![usize::MAX; lines.len()];
-    let mut work = Vec::new();
-    for (i, (_, class)) in classes.iter().enumerate() {
-        match class {
-            Line::Root => work.push(i),
-            Line::Store { to } => match variable(*to) {
-                Some(at) => {
-                    if of[at] == usize::MAX {
-                        of[at] = stores.len();
-                        stores.push(Vec::new());
+    }
+
+    /// By line: whether it is live.
+    fn live(&self) -> Vec<bool> {
+        let mut needed = vec![false; self.lines.len()];
+        // The stores to each variable, and by line the index of its variable in that list.
+        let mut stores: Vec<Vec<usize>> = Vec::new();
+        let mut of = vec![usize::MAX; self.lines.len()];
+        let mut work = Vec::new();
+        for (i, (_, class)) in self.classes.iter().enumerate() {
+            match class {
+                Line::Root => work.push(i),
+                Line::Store { to } => match self.variable(*to) {
+                    Some(at) => {
+                        if of[at] == usize::MAX {
+                            of[at] = stores.len();
+                            stores.push(Vec::new());
+                        }
+                        stores[of[at]].push(i);
                     }
-                    stores[of[at]].push(i);
-                }
-                None => work.push(i),
-            },
-            Line::Value | Line::Variable | Line::Other => {}
-        }
-    }
-    while let Some(i) = work.pop() {
-        if std::mem::replace(&mut needed[i], true) {
-            continue;
-        }
-        if let Some(stores) = stores.get(of[i]) {
-            work.extend(stores);
-        }
-        let own = classes[i].0;
-        let used = mentions(lines[i]).filter(|v| Some(*v) != own);
-        work.extend(used.filter_map(|v| definition.get(v).copied()).filter(|at| *at != usize::MAX && !needed[*at]));
-    }
-    // Removes stores to a variable that is overwritten before anything can read it.
-    let mut next: Vec<usize> = Vec::new();
-    for (i, class) in classes.iter().enumerate().rev() {
-        match class.1 {
-            Line::Store { to } if variable(to) == definition.get(to).copied() && lines[i].contains("  store ") => {
-                if next.contains(&to) {
-                    needed[i] = false;
-                } else {
-                    next.push(to);
-                }
+                    None => work.push(i),
+                },
+                Line::Value | Line::Variable | Line::Other => {}
             }
-            Line::Root | Line::Other | Line::Store { .. } => next.clear(),
-            Line::Variable => {}
-            // Another pointer may point to the same variable.
-            Line::Value if parts(lines[i]).1.starts_with("load") => {
-                let read = mentions(parts(lines[i]).1).next().and_then(variable);
-                next.retain(|to| variable(*to) != read);
+        }
+        while let Some(i) = work.pop() {
+            if std::mem::replace(&mut needed[i], true) {
+                continue;
             }
-            Line::Value => {}
+            if let Some(stores) = stores.get(of[i]) {
+                work.extend(stores);
+            }
+            let own = self.classes[i].0;
+            let used = mentions(self.lines[i]).filter(|v| Some(*v) != own);
+            work.extend(used.filter_map(|v| self.defined_at(v)).filter(|at| !needed[*at]));
+        }
+        needed
+    }
+
+    /// Removes stores to a variable that is overwritten before anything can read it.
+    fn drop_overwritten(&self, needed: &mut [bool]) {
+        // The variables that the following lines overwrite.
+        let mut next: Vec<usize> = Vec::new();
+        for (i, class) in self.classes.iter().enumerate().rev() {
+            match class.1 {
+                Line::Store { to }
+                    if self.variable(to) == self.definition.get(to).copied() && self.lines[i].contains("  store ") =>
+                {
+                    if next.contains(&to) {
+                        needed[i] = false;
+                    } else {
+                        next.push(to);
+                    }
+                }
+                Line::Root | Line::Other | Line::Store { .. } => next.clear(),
+                Line::Variable => {}
+                // Another pointer may point to the same variable.
+                Line::Value if parts(self.lines[i]).1.starts_with("load") => {
+                    let read = mentions(parts(self.lines[i]).1).next().and_then(|v| self.variable(v));
+                    next.retain(|to| self.variable(*to) != read);
+                }
+                Line::Value => {}
+            }
         }
     }
-    let mut out = String::with_capacity(text.len());
-    let mut pins: Vec<&str> = Vec::new();
-    for (i, line) in lines.iter().enumerate() {
-        if !needed[i] && !matches!(classes[i].1, Line::Other) {
-            continue;
+
+    /// The text of the lines that are needed, with one barrier for several variables.
+    fn write(&self, needed: &[bool]) -> String {
+        let mut out = String::with_capacity(self.lines.iter().map(|l| l.len() + 1).sum());
+        let mut pins: Vec<&str> = Vec::new();
+        for (i, line) in self.lines.iter().enumerate() {
+            if !needed[i] && !matches!(self.classes[i].1, Line::Other) {
+                continue;
+            }
+            // All barriers are in the entry block.
+            let pin = line.trim_start().strip_prefix(PIN).and_then(|rest| rest.strip_suffix(')'));
+            pins.extend(pin);
+            if pins.len() == PINS || !pins.is_empty() && line.starts_with("  br ") {
+                let (each, all) = (vec!["r"; pins.len()].join(","), pins.join(", ptr "));
+                let _ = writeln!(out, "  call void asm sideeffect \"\", \"{each}\"(ptr {all})");
+                pins.clear();
+            }
+            if pin.is_none() {
+                out.push_str(line);
+                out.push('\n');
+            }
         }
-        // All barriers are in the entry block.
-        let pin = line.trim_start().strip_prefix(PIN).and_then(|rest| rest.strip_suffix(')'));
-        pins.extend(pin);
-        if pins.len() == PINS || !pins.is_empty() && line.starts_with("  br ") {
-            let (each, all) = (vec!["r"; pins.len()].join(","), pins.join(", ptr "));
-            let _ = writeln!(out, "  call void asm sideeffect \"\", \"{each}\"(ptr {all})");
-            pins.clear();
-        }
-        if pin.is_none() {
-            out.push_str(line);
-            out.push('\n');
-        }
+        out
     }
-    out
 }
 
 #[cfg(test)]
