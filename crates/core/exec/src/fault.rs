@@ -4,6 +4,7 @@
 
 use crate::Unsupported;
 use margay_ir::{FuncId, SourcePlace};
+use std::any::Any;
 
 /// Why an execution stopped early.
 #[derive(Clone, Debug)]
@@ -141,6 +142,15 @@ pub struct Exhausted(pub String);
 /// A bug of margay.
 #[derive(Clone, Debug)]
 pub struct Bug(pub String);
+
+impl Bug {
+    /// The bug of `who` that a caught panic shows.
+    pub fn of_panic(who: &str, panic: &(dyn Any + Send)) -> Bug {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Bug(format!("{who} panicked: {}", text.unwrap_or("no message")))
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,6 @@ use crate::{
 };
 use margay_exec::{Bug, FaultKind, LANES, Row, Stop, lanes, unix_time};
 use std::{
-    any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::LazyLock,
 };
@@ -69,14 +68,8 @@ unsafe fn help(ctx: *mut WarpCtx, body: impl FnOnce(&WarpCtx, &Host<'_>) -> Resu
         Ok(Ok(())) if !host.is_stopped() => 0,
         Ok(Ok(())) => status::STOP,
         Ok(Err(stop)) => host.stop(*stop),
-        Err(panic) => host.stop(Stop::Bug(Bug(format!("a helper panicked: {}", panic_message(&*panic))))),
+        Err(panic) => host.stop(Stop::Bug(Bug::of_panic("a helper", &*panic))),
     }
-}
-
-/// The message of a panic.
-fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 extern "C" fn check(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [u64; LANES]) -> u32 {

@@ -292,9 +292,5 @@ fn exhausted(limit: u64) -> Exhausted {
 
 /// Runs a piece of a launch. A panic ends the launch, but not a thread that others wait for.
 fn guarded<T>(piece: impl FnOnce() -> Result<T, Stop>) -> Result<T, Stop> {
-    catch_unwind(AssertUnwindSafe(piece)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        Err(Stop::Bug(Bug(format!("an engine panicked: {}", text.unwrap_or("no message")))))
-    })
+    catch_unwind(AssertUnwindSafe(piece)).unwrap_or_else(|panic| Err(Stop::Bug(Bug::of_panic("an engine", &*panic))))
 }
