@@ -37,8 +37,8 @@ pub fn only_converges(v: &Variant) -> bool {
     }
 }
 
-/// Whether the lanes of a warp exchange values in an operation (manual, sections 9.7.9.6 and 9.7.13.8 to 9.7.13.14). `activemask` is none
-/// of them: it waits for no other lane.
+/// Whether the lanes of a warp exchange values in an operation (manual, sections 9.7.9.6 and 9.7.13.8 to 9.7.13.14). `activemask` is not
+/// one of them: it waits for no other lane.
 pub fn exchanges_values(op: Opcode) -> bool {
     matches!(op, Opcode::Shfl | Opcode::Vote | Opcode::Match | Opcode::Redux | Opcode::Elect)
 }

@@ -1,5 +1,5 @@
 //! Instructions that the check accepts and no engine executes: PTX ISA 9.2 and later, for hardware that could not be
-//! observe yet.
+//! observed yet.
 
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
 

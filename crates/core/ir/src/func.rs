@@ -178,7 +178,7 @@ pub struct Func {
     pub reqnctapercluster: Option<[u32; 3]>,
     /// `.maxnreg`
     pub maxnreg: Option<u32>,
-    /// None of its loops waits for other threads or runs forever ([`crate::pass::spins`]), whatever they look like: it continues a
+    /// None of its loops waits for other threads or runs forever, whatever [`crate::pass::spins`] finds in its code: it continues a
     /// function in the middle ([`crate::pass::Resume`]), and what precedes its loops there shows it.
     pub never_spins: bool,
 }

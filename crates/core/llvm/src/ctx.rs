@@ -19,7 +19,7 @@ pub struct WarpCtx {
     pub shared: u64,
     /// Size of the shared window in bytes.
     pub shared_size: u64,
-    /// Bytes at the start of the shared window that a CTA finds zeroed: all, or none if it brings its window along.
+    /// Bytes of the shared window to zero where a CTA begins: all, or none for a CTA that is taken over with its window.
     pub zeroed: u64,
     /// Host address of the local window of the warp's lane 0.
     pub local: Cell<u64>,
@@ -58,15 +58,15 @@ pub struct WarpCtx {
     pub counts: u64,
     /// `%current_graph_exec`
     pub graph: u64,
-    /// Where the next load is noted for the launch's observer ([`margay_exec::RowLoad`]), and the end of the buffer.
+    /// The buffer of loads for the launch's observer ([`margay_exec::RowLoad`]): its next entry, its start and its end.
     pub loads: Cell<u64>,
     pub loads_begin: u64,
     pub loads_end: u64,
     /// Nonzero if one of them may be from shared memory.
     pub loads_shared: Cell<u32>,
-    /// Where the next access is noted that is not reported, and the end of the buffer; the uses of the lines of shared memory that decide
-    /// about that ([`margay_exec::LineUses`]): their address, the number of the first line, how many there are (0 if all must be reported),
-    /// and what stands for loads of the current interval.
+    /// The buffer of accesses that are noted instead of reported: its next entry, its start and its end. Then the uses of the lines of
+    /// shared memory that decide which are ([`margay_exec::LineUses`]): their address, the number of the first line, the number of lines
+    /// (0 if every access must be reported), and the value for loads since the last barrier.
     pub notes: Cell<u64>,
     pub notes_begin: u64,
     pub notes_end: u64,
@@ -102,11 +102,11 @@ pub struct WarpCtx {
     /// Nonzero if the warp has stored since it was resumed, or changed memory by an atomic operation; only code whose loops may wait for
     /// others keeps it.
     pub changed: Cell<u32>,
-    /// The site plus one where the lowest lane is that waits for the rest of its warp; 0 if there is none.
+    /// One more than the site at which the lowest held lane waits for the rest of its warp; 0 if no lane is held.
     pub held: Cell<u32>,
     /// The lanes that wait at `held`.
     pub held_lanes: Cell<u32>,
-    /// The lanes that go on once others of the warp have ended, since they only wait for the rest.
+    /// The held lanes at instructions that only wait: they continue once other lanes of the warp have ended.
     pub gathered: Cell<u32>,
     /// Stack pointer at the last suspension: the stack below it holds no state while the fiber is parked.
     pub parked: Cell<u64>,
@@ -204,8 +204,8 @@ pub mod at {
 pub enum Helper {
     /// `(ctx, site, mask, 64-bit addresses by lane) -> status`: slow path of a bounds check.
     Check,
-    /// `(ctx, site, mask, 64-bit addresses by lane) -> status`: a check has failed; if that of this access fails too, which comes
-    /// before the other one, its fault takes the other's place.
+    /// `(ctx, site, mask, 64-bit addresses by lane) -> status`: checks an access that precedes, in program order, one whose check has
+    /// failed; if it fails too, its fault replaces the recorded one.
     CheckEarlier,
     /// `(ctx, site, mask, 64-bit addresses by lane, bytes) -> status`: whether the accesses of a group, `bytes` in all, are all in one
     /// allocation or in a lane's own window; records no fault.

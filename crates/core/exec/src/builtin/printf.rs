@@ -85,7 +85,7 @@ pub fn format(
     Ok((out, used))
 }
 
-/// Writes one argument; false if the conversion is none.
+/// Writes one argument; false if there is no such conversion.
 fn convert<R: FnMut(u64) -> Option<u8>>(
     out: &mut Vec<u8>,
     args: &mut Arguments<'_, R>,

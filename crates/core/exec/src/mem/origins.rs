@@ -1,4 +1,4 @@
-//! Where device code has allocated what it has not freed, for those who look for leaks.
+//! Where device code has allocated what it has not freed, for reports of leaks.
 
 use super::history::{Freer, Path};
 use std::{

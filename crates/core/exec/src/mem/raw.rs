@@ -45,7 +45,7 @@ enum Owner {
     Pages(Layout),
     /// An arena, of which it is a slot.
     Arena(Arc<Arena>),
-    /// A lender, who owns it all the time.
+    /// Someone else, who has lent it.
     Lender,
 }
 

@@ -37,7 +37,7 @@ pub struct Termination<'a> {
 pub enum Ends {
     /// It does.
     Always,
-    /// Nothing suggests it: no test changes or comes out otherwise in the end, or all depend on no input.
+    /// Nothing suggests it: the tests that could leave it never change their outcome, or none of them depends on input.
     Never,
     /// It may, depending on what the loop computes from its input.
     Unknown,
@@ -211,8 +211,8 @@ impl<'a> Body<'a> {
         false
     }
 
-    /// Whether a predicate has one value after the first iteration as far as one can see: what it compares does not change, or it is
-    /// a counter's test that is known to miss.
+    /// Whether a predicate is known to keep its value after the first iteration: its operands do not change, or it tests a counter that is
+    /// known to miss its bound.
     fn never_changes(&self, p: VReg, depth: usize) -> bool {
         if self.inside(p).next().is_none() {
             return true;

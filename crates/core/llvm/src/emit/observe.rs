@@ -1,8 +1,8 @@
 //! Reports to the observer of a launch: accesses before they take effect, barriers, warp operations, the begin and end of CTAs.
 //!
-//! Only what interests the observer is compiled in. Loads of rows of lanes are only noted in a buffer, since nothing else happens
-//! meanwhile that their order would matter to: the host looks at them before the next other event. The bounds of what an address
-//! derives from are compared with a range per site, as those of allocations are.
+//! Only the events that the observer asks for are compiled in. Loads by rows of lanes are appended to a buffer, which the host reads before
+//! it handles the next event of another kind: between two such events, the order of loads does not matter. Accesses are compared with
+//! the bounds of what their address derives from by a range per site, as they are with allocations.
 //!
 //! Only kernels that loop over CTAs and warps themselves are compiled for an observer, and no device functions: the others
 //! stay on the reference engine. What is not reported here is executed by the reference engine, which reports it: copies,
@@ -298,8 +298,8 @@ impl Emitter<'_> {
         outside
     }
 
-    /// Reports an access of which some lane leaves the range that the observer has named for this place. The first one of a group of rows
-    /// with the same register is compared for all of them, and if that fails, all are reported before any of them is performed.
+    /// Reports an access if some lane leaves the range that the observer has set for its site. In a group of rows with one address register,
+    /// the first access is compared for the whole group; if it fails, all of them are reported before the first is performed.
     fn observe_bounds(&mut self, access: AccessKind, address: &Address, bytes: u32, mask: Option<&Val>) {
         let own = Member { inst: self.inst, offset: 0, bytes };
         let members = match (address, self.accesses.groups.get(&self.inst)) {

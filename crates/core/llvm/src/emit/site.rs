@@ -117,7 +117,7 @@ pub enum SiteKind {
 pub struct GroupSite {
     /// The site of each access, in program order, and the distance of the access from the address.
     pub members: Vec<(usize, i64)>,
-    /// The site of an access that is checked like all: of a store, if there is one.
+    /// The site of the access whose check covers all: of a store, if there is one.
     pub lead: usize,
     /// Distance of the first byte accessed from the address.
     pub least: i64,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Slices of each unit at the start, in which a repeated state cannot be told yet.
+/// Slices of each unit at the start, which are too few to recognize a repeated state.
 const FIRST_SLICES: usize = 8;
 /// Slices of each unit after which the worker decides whether their states repeat.
 const LOOK_SLICES: usize = 64;

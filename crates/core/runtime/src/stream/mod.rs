@@ -197,7 +197,7 @@ impl std::fmt::Debug for Stream {
 }
 
 impl Inner {
-    /// Works on the stream until something is so or nothing is left, unless another thread does.
+    /// Works on the stream until `enough` holds or nothing is left, unless another thread works on it.
     fn work(self: &Arc<Inner>, enough: impl Fn() -> bool) {
         let mut queue = lock(&self.queue);
         if queue.taken {

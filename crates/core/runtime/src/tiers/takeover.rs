@@ -73,7 +73,7 @@ pub(crate) struct Moved<'t> {
 }
 
 impl Attempt {
-    /// Whether the CTA is not to run until its code is there.
+    /// Whether the CTA waits for its code.
     pub fn is_held(&self) -> bool {
         self.held.is_some_and(|until| Instant::now() < until)
     }
@@ -299,7 +299,7 @@ impl Moved<'_> {
 }
 
 impl Tiers {
-    /// How a CTA goes on that has paused, after it has run for a time in its form.
+    /// The code and form with which a paused CTA continues; it has run for `spent` and paused `pauses` times.
     fn after_pause(
         &self,
         form: Arc<Form>,

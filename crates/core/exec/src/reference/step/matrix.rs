@@ -25,8 +25,9 @@ use margay_isa::{Mod, Variant};
 /// Blocks until all lanes of the warp are at this instruction, and then makes them one group.
 ///
 /// The instructions are `.sync.aligned`: all threads execute the same one. Lanes that arrive in groups (after a divergent
-/// branch whose paths have not joined) wait for the rest. Lanes that have exited never arrive, but the fault of those that wait comes only
-/// when no other lane of the warp can go on ([`abandoned`]): which of them come first is up to the engine, who they are in the end is not.
+/// branch whose paths have not joined) wait for the rest. Lanes that have exited never arrive, but the lanes that wait fault only
+/// when no other lane of the warp can continue ([`abandoned`]): the order of arrival depends on the engine, the set of lanes at that point
+/// does not.
 pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     if ctx.active == u32::MAX {
         return Ok(());

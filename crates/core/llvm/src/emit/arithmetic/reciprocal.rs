@@ -40,7 +40,8 @@ impl Emitter<'_> {
         self.repair(&refined, &bad, |e| e.w.op("fdiv", &one, a))
     }
 
-    /// Whether an operand of a division or root is refined from an estimate. Inactive lanes may hold what cannot be.
+    /// Whether a division or root with this operand is refined from an estimate. Only in full code: arbitrary values of inactive lanes
+    /// would take the slow path.
     pub(super) fn refines(&self, a: &Val) -> bool {
         let full = self.mode == Mode::Full && !self.options.lean;
         a.ty == Ty::lanes(Elem::F32) && self.options.mask_registers && full

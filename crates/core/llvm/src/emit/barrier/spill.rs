@@ -25,7 +25,7 @@ const FEW: u32 = 4;
 /// The same bound for scalar operations.
 const FEW_SCALAR: u32 = 24;
 
-/// Cost of rematerializing a register, in vector and in scalar operations; `None` if it cannot be.
+/// Cost of rematerializing a register, in vector and in scalar operations; `None` if that is impossible.
 type Cost = Option<(u32, u32)>;
 
 /// How registers and frame variables cross the barriers of a function.
@@ -62,7 +62,7 @@ impl SpillPlan {
     ) -> SpillPlan {
         let mut definition: Vec<Option<u32>> = vec![None; func.regs.len()];
         let mut times = vec![0u32; func.regs.len()];
-        // What may be read before it is written is not what its definition says.
+        // A register that may be read before it is written does not always hold what its definition computes.
         if let Some(early) = live.live_in.first() {
             early.iter().for_each(|r| times[r as usize] += 1);
         }

@@ -1,8 +1,8 @@
 //! Which masked writes must preserve the inactive lanes.
 //!
-//! While a block runs for some lanes, others are pending at blocks that the sweep comes to later, or at the header of a loop around it. A
-//! register that is live at none of these has no value that an inactive lane could still need. So what a loop carries around is
-//! blended with the lanes that have left it only if it is needed after the loop.
+//! While a block runs for some lanes, others are pending at blocks that the sweep reaches later, or at the header of an enclosing loop. If
+//! a register is live at none of these, no inactive lane needs its old value. So a value that a loop carries from one iteration to the
+//! next is blended with that of the lanes that have left the loop only if it is live after it.
 
 use crate::emit::function::{Emitter, Role, prepare::Prepared};
 use margay_ir::{

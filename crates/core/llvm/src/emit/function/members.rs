@@ -1,12 +1,12 @@
-//! Member masks of warp operations: whether, wherever a sweep executes an operation, its masks name no lanes that are elsewhere,
-//! and all lanes that a mask names have the same one.
+//! Member masks of warp operations: whether, wherever a sweep executes an operation, all lanes that a mask names execute it too, with the
+//! same mask.
 //!
 //! Where that cannot be shown, lanes may have to wait for others of their warp, and the function is prepared for it
-//! ([`super::prepare`]). It can be shown of
-//! * a mask that is uniform, where all lanes of the warp come together;
+//! ([`super::prepare`]). It can be shown for
+//! * a uniform mask, in code that all lanes of the warp reach together;
 //! * a function of the lane's number (the masks of tiles), likewise, computed here for all lanes;
-//! * the result of `activemask`, `vote.ballot` or `match`, where all lanes that took part come to the operation together; and of
-//!   `vote.ballot`, after a branch that only the lanes with a true predicate take.
+//! * the result of `activemask`, `vote.ballot` or `match`, if all lanes that took part in these reach the operation together; and the result
+//!   of `vote.ballot`, behind a branch that exactly the lanes with a true predicate take.
 
 use margay_exec::{Known, LANES, Row};
 use margay_ir::{

@@ -50,7 +50,7 @@ impl Rows {
     }
 }
 
-/// The access of a group that all are checked like.
+/// The access whose cached range serves to check a whole group.
 #[derive(Clone)]
 pub(super) struct Lead {
     pub site: usize,
@@ -110,7 +110,7 @@ impl Emitter<'_> {
         end <= self.reached.shared.size
     }
 
-    /// Emits a check, skipped where shared memory extends to where the accesses are known to end.
+    /// Emits a check that is skipped at run time if the accesses are known to end within shared memory.
     pub(super) fn unless_within(&mut self, check: &Check, f: impl FnOnce(&mut Self)) {
         let Some(end) = check.end else { return f(self) };
         let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
@@ -320,7 +320,7 @@ impl Emitter<'_> {
         self.w.cmp("icmp ne", &apart, &int(Elem::I32, 0))
     }
 
-    /// The access of a group that all are checked like: writable memory is readable, so the check of a store covers loads.
+    /// The access whose check covers the whole group: a store if there is one, since writable memory is readable.
     pub(super) fn lead(&self, check: &Check) -> usize {
         check.members.iter().position(|m| self.stores(m.inst)).unwrap_or(0)
     }

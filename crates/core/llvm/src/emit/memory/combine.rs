@@ -145,7 +145,7 @@ impl Emitter<'_> {
     }
 
     /// Adds the operand of each lane to its sum, or has `direct` perform the operation; returns false if the current
-    /// instruction is none that is combined. `reduced` is the sum of all lanes if they have one address.
+    /// instruction is not combined. `reduced` is the sum of all lanes if they have one address.
     pub(super) fn combine(
         &mut self,
         address: &Address,

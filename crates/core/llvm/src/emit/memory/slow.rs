@@ -1,5 +1,5 @@
-//! The text of the functions that compiled code calls where the comparison before an access fails, as for lanes that are inactive, for
-//! memory that the site has not accessed yet, and for addresses of `.local` memory.
+//! The text of the functions that compiled code calls where the comparison before an access fails, which need not be a fault: lanes may be
+//! inactive, the site may not have accessed the allocation before, or addresses may be those of `.local` memory.
 
 use crate::{
     ctx::{Helper, at},
@@ -32,8 +32,9 @@ SPLAT window SPLAT step SPLAT places
   ret i32 %bits
 }";
 
-/// Lanes whose access of `bytes` bytes lies in none of the device heap's small objects ([`mem::Arena`]); only those of the mask count. The
-/// lanes that call a function of one object have one address, for which a scalar read of the table takes a tenth of the time.
+/// Lanes of the mask whose access of `bytes` bytes lies in none of the device heap's small objects ([`mem::Arena`]); other lanes are
+/// arbitrary. Lanes often share one address, as in a call of one object's function: then one scalar read of the table takes a tenth
+/// of the time.
 const NO_OBJECT: &str = "\
 define internal i32 @margay.no.object(ptr %ctx, i32 %mask, <32 x i64> %at, i64 %bytes) #2 {
   %buffer = alloca <32 x i64>, align 64
@@ -309,7 +310,7 @@ const GATHER: &str = "declare <32 x i64> @llvm.masked.gather.v32i64.v32p0(<32 x 
 /// The declaration of what finds the first lane of a mask.
 const FIRST: &str = "declare i32 @llvm.cttz.i32(i32, i1)";
 
-/// The functions that check one access, without that which asks the host.
+/// The functions that check one access, except the one that asks the host.
 pub(super) fn check() -> Vec<String> {
     lane_by_lane(fields(CHECK))
 }

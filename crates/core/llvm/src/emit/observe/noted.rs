@@ -1,7 +1,8 @@
-//! Accesses to shared memory by rows of lanes that are not reported, since a barrier will make them harmless: they are noted, for the
-//! case that something else happens to their lines before ([`margay_exec::LineUses`]).
+//! Accesses to shared memory by rows of lanes that need no report if a barrier comes before any conflicting access. They are appended to a
+//! buffer (*noted*), and each line of memory keeps how it was used since the last barrier ([`margay_exec::LineUses`]); an access that
+//! does not fit that use is reported, after those that were noted.
 //!
-//! What a region loads is not even noted if all threads of the CTA run it between two barriers and nothing in it writes shared memory.
+//! Loads of a region are not even noted if all threads of the CTA run it between two barriers and nothing in it writes shared memory.
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
@@ -25,14 +26,14 @@ struct Run {
     origin: Val,
     /// The first and the last byte that its lanes access.
     ends: [Val; 2],
-    /// How far these are apart at most.
+    /// The largest distance between these, in bytes.
     reach: u64,
     /// Its lanes that access memory.
     lanes: Val,
 }
 
 impl Run {
-    /// It lies in so many lines at most; aligned accesses to one address in one.
+    /// The most lines that it may extend over; an aligned access to one address lies in one.
     fn lines(&self) -> u64 {
         if self.reach < 16 { 1 } else { 2 + self.reach.saturating_sub(1) / LINE_BYTES }
     }
@@ -55,7 +56,8 @@ impl Emitter<'_> {
         !apart && evenly && bytes <= 16 && inst.space == Some(MemSpace::Shared)
     }
 
-    /// Notes a weak access if that is enough. Returns where the code goes on in that case; what is emitted next reports it.
+    /// Notes a weak access if the uses of its lines allow that, and branches to the returned label; the code emitted next reports it
+    /// otherwise. `None` if it must be reported in any case.
     pub(super) fn note_or_report(
         &mut self,
         (inst, access): (&Inst, AccessKind),
@@ -172,8 +174,8 @@ impl Emitter<'_> {
         (self.w.op("xor", &good, &constant(Ty::scalar(Elem::I1), 1)), new)
     }
 
-    /// All threads of the CTA have met at a barrier: forgets what is noted. Returns where the code goes on if that is all there is to do; what
-    /// is emitted next reports it.
+    /// All threads of the CTA have arrived at a barrier: empties the buffer and branches to the returned label; the code emitted next reports
+    /// the barrier where that does not suffice.
     pub(super) fn meet(&mut self) -> (String, Mark) {
         let (report, on) = (self.w.label("report"), self.w.label("met"));
         let mark = self.w.mark();
@@ -222,7 +224,7 @@ impl Emitter<'_> {
         self.w.follow(&look);
     }
 
-    /// The first and the last line of a run; goes to `report` if that is given and they are none of the CTA's.
+    /// The first and the last line of a run; branches to `report`, if given, unless both are lines of the CTA.
     fn lines_of(&mut self, run: &Run, count: &Val, report: Option<&str>) -> [Val; 2] {
         let before = self.ctx_value(Elem::I64, at::FIRST_LINE);
         let [low, high] = [0, 1].map(|end| {
@@ -237,7 +239,7 @@ impl Emitter<'_> {
         [low, high]
     }
 
-    /// Where the use of the line stands that comes `i` lines after `low`, but not after `high`.
+    /// Address of the use of line `low + i`, or of line `high` if that is lower.
     fn use_of(&mut self, low: &Val, high: &Val, i: u64) -> Val {
         let line = self.w.op_const("add", low, i128::from(i));
         let line = if i == 0 { low.clone() } else { self.w.intrinsic("llvm.umin", line.ty, &[&line, high]) };

@@ -1,11 +1,11 @@
 //! Instructions that all lanes of a warp execute together (`.sync.aligned`: matrices, tensor memory, fences of both), in code where
-//! lanes of a warp may come to them one after the other.
+//! lanes of a warp may arrive one after the other.
 //!
-//! Such an instruction begins a block. Lanes that come before the rest are held: they stay pending at the block while the sweep
-//! continues for the others, until all 32 are pending there. If the others end, the block runs for the lanes that have come if the
-//! instruction only waits ([`only_converges`]). If all others wait, have ended or left the function, the fiber suspends, and the host
-//! judges (`run/cta.rs`): held lanes are a fault when no other lane of their warp can go on, so that the fault does not depend on the
-//! order in which lanes come.
+//! Such an instruction begins a block. Lanes that arrive before the rest are *held*: they stay pending at the block while the sweep
+//! continues for the others, until all 32 are pending there. If the others exit, the block runs for the lanes that have arrived if the
+//! instruction only waits ([`only_converges`]). If all others wait, or have exited or returned, the fiber suspends and the host decides
+//! (`run/cta.rs`): held lanes are a fault once no other lane of their warp can continue, so the fault does not depend on the order of
+//! arrival.
 
 use crate::ctx::at;
 use crate::emit::{

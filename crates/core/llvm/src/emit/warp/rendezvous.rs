@@ -1,8 +1,8 @@
 //! Warp operations whose lanes arrive on different sides of a branch.
 //!
 //! Lanes that arrive while other members are elsewhere are parked, as at a barrier. The reference engine keeps their
-//! operands and computes the results when the last member has arrived; then the lanes resume after their instructions. So are
-//! lanes that arrive together with member masks that do not agree: each waits for those with its own mask.
+//! operands and computes the results when the last member has arrived; then the lanes resume after their instructions. Lanes that arrive
+//! together but with different member masks are parked too: each waits for those with its own mask.
 
 use crate::ctx::Helper;
 use crate::emit::{
