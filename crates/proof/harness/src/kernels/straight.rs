@@ -154,6 +154,7 @@ pub(super) fn lines(r: &mut Random, at: At) -> Vec<String> {
         }
         10 if !at.movable && r.chance(30) => allocate(r, at, out),
         11 if !at.movable && r.chance(20) => locked(r, out),
+        12 if r.chance(50) => parts(r, at, out),
         _ => arithmetic(r, out),
     };
     (0..1 + r.below(4)).map(|_| piece(r, &one)).collect()
@@ -333,6 +334,24 @@ fn store(r: &mut Random, at: At, out: &mut Vec<String>) {
     }
     let space = place(r, at, bytes, out);
     out.push(format!("{}st{}{ty} [%a], {from};", guard(r), spaced(space)));
+}
+
+/// Accesses to parts of eight bytes that the thread owns, at constant offsets from one address; most of them stores, some of the same bytes.
+fn parts(r: &mut Random, at: At, out: &mut Vec<String>) {
+    let space = spaced(place(r, at, 8, out));
+    for _ in 0..3 + r.below(6) {
+        let bytes = r.pick(&[1, 1, 2, 2, 4]);
+        let (ty, register) = match bytes {
+            1 => ("u8", own(r, "v")),
+            2 => ("u16", own(r, "h")),
+            _ => ("u32", own(r, "v")),
+        };
+        let offset = bytes * r.below(8 / bytes);
+        out.push(match r.chance(15) {
+            true => format!("ld{space}.{ty} {register}, [%a+{offset}];"),
+            false => format!("st{space}.{ty} [%a+{offset}], {register};"),
+        });
+    }
 }
 
 /// Memory from the thread's stack, allocated, used and released, or left to be released by the function's return.
