@@ -111,6 +111,8 @@ impl LaunchShape {
     pub const LARGEST_BLOCK: [u32; 3] = [1024, 1024, 64];
     /// See [`LaunchShape::LARGEST_GRID`].
     pub const MOST_THREADS: u32 = 1024;
+    /// The most CTAs of a cluster, where a kernel allows sizes that are not portable.
+    pub const LARGEST_CLUSTER: u32 = 16;
 
     /// An ordinary launch of `grid` CTAs of `block` threads.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> LaunchShape {

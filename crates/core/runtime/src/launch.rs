@@ -206,12 +206,10 @@ fn check_bounds(func: &Func, block: [u32; 3]) -> Result<(), String> {
     }
 }
 
-/// The largest number of CTAs of a cluster, where a kernel allows sizes that are not portable.
-const LARGEST_CLUSTER: u128 = 16;
-
 fn check_cluster(cluster: [u32; 3], grid: [u32; 3]) -> Result<(), String> {
-    if cluster.contains(&0) || count(cluster) > LARGEST_CLUSTER {
-        return Err(format!("a cluster of {} CTAs is not one of 1 to {LARGEST_CLUSTER}", by(cluster)));
+    let most = LaunchShape::LARGEST_CLUSTER;
+    if cluster.contains(&0) || count(cluster) > u128::from(most) {
+        return Err(format!("a cluster of {} CTAs is not one of 1 to {most}", by(cluster)));
     }
     if (0..3).any(|i| !grid[i].is_multiple_of(cluster[i])) {
         return Err(format!("clusters of {} CTAs do not divide a grid of {}", by(cluster), by(grid)));

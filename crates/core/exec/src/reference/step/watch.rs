@@ -7,15 +7,15 @@ use super::super::{
     uninitialized,
 };
 use crate::{
-    AccessKind, Actor, Concern, Frame, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent, SyncKind,
-    Tensor, TensorEvent, Undefined, UndefinedEvent, coordinates, mem,
+    AccessKind, Actor, Concern, Frame, LANES, LaunchShape, MemoryEvent, ObjectStep, Ordering, Scope, Semantics,
+    SyncEvent, SyncKind, Tensor, TensorEvent, Undefined, UndefinedEvent, coordinates, mem,
 };
 use margay_ir::{FrameRole, MemSpace};
 use margay_isa::{Mod, Opcode, Variant};
 use std::cell::Cell;
 
-/// Maximum number of CTAs of a cluster; checked at launch.
-const MOST_CTAS: usize = 16;
+/// The most CTAs of a cluster, which a launch checks.
+const MOST_CTAS: usize = LaunchShape::LARGEST_CLUSTER as usize;
 
 /// Bytes that matrices in shared memory are read by.
 const UNIT: u32 = 16;
