@@ -153,6 +153,14 @@ impl Sanitizer {
             return;
         }
         let mut hits = std::mem::take(&mut state.hits);
+        // How the records of a word are kept decides in which order they are met, which must not decide which finding comes first.
+        let place = |hit: &Hit| {
+            let Site { at: (func, at), callers, access, .. } = state.sites.get(hit.earlier.site());
+            let callers: Vec<_> = callers.iter().map(|frame| (frame.func.0, frame.at.span.start)).collect();
+            let Crew { cta, warp, lanes } = hit.other;
+            (hit.lane, hit.word, (func.0, at.span.start, callers, *access as u8), (cta, warp, lanes))
+        };
+        hits.sort_by_cached_key(place);
         hits.drain(..).for_each(|hit| self.judge(state, e, &hit));
         state.hits = hits;
     }
