@@ -145,7 +145,8 @@ impl Sanitizer {
         if a.order.scope.min(b.order.scope) < needed {
             return Err(Cause::Scope);
         }
-        if a.element != b.element { Err(Cause::Size) } else { Ok(()) }
+        let of_part = |site: &Site| site.stands_for_part(&self.image);
+        if a.element == b.element || of_part(a) || of_part(b) { Ok(()) } else { Err(Cause::Size) }
     }
 
     pub(crate) fn judge_all(&self, state: &mut State, e: &MemoryEvent<'_>) {

@@ -66,8 +66,13 @@ fn note_flags(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>) 
 }
 
 /// Applies release and acquire patterns at each location of an access; lanes at one location are one access if it is `shared`. It is `vain` if
-/// no instruction uses what it reads.
-fn follow_orders(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>, (shared, vain): (bool, bool)) {
+/// no instruction uses what it reads. If it stands for one of a part of a word, loads may look at the word's second half.
+fn follow_orders(
+    threads: &mut Threads,
+    cta: &mut CtaThreads,
+    e: &MemoryEvent<'_>,
+    (shared, vain, part): (bool, bool, bool),
+) {
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
     let mut left = e.actor.lanes;
     while left != 0 {
@@ -78,6 +83,9 @@ fn follow_orders(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_
         let is_local = address.wrapping_sub(e.local.0) < e.local.1;
         if !is_local && (strong || threads.is_released(address)) {
             follow_order(threads, cta, e, (group, address), vain);
+            if part && e.access.writes() && e.size == 4 {
+                lanes(group).for_each(|lane| threads.write(cta, (e.actor.warp, lane), address + 2, e.order, true));
+            }
         }
     }
 }
@@ -171,7 +179,8 @@ impl Sanitizer {
             note_flags(threads, &mut cta.threads, e);
         }
         if follows {
-            follow_orders(threads, &mut cta.threads, e, (shared, vain));
+            let part = strong && sites.get(site).stands_for_part(&self.image);
+            follow_orders(threads, &mut cta.threads, e, (shared, vain, part));
         }
         if e.windows.len() > 1 {
             self.look_for_ended(state, e, site);

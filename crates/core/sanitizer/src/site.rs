@@ -2,11 +2,16 @@
 
 use crate::{
     hash::{Map, Mix},
+    instructions,
     shadow::MOST_SITES,
 };
-use margay_exec::{AccessKind, Actor, Frame, Ordering, Scope, Semantics, Tensor};
-use margay_ir::{FuncId, SourcePlace};
-use std::hash::{Hash, Hasher};
+use margay_exec::{AccessKind, Actor, Frame, Image, Ordering, Scope, Semantics, Tensor};
+use margay_ir::{Func, FuncId, MemBase, Operand, SourcePlace, pass::liveness::only_definition};
+use margay_isa::Opcode;
+use std::{
+    cell::OnceCell,
+    hash::{Hash, Hasher},
+};
 
 /// A place in the program.
 pub type Place = (FuncId, SourcePlace);
@@ -24,6 +29,8 @@ pub struct Site {
     pub order: Ordering,
     /// Size of an element in bytes.
     pub element: u32,
+    /// Whether it [stands for an access of a part of the element](Site::stands_for_part), once that is known.
+    part: OnceCell<bool>,
 }
 
 impl Site {
@@ -32,10 +39,32 @@ impl Site {
         self.order.semantics != Semantics::Weak
     }
 
+    /// Whether it is a strong access of the word or halfword in which a smaller element lies: its address was rounded down to a multiple of its
+    /// size. That is how libcu++ implements atomic operations on bytes and halfwords: it loads halfwords, and modifies words.
+    pub fn stands_for_part(&self, image: &Image) -> bool {
+        let rounds = || {
+            let func = image.ir.func(self.at.0);
+            instructions(func, self.at.1).any(|i| is_rounded(func, i, self.element))
+        };
+        self.is_strong() && matches!(self.element, 2 | 4) && *self.part.get_or_init(rounds)
+    }
+
     /// The place in the kernel: of the instruction, or of the outermost call that leads to it.
     pub fn in_kernel(&self) -> Place {
         self.callers.last().map_or(self.at, |f| (f.func, f.at))
     }
+}
+
+/// Whether an instruction's address was rounded down to a multiple of `size`, a power of two.
+fn is_rounded(func: &Func, inst: u32, size: u32) -> bool {
+    let srcs = func.operands(func.insts[inst as usize].srcs);
+    let base = srcs.iter().find_map(|o| if let Operand::Mem(MemBase::Reg(base), 0) = o { Some(*base) } else { None });
+    let Some(and) = base.and_then(|base| only_definition(func, base)).filter(|i| func.variant(i).op == Opcode::And)
+    else {
+        return false;
+    };
+    let down = |o: &Operand| matches!(o, Operand::Imm(bits) if *bits as u32 == size.wrapping_neg());
+    func.operands(and.srcs).iter().any(down)
 }
 
 /// The properties of an access that matter for races.
@@ -108,7 +137,8 @@ impl Sites {
                 let strong = order.semantics != Semantics::Weak;
                 let Ordering { volatile, scope, proxy, tensor, cached, .. } = order;
                 kinds.push(Kind { writes: access.writes(), strong, volatile, proxy, cached, tensor, scope, element });
-                list.push(Site { at: actor.at, callers: actor.callers.to_vec(), access, order, element });
+                let part = OnceCell::new();
+                list.push(Site { at: actor.at, callers: actor.callers.to_vec(), access, order, element, part });
             }
             list.len() as u32 - 1
         })
