@@ -17,6 +17,7 @@ function does too.
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter_ns
 
 import torch
@@ -52,6 +53,7 @@ class _Argument:
         self.variable = f"a{index}"
         self.single = kind in _TENSOR
         self.many = kind in _TENSORS
+        self.optional = kind == "Optional[Tensor]"
         self.device = kind in _DEVICE
         self.generator = kind in _GENERATOR
         self.has_default = argument.has_default_value()
@@ -66,8 +68,11 @@ class _Argument:
         return self.single or self.many or self.device or self.generator
 
 
-def source(schema, tags=(), dense=True, direct=False):
-    """Returns the source of an operator's kernel, and the values of its names in addition to those of this file."""
+def source(schema, tags=(), dense=True, direct=False, raw=None):
+    """Returns the source of an operator's kernel, and the values of its names in addition to those of this file.
+
+    `raw` is what `memory.on_device` notes of the function that computes the operator.
+    """
     arguments = [_Argument(i, a) for i, a in enumerate(schema.arguments)]
     positional = [a for a in arguments if not a.kwarg_only]
     last = max((i for i, a in enumerate(positional) if a.named), default=-1)
@@ -114,6 +119,10 @@ def source(schema, tags=(), dense=True, direct=False):
             # Mostly, the device is that of the first tensor, so this one is on it.
             there = "own" if i == 0 else f"isinstance({v}, Tensor) and {v}.get_device() == d"
             how = f"dense({v}) if {there} else {how}"
+            if i > 0 and a.optional:
+                how = f"None if {v} is None else {how}"
+        if raw and a.name in raw:
+            how = v
         body.append(f"{_passed(a)} = {how}")
     for a in lists:
         v, x = a.variable, a.variable.replace("a", "x")
@@ -132,7 +141,8 @@ def source(schema, tags=(), dense=True, direct=False):
     keywords = "".join(f", {a.name}={_passed(a)}" for a in options)
     body.append("begin = clock()")
     body.append("try:")
-    plain = f"r = call({arguments_text}{keywords}, **more)"
+    bound = "call" if raw is None else "partial(call, d)"
+    plain = f"r = call({'' if raw is None else 'd, '}{arguments_text}{keywords}, **more)"
     if implicit:
         # Attention draws numbers only for dropout.
         chance = next((i for i, a in enumerate(positional) if a.name == "dropout_p"), -1) - len(leading)
@@ -147,7 +157,7 @@ def source(schema, tags=(), dense=True, direct=False):
     body.append("except Exception as error:")
     passed = "".join(f"{_passed(a)}, " for a in leading)
     named = "".join(f"'{a.name}': {_passed(a)}, " for a in options)
-    attempt = f"again(name, call, error, ({passed}*rest,), {{{named}**more}}"
+    attempt = f"again(name, {bound}, error, ({passed}*rest,), {{{named}**more}}"
     if outs:
         grown = "".join(f"{_passed(a)}, " for a in outs)
         body.append(f"    r, ({grown}) = {attempt}, {tuple(a.name for a in outs)!r})")
@@ -302,7 +312,7 @@ def build(name: str, call=None, dense=True):
     op = overload_of(name)
     schema = op._schema
     out_call = direct.out_form(name, op) if dense and call is None and not wide.covers(name) else None
-    text, values = source(schema, op.tags, dense, out_call is not None)
+    text, values = source(schema, op.tags, dense, out_call is not None, getattr(call, "raw", None))
     if out_call is not None:
         values |= {"LARGE": direct.LARGE, "into": direct.writer(name, op._op, out_call)}
     count = account.counter(name)
@@ -312,6 +322,7 @@ def build(name: str, call=None, dense=True):
         "call": wide.rounded_once(name, call or op._op),
         "cpu": torch.device("cpu"),
         "clock": perf_counter_ns,
+        "partial": partial,
         "count": count,
         "take": take if dense else take_any,
         "dense": memory.dense,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from margay.torch.memory import constant
+from margay.torch import memory
 
 _aten = torch.ops.aten
 _native_batch_norm = _aten.native_batch_norm.default._op
-#: what cuDNN would reserve for the derivative of a batch normalization
-_RESERVE = torch.empty(0, dtype=torch.uint8, device="cpu")
 
 
 def _convolution(self, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32):
@@ -42,9 +40,11 @@ def _depthwise_out(self, weight, kernel_size, bias, stride, padding, dilation, *
     return out.resize_(result.shape).copy_(result)
 
 
-def _batch_norm(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon):
+@memory.on_device()
+def _batch_norm(device, input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon):
     result = _native_batch_norm(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon)
-    return (*result, constant(_RESERVE))
+    # cuDNN would reserve memory for the derivative.
+    return (*result, memory.new((0,), (1,), torch.uint8, device))
 
 
 def _batch_norm_backward(input, grad_output, weight, running_mean, running_var, save_mean, save_var, epsilon, reserve):
@@ -123,6 +123,22 @@ def _backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, c
 def _fused_dropout(self, p, generator=None):
     mask = torch.empty_like(self, dtype=torch.float32).bernoulli_(p, generator=generator)
     return self * mask.to(self.dtype) / p, mask.to(torch.uint8)
+
+
+@memory.on_device()
+def _native_dropout(device, input, p, train):
+    """The CPU's operator, except that narrow results are rounded once, as CUDA's are, and contiguous ones written where they belong."""
+    if not (train is None or train) or not input.numel():
+        return _aten.native_dropout.default(input, p, train)
+    if input.is_contiguous():
+        size, stride = tuple(input.size()), input.stride()
+        result, mask = memory.new(size, stride, input.dtype, device), memory.new(size, stride, torch.bool, device)
+        product, kept = memory.dense(result), memory.dense(mask)
+    else:
+        result, mask = product, kept = torch.empty_like(input), torch.empty_like(input, dtype=torch.bool)
+    kept.bernoulli_(1 - p)
+    torch.mul(input, kept, out=product).mul_(0.0 if p == 1 else 1 / (1 - p))
+    return result, mask
 
 
 def _masked_scale(self, mask, scale):
@@ -225,6 +241,7 @@ OURS = {
     "aten::batch_norm_backward_reduce": _backward_reduce,
     "aten::batch_norm_backward_elemt": _backward_elemt,
     "aten::_fused_dropout": _fused_dropout,
+    "aten::native_dropout": _native_dropout,
     "aten::_masked_scale": _masked_scale,
     "aten::_fused_rms_norm_backward": _rms_norm_backward,
     "aten::cudnn_grid_sampler": _grid_sampler,

@@ -24,7 +24,7 @@ _SMALL = 1 << 15  # up to so many bytes, one `memmove` is cheaper than an operat
 #: `torch.empty_strided` on torch's current device, in half the time
 _empty = torch._C._dynamo.guards._empty_strided_cuda
 _current_device = torch._C._cuda_getDevice
-_memmove = ctypes.memmove
+_memmove, _memset = ctypes.memmove, ctypes.memset
 _capturing = capture.STATE
 
 
@@ -135,53 +135,77 @@ def adopt(result, device, arguments=()):
     return copy_out(result, device)
 
 
+def on_device(*raw):
+    """Marks a function that computes an operator: it gets the index of the device as its first argument, and may return CUDA tensors.
+
+    The arguments named `raw` remain CUDA tensors.
+    """
+
+    def mark(compute):
+        compute.raw = frozenset(raw)
+        return compute
+
+    return mark
+
+
+def new(size, stride, dtype, device):
+    """A CUDA tensor for a result of an operator. In a node of a graph: a CPU tensor, since a host function may not allocate CUDA memory."""
+    special = _capturing.special
+    if special and getattr(_capturing.inside, "replays", False):
+        return torch.empty_strided(size, stride, dtype=dtype, device=_CPU)
+    if device == _current_device():
+        result = _empty(size, stride, dtype)
+    else:
+        result = torch.empty_strided(size, stride, dtype=dtype, device=device)
+    if special:
+        capture.will_write(result)
+    return result
+
+
+def zeros(size, stride, dtype, device):
+    """`new`, filled with zeros; the strides leave no gaps."""
+    result = new(size, stride, dtype, device)
+    if count := result.numel():
+        _memset(result.data_ptr(), 0, count * dtype.itemsize)
+    return result
+
+
+def laid_out(result, device, stride):
+    """`copy_out` of a CPU tensor that is no alias, with the strides given, which leave no gaps."""
+    dtype = result.dtype
+    copied = new(tuple(result.size()), stride, dtype, device)
+    count = result.numel() << _spaces[dtype][1]
+    if 0 < count <= _SMALL and stride == result.stride():
+        _memmove(copied.data_ptr(), result.data_ptr(), count)
+    elif count:
+        dense(copied).copy_(result)
+    return copied
+
+
 def copy_out(result, device):
     """A new CUDA tensor with the sizes, strides and elements of a dense CPU tensor.
 
-    In a node of a graph: the CPU tensor, which the node copies to its result's place. A host function may not allocate CUDA memory.
+    In a node of a graph: the CPU tensor, which the node copies to its result's place.
     """
-    special = _capturing.special
-    if special and getattr(_capturing.inside, "replays", False):
+    if _capturing.special and getattr(_capturing.inside, "replays", False):
         return result
     size, stride, dtype = tuple(result.size()), result.stride(), result.dtype
-    if device == _current_device():
-        new = _empty(size, stride, dtype)
-    else:
-        new = torch.empty_strided(size, stride, dtype=dtype, device=device)
-    if special:
-        capture.will_write(new)
+    copied = new(size, stride, dtype, device)
     space, shift = _spaces[dtype]
     count = result.numel() << shift
     # Elements that fill their storage lie in the new one in the same order.
-    if count <= _SMALL and (result.is_contiguous() or _fills(result, new, count)):
+    if count <= _SMALL and (result.is_contiguous() or _fills(result, copied, count)):
         if count:
-            _memmove(new.data_ptr(), result.data_ptr(), count)
-        return new
-    start = (new.data_ptr() - _START) >> shift
+            _memmove(copied.data_ptr(), result.data_ptr(), count)
+        return copied
+    start = (copied.data_ptr() - _START) >> shift
     if 0 in stride:
         # Expanded: every element that exists is copied once.
         size = tuple(1 if step == 0 else n for n, step in zip(size, stride, strict=True))
         result = result.as_strided(size, stride)
     if result.numel():
         _view(space, size, stride, start).copy_(result)
-    return new
-
-
-_constants = {}
-
-
-def constant(tensor):
-    """A CPU tensor that nothing writes, as the result of an operator at all of its calls.
-
-    If there is one device: a tensor on it, which is the result itself. Otherwise, and in a graph: the tensor, of which each call gets a copy.
-    """
-    if _capturing.special or _capturing.graphs:
-        return tensor
-    key = id(tensor)
-    found = _constants.get(key)
-    if found is None:
-        found = _constants[key] = tensor.to("cuda") if torch.cuda.device_count() == 1 else tensor
-    return found
+    return copied
 
 
 def _fills(result, new, count):
@@ -219,7 +243,7 @@ def _noting(make, of_result=False):
 _CHECKS_WRITES = _checks.wanted("init")
 if _CHECKS_WRITES:
     alias, dense, exact, whole_storage = map(_noting, (alias, dense, exact, whole_storage))
-    copy_out = _noting(copy_out, of_result=True)
+    copy_out, zeros, laid_out = (_noting(f, of_result=True) for f in (copy_out, zeros, laid_out))
 
 
 def _owner(result, arguments):

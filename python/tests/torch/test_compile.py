@@ -44,10 +44,11 @@ def test_training_compiled(make):
     assert found[1] == pytest.approx(found[0], rel=1e-4)
 
 
+@pytest.mark.parametrize("make", [mlp, transformer])
 @pytest.mark.parametrize("options", [{"backend": "cudagraphs"}, {"mode": "reduce-overhead"}])
-def test_graphs_of_compiled_code(options):
+def test_graphs_of_compiled_code(options, make):
     """The first call compiles, the second records graphs and replays them at once, the others replay them."""
-    net, x = mlp()
+    net, x = make()
     net, x = net.cuda(), x.cuda()
     y = torch.randint(0, 10, (x.shape[0],), device="cuda")
     compiled = torch.compile(net, **options)
@@ -64,6 +65,17 @@ def test_graphs_of_compiled_code(options):
         with torch.no_grad():
             for p, grad in zip(net.parameters(), grads[0], strict=True):
                 p -= 0.1 * grad
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_compiled_attention_has_the_results_that_torch_describes(dtype):
+    """Compiled code asserts the type and the layout of each result of the operators that it calls."""
+    query = torch.randn(1, 2, 24, 16, device="cuda", dtype=dtype, requires_grad=True)
+    grads = []
+    for attend in (F.scaled_dot_product_attention, torch.compile(F.scaled_dot_product_attention)):
+        out = attend(query, query, query, is_causal=True)
+        grads += torch.autograd.grad(out.square().sum(), query)
+    torch.testing.assert_close(*grads, rtol=2e-2, atol=2e-2)
 
 
 def test_flex_attention():

@@ -285,6 +285,32 @@ def test_attention_with_dropout_repeats_its_mask_in_the_backward_pass():
     assert torch.autograd.gradcheck(attention, q, nondet_tol=0)
 
 
+def test_what_ran_in_inference_mode_trains():
+    q = torch.randn(1, 2, 8, 16, device="cuda", requires_grad=True)
+    norm = torch.nn.BatchNorm2d(2).cuda()
+    for dtype in (torch.float32, torch.bfloat16):
+        with torch.inference_mode():
+            F.scaled_dot_product_attention(*(q.to(dtype) for _ in range(3)))
+            norm(q)
+        F.scaled_dot_product_attention(*(q.to(dtype) for _ in range(3))).sum().backward()
+        norm(q).sum().backward()
+    assert q.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_dropout_is_the_cpus_rounded_once(p, dtype):
+    x, found = torch.randn(5, 6).to(dtype), []
+    for tensor in (x.float(), x.cuda()):
+        for view in (tensor, tensor.t(), tensor[:, ::2]):
+            torch.manual_seed(4)
+            result, mask = torch.native_dropout(view, p, True)
+            assert result.stride() == mask.stride() == torch.empty_like(view).stride()
+            found.append((result.to("cpu", dtype), mask.cpu()))
+    for on_cpu, on_cuda in zip(found[:3], found[3:], strict=True):
+        assert all(torch.equal(*pair) for pair in zip(on_cpu, on_cuda, strict=True))
+
+
 def test_attention_without_dropout_draws_no_numbers():
     q = torch.randn(1, 2, 8, 16, device="cuda")
     before = torch.cuda.get_rng_state()
@@ -541,7 +567,9 @@ def test_the_handle_of_cublas_computes():
 def test_torch_without_the_package_says_what_is_missing(python):
     """As where `margay exec` starts a Python whose environment does not have margay: torch calls its own kernels."""
     text = "import torch\ntorch.arange(4, device='cuda') + 1"
-    done = python(text, before=("margay", "exec", "--", "env", "-u", "MARGAY_PYTHON"), check=False)
+    # Under `pytest --margay`, what the driver says of a program goes to the report of its test.
+    reports = "MARGAY_PYTHON", "MARGAY_REPORTS", "MARGAY_LOG", "MARGAY_FORGIVE"
+    done = python(text, before=("margay", "exec", "--", "env", *(f"--unset={name}" for name in reports)), check=False)
     assert done.returncode != 0
     assert "`pip install margay` in the environment of PyTorch" in done.stderr
 
