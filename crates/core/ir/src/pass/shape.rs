@@ -152,7 +152,8 @@ pub(super) fn result(
             found => found,
         },
         Effect::Memory if variant.op == Opcode::Ld && uniform => match space {
-            Some(MemSpace::Local) | Some(MemSpace::Generic) | None => Fact::VARYING,
+            // A generic address that lanes share is in no local variable of theirs: `cvta.local` gives each lane another one.
+            Some(MemSpace::Local) | None => Fact::VARYING,
             Some(MemSpace::KernelParam | MemSpace::Const) => loaded(variant),
             Some(MemSpace::Global | MemSpace::Shared) if warp.loads && is_weak(variant) => loaded(variant),
             Some(_) if warp.cta || warp.divergent => Fact::VARYING,

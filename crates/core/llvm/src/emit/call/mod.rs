@@ -1,6 +1,7 @@
 //! Calls, lowered from [`margay_ir::explicit`]: formals and returns, call sites, indirect calls by groups of lanes with
 //! one target.
 
+pub(in crate::emit) mod alike;
 pub(in crate::emit) mod area;
 pub(in crate::emit) mod builtin;
 pub(in crate::emit) mod fiber;
@@ -84,7 +85,8 @@ impl Emitter<'_> {
             registers: interface.carriers.inputs.iter().map(|c| c.reg).zip(inputs).collect(),
             ..Crossing::own()
         };
-        let called = self.unpack_bits(&named(Ty::scalar(Elem::I32), "%mask"));
+        let lanes = named(Ty::scalar(Elem::I32), "%mask");
+        let called = self.unpack_bits(&lanes);
         let homes = self.func.params.clone();
         let values = self.func.sig.clone();
         for ((t, home), value) in interface.args.iter().zip(&homes).zip(&values.params) {
@@ -97,7 +99,8 @@ impl Emitter<'_> {
                     // The frame's place in the windows of lanes that do not call may hold data of theirs.
                     let side = self.variable(f.0);
                     let mask = matches!(side, Side::Window(_)).then_some(&called);
-                    self.deliver_variable(t, &side, &places, mask)?;
+                    let first = (!value.varying).then_some(&lanes);
+                    self.deliver_variable(t, &side, &places, (mask, first))?;
                 }
                 _ => {}
             }
@@ -211,18 +214,16 @@ impl Emitter<'_> {
             let mut whole = None;
             for p in t.pieces.iter().filter(|p| p.bytes.start < end && first < p.bytes.end) {
                 let v = match places.memory(p) {
-                    Some((block, at)) => {
-                        let v = self.area_unit((&block, at + (first - p.bytes.start)), bytes);
-                        match (self.slots[r.0 as usize].shape, &places.lanes) {
-                            (Shape::Uniform, Some(lanes)) => self.first_of(&v, lanes),
-                            _ => v,
-                        }
-                    }
+                    Some((block, at)) => self.area_unit((&block, at + (first - p.bytes.start)), bytes),
                     None => {
                         let Some(v) = places.register(p) else { return self.refuse(NOWHERE) };
                         let below = i128::from(first.saturating_sub(p.bytes.start)) * 8;
                         if below > 0 { self.w.op_const("lshr", &v, below) } else { v }
                     }
+                };
+                let v = match (self.slots[r.0 as usize].shape, &places.lanes) {
+                    (Shape::Uniform, Some(lanes)) if v.ty.vector => self.first_of(&v, lanes),
+                    _ => v,
                 };
                 let v = self.w.resize(&v, elem, false);
                 whole = Some(self.join(whole, &v, p.bytes.start.saturating_sub(first)));
@@ -239,13 +240,23 @@ impl Emitter<'_> {
         self.write(r, &v, mask);
     }
 
-    /// Writes a frame variable in the active lanes of `mask`.
-    fn deliver_variable(&mut self, t: &Transfer, side: &Side, places: &Crossing, mask: Option<&Val>) -> Result<()> {
+    /// Writes a frame variable in the active lanes of `mask`; with `first`, lanes that all pass one value, what the first of them passes.
+    fn deliver_variable(
+        &mut self,
+        t: &Transfer,
+        side: &Side,
+        places: &Crossing,
+        (mask, first): (Option<&Val>, Option<&Val>),
+    ) -> Result<()> {
         for p in &t.pieces {
             match places.memory(p) {
                 Some((block, at)) => self.load_area(side, &p.bytes, t.unit, (&block, at), mask),
                 None => {
                     let Some(v) = places.register(p) else { return self.refuse(NOWHERE) };
+                    let v = match first {
+                        Some(lanes) if v.ty.vector => self.first_of(&v, lanes),
+                        _ => v,
+                    };
                     let v = self.w.splat(&v);
                     self.set_variable(side, &p.bytes, &v, mask);
                 }
@@ -409,7 +420,7 @@ impl Emitter<'_> {
                 Arg::Values(values) => self.deliver_elements(t, values, value.ty, places, mask)?,
                 Arg::Frame(f) => {
                     let side = self.variable(f.0);
-                    self.deliver_variable(t, &side, places, mask)?;
+                    self.deliver_variable(t, &side, places, (mask, None))?;
                 }
                 Arg::Omitted => {}
             }

@@ -22,6 +22,7 @@ use crate::ctx::{at, status};
 use crate::emit::{
     Interleaved,
     barrier::spill::SpillPlan,
+    call::alike,
     call::signature::{parameters, result},
     call::stack::moves_stack,
     function::affine::affine_form,
@@ -217,17 +218,34 @@ pub fn emit(
     reached: &Reached,
     sites: &mut Vec<Site>,
 ) -> Result<Emitted> {
-    let original = ir.func(id);
-    let prepared = Prepared::new(id, original, options, reached);
+    let prepared = Prepared::new(id, ir.func(id), options, reached);
+    let Some(alike) = alike::prepare(ir, id, options, reached) else {
+        return emit_body(ir, (id, ""), &prepared, options, reached, sites);
+    };
+    let apart = emit_body(ir, (id, alike::APART), &prepared, options, reached, sites)?;
+    let alike = emit_body(ir, (id, alike::ALIKE), &alike, options, reached, sites)?;
+    Ok(alike::join(ir, id, apart, alike))
+}
+
+/// Emits a function as it was prepared, under its symbol with a suffix.
+fn emit_body(
+    ir: &Ir<Placed>,
+    (id, suffix): (FuncId, &'static str),
+    prepared: &Prepared,
+    options: &Options,
+    reached: &Reached,
+    sites: &mut Vec<Site>,
+) -> Result<Emitted> {
     let live = Liveness::new(&prepared.func, &prepared.cfg);
-    let plan = Plan::new(&prepared, &live, options, reached);
+    let plan = Plan::new(prepared, &live, options, reached);
     let Plan { role, masks, spills, ranges, unless_racing } = plan;
     let func = &prepared.func;
     let blocks = prepared.cfg.order.clone();
     let mut e = Emitter {
         ir,
         id,
-        prepared: &prepared,
+        suffix,
+        prepared,
         func,
         options,
         role,
@@ -379,7 +397,7 @@ impl Emitter<'_> {
             let _ = writeln!(text, "; one fiber per warp, since {why}");
         }
         let result = result(carriers, self.stores_results());
-        let _ = writeln!(text, "define {result} @{}({args}) #0 {{\nentry:", symbol(self.id));
+        let _ = writeln!(text, "define {result} @{}{}({args}) #0 {{\nentry:", symbol(self.id), self.suffix);
         let body = format!("{}  br label %start\n{}", self.w.entry, self.w.body);
         // Without local windows, those of all warps begin at the address that the context has.
         let idle = !self.local.used && self.func.calls.is_empty();

@@ -55,6 +55,8 @@ pub(in crate::emit) struct Emitter<'a> {
     pub ir: &'a Ir<Placed>,
     /// The function.
     pub id: FuncId,
+    /// What its symbol has behind its name, if it has several bodies.
+    pub suffix: &'static str,
     /// The prepared copy of the function, with the results of analyses.
     pub prepared: &'a Prepared,
     /// [`Prepared::func`].
