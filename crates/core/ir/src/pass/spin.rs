@@ -5,6 +5,7 @@ use crate::{
     pass::{
         Cfg, Liveness, Loop,
         cfg::successors,
+        is_cta_barrier,
         liveness::{self, defines},
         shape::is_weak,
         termination::{Ends, Termination},
@@ -142,6 +143,70 @@ fn looks_again(func: &Func, expected: VReg, found: VReg, blocks: &[BlockId]) -> 
         })
 }
 
+/// Whether a loop waits for no threads but those of its CTA, which it awaits at a barrier in every iteration: whether it goes on depends on
+/// shared memory and the barriers' results alone, as in `do { changed = 0; ... } while (changed)`. What it finds in global memory it changes,
+/// by weak accesses, and does not hand on, as it would a flag of another CTA.
+fn in_step(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
+    let blocks = &cfg.order[l.first as usize..=l.last as usize];
+    let insts = |b: BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
+    let all = || blocks.iter().flat_map(|b| insts(*b));
+    let own = |i: &Inst| i.space == Some(MemSpace::Shared);
+    let effect = |i: &Inst| func.variant(i).op.row().effect;
+    let foreign = |i: &Inst| matches!(effect(i), Effect::Call | Effect::Machine) || observes_others(func, i) && !own(i);
+    // Other CTAs of a cluster may write the shared window.
+    let of_cluster = |i: &Inst| {
+        let v = func.variant(i);
+        let words = [Mod::Cluster, Mod::SharedCluster, Mod::MulticastCluster, Mod::MulticastClusterAll];
+        v.op == Opcode::Mapa || effect(i) == Effect::Call || words.iter().any(|m| v.has(*m))
+    };
+    if l.irreducible || all().any(foreign) || func.insts.iter().any(of_cluster) {
+        return false;
+    }
+    let reads =
+        |i: &Inst| func.variant(i).op == Opcode::Ld && matches!(i.space, Some(MemSpace::Global | MemSpace::Generic));
+    let writes = |i: &Inst| func.variant(i).op == Opcode::St && i.space == Some(MemSpace::Global);
+    if all().any(reads) && !all().any(writes) {
+        return false;
+    }
+    let mut found: HashSet<VReg> = HashSet::new();
+    for inst in all().filter(|i| effect(i) == Effect::Memory && !own(i)) {
+        liveness::inst_writes(func, inst, &mut |r| _ = found.insert(r));
+    }
+    spread(func, blocks, &mut found);
+    let leaves = |b: &BlockId| successors(&func.blocks[b.0 as usize].term).iter().any(|to| !blocks.contains(to));
+    let hands_on = |i: &Inst| {
+        let given = |o: &Operand| matches!(o, Operand::Reg(r) if found.contains(r));
+        effect(i) == Effect::Memory && own(i) && func.operands(i.srcs).iter().skip(1).any(given)
+    };
+    if all().any(hands_on) || blocks.iter().any(|b| leaves(b) && branches_on(func, *b, &found)) {
+        return false;
+    }
+    // Whether the header is reached again without a barrier of all threads.
+    let meets = |i: &Inst| {
+        let (v, srcs) = (func.variant(i), func.operands(i.srcs));
+        // Without a number of threads.
+        let given = if v.has(Mod::Red) { 2 } else { 1 };
+        let plain = srcs.len() <= given && srcs.first().is_none_or(|id| matches!(id, Operand::Imm(_)));
+        is_cta_barrier(func, i) && !v.has(Mod::Arrive) && i.guard.is_none() && plain
+    };
+    let mut work = vec![blocks[0]];
+    let mut seen = HashSet::new();
+    while let Some(b) = work.pop() {
+        if insts(b).any(meets) {
+            continue;
+        }
+        for to in successors(&func.blocks[b.0 as usize].term) {
+            if to == blocks[0] {
+                return false;
+            }
+            if blocks.contains(&to) && seen.insert(to) {
+                work.push(to);
+            }
+        }
+    }
+    true
+}
+
 /// Adds the registers of some blocks that depend on registers of a set, transitively.
 fn spread(func: &Func, blocks: &[BlockId], found: &mut HashSet<VReg>) {
     let mut before = 0;
@@ -247,7 +312,7 @@ fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) ->
     }
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
     let watching = cfg.loops.iter().filter(|l| blocks(l).iter().any(watched));
-    watching.filter(|l| !counts(l) && !retries(func, cfg, l)).map(blocks).any(|blocks| {
+    watching.filter(|l| !counts(l) && !retries(func, cfg, l) && !in_step(func, cfg, l)).map(blocks).any(|blocks| {
         let effect = |i: &Inst| func.variant(i).op.row().effect;
         if blocks.iter().flat_map(insts).any(|i| effect(i) == Effect::Call) {
             return true;
@@ -264,7 +329,7 @@ fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) ->
 }
 
 /// Whether some loop loads from memory and carries no register from one iteration to the next: only another thread's
-/// write can end it, even if its loads are weak. Except in loops that take numbers or try an update again.
+/// write can end it, even if its loads are weak. Except in loops that take numbers, try an update again, or go in step with their CTA.
 fn polls_by_loads(func: &Func, cfg: &Cfg) -> bool {
     let reads = |b: &BlockId| {
         let loads = |i: &Inst| {
@@ -274,7 +339,8 @@ fn polls_by_loads(func: &Func, cfg: &Cfg) -> bool {
         func.insts(&func.blocks[b.0 as usize]).iter().any(loads)
     };
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
-    let waits = |l: &&Loop| blocks(l).iter().any(reads) && !takes_numbers(func, blocks(l)) && !retries(func, cfg, l);
+    let free = |l: &Loop| takes_numbers(func, blocks(l)) || retries(func, cfg, l) || in_step(func, cfg, l);
+    let waits = |l: &&Loop| blocks(l).iter().any(reads) && !free(l);
     let candidates: Vec<&Loop> = cfg.loops.iter().filter(waits).collect();
     if candidates.is_empty() {
         return false;

@@ -18,7 +18,7 @@ use crate::{
         liveness::{inst_reads, inst_writes, term_reads},
     },
 };
-use margay_isa::{Effect, Kind, Opcode, Type};
+use margay_isa::{Effect, Kind, Mod, Opcode, Type};
 use recurrence::{Motion, Value};
 use std::collections::HashSet;
 
@@ -166,7 +166,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Whether the outcome of some branch of the loop depends on memory, parameters, indices, the time or callees: by the definitions that
+    /// Whether the outcome of some branch of the loop depends on memory, parameters, indices, the time, callees or what a loop around it
+    /// computes: by the definitions that
     /// reach what it reads, as the same register may hold what was loaded elsewhere. A long search counts as one that finds such an input.
     fn has_input(&self) -> bool {
         let (func, cfg) = (self.all.func, self.all.cfg);
@@ -200,6 +201,7 @@ impl<'a> Body<'a> {
             let given = |o: &Operand| matches!(o, Operand::Special(..));
             if matches!(func.variant(inst).op.row().effect, Effect::Memory | Effect::Call)
                 || func.operands(inst.srcs).iter().any(given)
+                || self.is_around(b) && !is_constant(func, inst)
             {
                 return true;
             }
@@ -218,15 +220,35 @@ impl<'a> Body<'a> {
             return true;
         }
         let Some(inst) = self.definition(p).filter(|_| depth < DEPTH) else { return false };
-        let (func, mut some) = (self.all.func, |o: &Operand| match o {
+        let func = self.all.func;
+        let equality = [Mod::Eq, Mod::Ne].iter().any(|m| func.variant(inst).has(*m));
+        let mut some = |o: &Operand| match o {
             Operand::Reg(r) | Operand::Not(r) if func_is_pred(self.all.func, *r) => self.never_changes(*r, depth + 1),
             Operand::Imm(_) => true,
-            o => matches!(
-                self.value(o, &mut Vec::new()),
-                Value::Invariant(_) | Value::Moves(Motion::Step(_) | Motion::Stride)
-            ),
-        });
+            o => match self.value(o, &mut Vec::new()) {
+                Value::Invariant(_) => true,
+                // Where a loop around this one computes the start, it may be such that the bound is hit.
+                Value::Moves(Motion::Step(_) | Motion::Stride) => !(equality && self.starts_around(o)),
+                _ => false,
+            },
+        };
         func.variant(inst).op.row().effect == Effect::Pure && func.operands(inst.srcs).iter().all(&mut some)
+    }
+
+    /// Whether a block is not of the loop, but of one around it.
+    fn is_around(&self, b: BlockId) -> bool {
+        let (at, own) = (self.all.cfg.position[b.0 as usize], self.l);
+        let around = |l: &&Loop| l.first <= own.first && own.last <= l.last && l.first <= at && at <= l.last;
+        !self.holds(b) && self.all.cfg.loops.iter().any(|l| around(&l))
+    }
+
+    /// Whether a recurrence begins with what a loop around this one computes.
+    fn starts_around(&self, o: &Operand) -> bool {
+        let Some(start) = self.start(o) else { return false };
+        let outside = self.all.defs[start.register.0 as usize].iter();
+        outside
+            .filter(|(b, _)| self.is_around(*b))
+            .any(|(_, i)| !is_constant(self.all.func, &self.all.func.insts[*i as usize]))
     }
 
     /// Whether every iteration passes a block, exactly once.
@@ -274,6 +296,11 @@ impl<'a> Body<'a> {
         let inst = &self.all.func.insts[*i as usize];
         (inst.guard.is_none() && self.always(*b)).then_some(inst)
     }
+}
+
+/// Whether an instruction moves a constant.
+fn is_constant(func: &Func, inst: &Inst) -> bool {
+    func.variant(inst).op == Opcode::Mov && matches!(func.operands(inst.srcs), [Operand::Imm(_)])
 }
 
 fn func_is_pred(func: &Func, r: VReg) -> bool {

@@ -4,5 +4,6 @@ mod common;
 mod link;
 mod lower;
 mod place;
+mod spin;
 mod termination;
 mod verify;

@@ -124,6 +124,15 @@ impl Body<'_> {
             return false;
         }
         let test = if value { test } else { test.inverse() };
+        if let (Test::Ne, Some((moving, bound))) = (test, self.exclusive_or(x)) {
+            // `i ^ n != c` is `i != n ^ c`.
+            return match (self.value(moving, &mut Vec::new()), self.value(y, &mut Vec::new())) {
+                (Value::Moves(Motion::Step(s)), Value::Invariant(_)) => {
+                    s != 0 && self.may_meet(moving, bound, s) && self.all.align_of(y) >= s.trailing_zeros()
+                }
+                _ => false,
+            };
+        }
         let (a, b) = (self.value(x, &mut Vec::new()), self.value(y, &mut Vec::new()));
         let sides = match (a, b) {
             (Value::Moves(m), Value::Invariant(c)) => Some((x, m, test, y, c)),
@@ -140,6 +149,19 @@ impl Body<'_> {
             (Value::Moves(Motion::Step(a)), Value::Moves(Motion::Step(b)), Test::Gt | Test::Ge) => a < b,
             (Value::Moves(Motion::Clock), _, _) | (_, Value::Moves(Motion::Clock), _) => true,
             _ => false,
+        }
+    }
+
+    /// The operands of an exclusive or in the loop, of which the second is one that the loop does not change.
+    fn exclusive_or(&self, o: &Operand) -> Option<(&Operand, &Operand)> {
+        let Operand::Reg(r) = o else { return None };
+        let inst = self.definition(*r).filter(|i| self.all.func.variant(i).op == Opcode::Xor)?;
+        let [a, b] = self.all.func.operands(inst.srcs) else { return None };
+        let fixed = |o: &Operand| matches!(self.value(o, &mut Vec::new()), Value::Invariant(_));
+        match (fixed(a), fixed(b)) {
+            (false, true) => Some((a, b)),
+            (true, false) => Some((b, a)),
+            _ => None,
         }
     }
 
