@@ -120,6 +120,9 @@ impl Body<'_> {
             () if has(Mod::Hs) => (Test::Ge, true),
             () => return false,
         };
+        if t.is_float() {
+            return value && (self.float_passes(x, test, y) || self.float_passes(y, test.mirrored(), x));
+        }
         if !is_integer(t) {
             return false;
         }
@@ -150,6 +153,50 @@ impl Body<'_> {
             (Value::Moves(Motion::Clock), _, _) | (_, Value::Moves(Motion::Clock), _) => true,
             _ => false,
         }
+    }
+
+    /// Whether a counter in floating point, such as that of `for (float f = -3; f <= 3; f++)`, passes a bound in the end. One that is too large
+    /// for its step stays where it is; that is not looked for.
+    fn float_passes(&self, counter: &Operand, test: Test, bound: &Operand) -> bool {
+        let fixed = match bound {
+            Operand::Imm(_) => true,
+            Operand::Reg(r) => self.inside(*r).next().is_none(),
+            _ => false,
+        };
+        fixed
+            && self.float_step(counter).is_some_and(|step| match test {
+                Test::Lt | Test::Le => step > 0.0,
+                Test::Gt | Test::Ge => step < 0.0,
+                Test::Eq | Test::Ne => false,
+            })
+    }
+
+    /// What each iteration adds to a register in floating point, if that is one constant.
+    fn float_step(&self, o: &Operand) -> Option<f64> {
+        let Operand::Reg(counter) = *o else { return None };
+        let (mut r, mut step) = (counter, 0.0);
+        for _ in 0..DEPTH {
+            let inst = self.definition(r)?;
+            let v = self.all.func.variant(inst);
+            let constant = |bits: u64| match v.t().bits() {
+                32 => f64::from(f32::from_bits(bits as u32)),
+                _ => f64::from_bits(bits),
+            };
+            r = match (v.op, self.all.func.operands(inst.srcs)) {
+                (Opcode::Mov, [Operand::Reg(from)]) => *from,
+                (Opcode::Add, [Operand::Reg(from), Operand::Imm(c)] | [Operand::Imm(c), Operand::Reg(from)])
+                    if matches!(v.t().bits(), 32 | 64) && v.t().is_float() =>
+                {
+                    step += constant(*c);
+                    *from
+                }
+                _ => return None,
+            };
+            if r == counter {
+                return Some(step);
+            }
+        }
+        None
     }
 
     /// The operands of an exclusive or in the loop, of which the second is one that the loop does not change.
