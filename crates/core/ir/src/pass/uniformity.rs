@@ -31,8 +31,10 @@ pub struct Uniformity {
     pub divergent: Vec<bool>,
     /// By block: its terminator sends lanes different ways.
     pub branches: Vec<bool>,
-    /// By block: sides of divergent branches that lead to it; bit `2 * branch block + side`.
+    /// By block: sides of divergent branches that lead to it.
     sides: Vec<BitSet>,
+    /// By block: the number of its first side, see [`number_sides`].
+    first_sides: Vec<u32>,
     warp: WarpShape,
 }
 
@@ -55,8 +57,27 @@ impl Uniformity {
     /// Whether lanes of one warp may be at both blocks at the same time, having taken different sides of a branch.
     pub fn may_diverge_between(&self, a: BlockId, b: BlockId) -> bool {
         let (a, b) = (&self.sides[a.0 as usize], &self.sides[b.0 as usize]);
-        a.iter().any(|bit| b.has(bit ^ 1))
+        parted(&self.first_sides, a, b)
     }
+}
+
+/// Whether some branch leads to two blocks by different sides, given the sides that lead to each.
+fn parted(first_sides: &[u32], a: &BitSet, b: &BitSet) -> bool {
+    a.iter().any(|side| {
+        let next = first_sides.partition_point(|first| *first <= side);
+        (first_sides[next - 1]..first_sides[next]).any(|other| other != side && b.has(other))
+    })
+}
+
+/// By block: the number of the first of its sides, which are its successors; and at the end, the number of all sides.
+fn number_sides(cfg: &Cfg) -> Vec<u32> {
+    let mut firsts = vec![0];
+    let mut all = 0;
+    for succs in &cfg.succs {
+        all += succs.len() as u32;
+        firsts.push(all);
+    }
+    firsts
 }
 
 struct Analysis<'a> {
@@ -68,8 +89,10 @@ struct Analysis<'a> {
     /// By register; `None` until the first definition was seen.
     facts: Vec<Option<Fact>>,
     branches: Vec<bool>,
-    /// By block: sides of divergent branches that lead to it; bit `2 * branch block + side`.
+    /// By block: sides of divergent branches that lead to it.
     sides: Vec<BitSet>,
+    /// By block: the number of its first side, see [`number_sides`].
+    first_sides: Vec<u32>,
     /// By block: some branch leads to it by more than one side.
     mixed: Vec<bool>,
     defs: Vec<Vec<u32>>,
@@ -90,8 +113,7 @@ impl Uniformity {
             a.collect(&early);
             while a.round() || a.settle() {}
         }
-        let empty = BitSet::new(2 * func.blocks.len());
-        let divergent = a.sides.iter().map(|s| *s != empty).collect();
+        let divergent = a.sides.iter().map(|s| s.iter().next().is_some()).collect();
         let (mut shapes, mut hints, mut whole) = (Vec::new(), Vec::new(), Vec::new());
         for (own, other) in a.facts.iter().zip(&together.facts) {
             let (own, other) = (own.unwrap_or(Fact::UNIFORM), other.unwrap_or(Fact::UNIFORM));
@@ -105,13 +127,16 @@ impl Uniformity {
             hints.push(warp.wide_enough_to_hint(hint));
             whole.push(varies);
         }
-        Uniformity { shapes, hints, whole, divergent, branches: a.branches, sides: a.sides, warp }
+        let Analysis { branches, sides, first_sides, .. } = a;
+        Uniformity { shapes, hints, whole, divergent, branches, sides, first_sides, warp }
     }
 }
 
 impl<'a> Analysis<'a> {
     fn new(func: &'a Func, cfg: &'a Cfg, warp: WarpShape, whole: bool) -> Analysis<'a> {
         let (n, r) = (func.blocks.len(), func.regs.len());
+        let first_sides = number_sides(cfg);
+        let all = first_sides.last().copied().unwrap_or(0);
         Analysis {
             func,
             cfg,
@@ -119,7 +144,8 @@ impl<'a> Analysis<'a> {
             whole,
             facts: vec![None; r],
             branches: vec![false; n],
-            sides: vec![BitSet::new(2 * n); n],
+            sides: vec![BitSet::new(all as usize); n],
+            first_sides,
             mixed: vec![false; n],
             defs: vec![Vec::new(); r],
             uses: vec![Vec::new(); r],
@@ -269,9 +295,11 @@ impl Analysis<'_> {
         if single && uses.iter().all(|u| !self.leaves_loop(*first, *u)) {
             return true;
         }
-        // Lanes in step wait for each other behind a branch before they come to another definition.
-        let in_step = !self.warp.divergent && !self.warp.interleaved;
-        let below = |b: &u32| same(b) || in_step && self.sides[*b as usize].contains(sides);
+        // Lanes in step wait for each other behind a branch before they come to another definition, unless one of its sides leads there:
+        // out of a loop, whose other lanes go on.
+        let in_step = !self.warp.divergent && !self.warp.interleaved && self.cfg.reducible;
+        let waits = |at: &BitSet| at.contains(sides) && !parted(&self.first_sides, sides, at);
+        let below = |b: &u32| same(b) || in_step && waits(&self.sides[*b as usize]);
         !self.mixed[*first as usize] && defs.iter().all(same) && uses.iter().all(below)
     }
 
@@ -302,7 +330,7 @@ impl Analysis<'_> {
         let stop = self.cfg.ipdom[b.0 as usize];
         let n = self.func.blocks.len();
         let mut reached = vec![0u8; n];
-        for (side, s) in self.cfg.succs[b.0 as usize].iter().enumerate() {
+        for (side, s) in (self.first_sides[b.0 as usize]..).zip(&self.cfg.succs[b.0 as usize]) {
             let mut work = vec![*s];
             let mut seen = BitSet::new(n);
             while let Some(x) = work.pop() {
@@ -310,7 +338,7 @@ impl Analysis<'_> {
                     continue;
                 }
                 seen.insert(x.0);
-                self.sides[x.0 as usize].insert(2 * b.0 + (side as u32).min(1));
+                self.sides[x.0 as usize].insert(side);
                 reached[x.0 as usize] += 1;
                 work.extend(self.cfg.succs[x.0 as usize].iter().copied());
             }
