@@ -167,8 +167,8 @@ impl<'a> Body<'a> {
     }
 
     /// Whether the outcome of some branch of the loop depends on memory, parameters, indices, the time, callees or what a loop around it
-    /// computes: by the definitions that
-    /// reach what it reads, as the same register may hold what was loaded elsewhere. A long search counts as one that finds such an input.
+    /// computes: by the definitions that reach what it reads, as the same register may hold what was loaded elsewhere. A long search
+    /// counts as one that finds such an input.
     fn has_input(&self) -> bool {
         let (func, cfg) = (self.all.func, self.all.cfg);
         let end = |b: BlockId| func.blocks[b.0 as usize].insts.range().end as u32;
