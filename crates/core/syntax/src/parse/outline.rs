@@ -42,7 +42,7 @@ impl Outline {
             return None;
         }
         let mut parser = Parser::with(&text, Lexer::new(&text), Tree::default(), Buffers::default());
-        parser.passing = Passing::Counting;
+        parser.passing = Passing::Undecided;
         parser.module();
         if parser.lex.stopped || !parser.diagnostics.is_empty() || !parser.lex.diagnostics.is_empty() {
             return None;
@@ -124,6 +124,8 @@ impl Mark {
 pub(super) enum Passing {
     /// They are parsed.
     Never,
+    /// As the first one shows.
+    Undecided,
     /// By counting braces.
     Counting,
     /// By looking for a brace at the start of a line, where compilers end their bodies: much faster, and a guess.
@@ -142,7 +144,12 @@ impl Parser<'_> {
             self.bump();
             return (open, open);
         };
-        self.passing = if text[close - 1] == b'\n' { Passing::Guessing } else { Passing::Counting };
+        // A search to the end of the text in vain is not repeated.
+        self.passing = match self.passing {
+            Passing::Undecided if text[close - 1] == b'\n' => Passing::Guessing,
+            Passing::Guessing if guess.is_some() => Passing::Guessing,
+            _ => Passing::Counting,
+        };
         self.lex = Lexer::starting_at(self.text, close);
         self.bump();
         (open, self.bump().span)
@@ -233,6 +240,16 @@ mod tests {
     fn wrong_guesses_are_left_to_the_parser() {
         let apart = outline(".entry a () {\n ret;\n}\n.entry b () { {\n ret;\n}\n.shared .u32 s;\n ret; }\n");
         assert!(apart.is_none_or(|mut apart| !apart.body(1)));
+    }
+
+    /// Every body ends where it cannot be told from a block: no search goes to the end of the text for each of them.
+    #[test]
+    fn vain_guesses_take_linear_time() {
+        let text = ".entry k$ () {\n ret;\n}\n.pragma \"nounroll\";\n";
+        let many: String = (0..200_000).map(|n| text.replace('$', &n.to_string())).collect();
+        let mut apart = outline(&many).unwrap();
+        assert_eq!(apart.tree().funcs.len(), 200_000);
+        assert!(apart.body(199_999));
     }
 
     #[test]
