@@ -51,14 +51,14 @@ fn counters_that_approach_a_bound_terminate() {
         Ends::Always
     );
     // In floating point.
-    let float = |step: &str, test: &str| {
-        ends(&format!(
-            "mov.f32 %f1, 0fC0400000; L: add.f32 %f1, %f1, {step}; setp.{test}.f32 %p1, %f1, 0f40400000; @%p1 bra L;"
-        ))
+    let float = |step: &str, test: &str, bound: &str| {
+        let begin = "mov.f32 %f2, 0fC0400000; mov.f32 %f1, %f2;";
+        ends(&format!("{begin} L: add.f32 %f1, %f1, {step}; setp.{test}.f32 %p1, %f1, {bound}; @%p1 bra L;"))
     };
-    assert_eq!(float("0f3F800000", "le"), Ends::Always);
-    assert_eq!(float("0fBF800000", "gt"), Ends::Always);
-    assert_ne!(float("0fBF800000", "le"), Ends::Always, "it goes away from the bound");
+    assert_eq!(float("0f3F800000", "le", "0f40400000"), Ends::Always);
+    assert_eq!(float("0fBF800000", "gt", "0fC1200000"), Ends::Always);
+    assert_ne!(float("0fBF800000", "le", "0f40400000"), Ends::Always, "it goes away from the bound");
+    assert_ne!(float("0f3F800000", "lt", "0f7F000000"), Ends::Always, "at 2^24 it stays as it is");
     // Unrolled by four: a bound that is rounded down.
     let rounded = "and.b32 %r3, %n, 3; sub.u32 %r4, %n, %r3;";
     let by_four = "mov.u32 %r1, 0; L: add.u32 %r1, %r1, 4; setp.ne.u32 %p1, %r1, %r4; @%p1 bra L;";

@@ -6,7 +6,7 @@ use super::{
     signed,
 };
 use crate::{Inst, Operand, VReg};
-use margay_isa::{Mod, Opcode};
+use margay_isa::{Mod, Opcode, Type};
 
 /// A loop of this many iterations counts as endless.
 const ENDLESS: i128 = 1 << 40;
@@ -120,8 +120,8 @@ impl Body<'_> {
             () if has(Mod::Hs) => (Test::Ge, true),
             () => return false,
         };
-        if t.is_float() {
-            return value && (self.float_passes(x, test, y) || self.float_passes(y, test.mirrored(), x));
+        if matches!(t, Type::F32 | Type::F64) {
+            return value && (self.float_passes(x, test, y, t) || self.float_passes(y, test.mirrored(), x, t));
         }
         if !is_integer(t) {
             return false;
@@ -155,39 +155,47 @@ impl Body<'_> {
         }
     }
 
-    /// Whether a counter in floating point, such as that of `for (float f = -3; f <= 3; f++)`, passes a bound in the end. One that is too large
-    /// for its step stays where it is; that is not looked for.
-    fn float_passes(&self, counter: &Operand, test: Test, bound: &Operand) -> bool {
-        let fixed = match bound {
-            Operand::Imm(_) => true,
-            Operand::Reg(r) => self.inside(*r).next().is_none(),
-            _ => false,
+    /// Whether a counter in floating point passes a bound in the end, such as that of `for (float f = -3; f <= 3; f++)`. Where it begins and
+    /// the bound must be known: numbers that are too large for the step stay as they are when it is added.
+    fn float_passes(&self, counter: &Operand, test: Test, bound: &Operand, t: Type) -> bool {
+        let Operand::Reg(r) = *counter else { return false };
+        let Some(step) = self.float_step(r, t) else { return false };
+        let ahead = match test {
+            Test::Lt | Test::Le => step > 0.0,
+            Test::Gt | Test::Ge => step < 0.0,
+            Test::Eq | Test::Ne => false,
         };
-        fixed
-            && self.float_step(counter).is_some_and(|step| match test {
-                Test::Lt | Test::Le => step > 0.0,
-                Test::Gt | Test::Ge => step < 0.0,
-                Test::Eq | Test::Ne => false,
-            })
+        // So that each step of the way is exact to a small part of it.
+        const STEPS: f64 = (1 << 20) as f64;
+        let near = |v: Option<u64>| v.is_some_and(|bits| float(bits, t).abs() < step.abs() * STEPS);
+        let known = |o: &Operand| match o {
+            Operand::Imm(v) => Some(*v),
+            Operand::Reg(r) => self.constant(*r),
+            _ => None,
+        };
+        let begins = |i: u32| {
+            let inst = &self.all.func.insts[i as usize];
+            match (self.all.func.variant(inst).op, self.all.func.operands(inst.srcs), inst.guard) {
+                (Opcode::Mov, [o], None) => known(o),
+                _ => None,
+            }
+        };
+        let mut starts = self.all.defs[r.0 as usize].iter().filter(|(b, _)| !self.holds(*b)).peekable();
+        ahead && near(known(bound)) && starts.peek().is_some() && starts.all(|(_, i)| near(begins(*i)))
     }
 
     /// What each iteration adds to a register in floating point, if that is one constant.
-    fn float_step(&self, o: &Operand) -> Option<f64> {
-        let Operand::Reg(counter) = *o else { return None };
+    fn float_step(&self, counter: VReg, t: Type) -> Option<f64> {
         let (mut r, mut step) = (counter, 0.0);
         for _ in 0..DEPTH {
             let inst = self.definition(r)?;
             let v = self.all.func.variant(inst);
-            let constant = |bits: u64| match v.t().bits() {
-                32 => f64::from(f32::from_bits(bits as u32)),
-                _ => f64::from_bits(bits),
-            };
             r = match (v.op, self.all.func.operands(inst.srcs)) {
                 (Opcode::Mov, [Operand::Reg(from)]) => *from,
                 (Opcode::Add, [Operand::Reg(from), Operand::Imm(c)] | [Operand::Imm(c), Operand::Reg(from)])
-                    if matches!(v.t().bits(), 32 | 64) && v.t().is_float() =>
+                    if v.t() == t =>
                 {
-                    step += constant(*c);
+                    step += float(*c, t);
                     *from
                 }
                 _ => return None,
@@ -332,6 +340,11 @@ impl Body<'_> {
         }
         found
     }
+}
+
+/// A constant of type `.f32` or `.f64`.
+fn float(bits: u64, t: Type) -> f64 {
+    if t == Type::F32 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
 }
 
 impl Comparison<'_> {

@@ -72,7 +72,7 @@ impl Body<'_> {
     }
 
     /// The constant that a register holds wherever it is read.
-    fn constant(&self, r: VReg) -> Option<u64> {
+    pub(super) fn constant(&self, r: VReg) -> Option<u64> {
         let [(_, i)] = self.all.defs[r.0 as usize][..] else { return None };
         let inst = &self.all.func.insts[i as usize];
         match (self.all.func.variant(inst).op, self.all.func.operands(inst.srcs)) {
