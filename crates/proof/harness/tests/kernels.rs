@@ -4,7 +4,7 @@
 
 use margay::{Buffer, Error, LaunchConfig, Limits, LoadOptions, SourceText, Stop};
 use margay_harness::{
-    kernels::{COUNTERS, INPUT, Module, WORDS, Whole},
+    kernels::{COUNTERS, Exits, INPUT, Module, WORDS, Whole},
     number,
     random::Random,
 };
@@ -170,6 +170,24 @@ fn whole_warps_agree() {
         if let Some(why) = compare(&device, &m, &["ptx"]) {
             panic!("module {seed}, block {block:?}, c = {}: {why}\n{}", m.scalars[0], m.text);
         }
+    }
+}
+
+#[test]
+fn kernels_with_many_exits_agree() {
+    let (device, from) = (device(), number("MARGAY_KERNELS_FROM").unwrap_or(0));
+    let mut wrong = Vec::new();
+    for seed in from..from + number("MARGAY_KERNELS").unwrap_or(25) {
+        let Exits { text, block } = Exits::new(seed);
+        let m = Subject { text, grid: [1; 3], block, scalars: [0; 2] };
+        if let Some(why) = compare(&device, &m, &["ptx"]) {
+            eprintln!("module {seed}, block {block:?}: {why}");
+            wrong.push((m.text.len(), seed, m.text));
+        }
+    }
+    // The smallest shows most.
+    if let Some((_, seed, text)) = wrong.iter().min() {
+        panic!("{} modules differ, such as module {seed}:\n{text}", wrong.len());
     }
 }
 

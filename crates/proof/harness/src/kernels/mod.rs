@@ -6,12 +6,14 @@
 //! by locks, commute and discard their results; and warp operations name the active lanes, which each branch and loop
 //! determines by a vote on entry. Any node can be left out, which is how [`Module::smaller`] shrinks a failing module.
 
+mod exits;
 mod graph;
 mod straight;
 mod text;
 mod tree;
 mod whole;
 
+pub use exits::Exits;
 pub use graph::{Block, Edge, Graph};
 pub use tree::{Function, Module, Node};
 pub use whole::Whole;
