@@ -49,10 +49,10 @@ pub fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<Diagnos
     module::check(parsed, options)
 }
 
-/// What is left of a module of which only the findings are wanted.
+/// What shows the findings of a text.
 #[derive(Clone, Debug)]
 pub struct Examined {
-    /// The tree with the text, and without bodies unless there are errors.
+    /// The tree with the text; that of [`examine()`] may lack the bodies.
     pub tree: Arc<Tree>,
     /// `.file` directives: index to path.
     pub files: HashMap<u32, Box<str>>,
@@ -63,13 +63,16 @@ pub struct Examined {
 /// The findings of a text. Those of [`check()`], in a fraction of its memory: bodies are also parsed one at a time.
 /// A text with errors is checked a second time as a whole, so that every message has all of it to look at.
 pub fn examine(text: Arc<String>, options: &Options) -> Examined {
-    module::examine(&text, options).unwrap_or_else(|| {
-        let parsed = margay_syntax::parse_shared(text);
-        let tree = parsed.tree.clone();
-        let (checked, diagnostics) = check(parsed, options);
-        let files = checked.map(|c| c.module.files.clone()).unwrap_or_default();
-        Examined { tree, files, diagnostics }
-    })
+    module::examine(&text, options).unwrap_or_else(|| check_text(text, options).1)
+}
+
+/// Parses and checks a text as a whole.
+pub fn check_text(text: Arc<String>, options: &Options) -> (Option<Checked>, Examined) {
+    let parsed = margay_syntax::parse_shared(text);
+    let tree = parsed.tree.clone();
+    let (checked, diagnostics) = check(parsed, options);
+    let files = checked.as_ref().map(|c| c.module.files.clone()).unwrap_or_default();
+    (checked, Examined { tree, files, diagnostics })
 }
 
 impl Checked {

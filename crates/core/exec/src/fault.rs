@@ -146,10 +146,14 @@ pub struct Bug(pub String);
 impl Bug {
     /// The bug of `who` that a caught panic shows.
     pub fn of_panic(who: &str, panic: &(dyn Any + Send)) -> Bug {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        Bug(format!("{who} panicked: {}", text.unwrap_or("no message")))
+        Bug(format!("{who} panicked: {}", panic_message(panic)))
     }
+}
+
+/// What a panic says.
+pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 #[cfg(test)]

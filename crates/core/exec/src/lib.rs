@@ -37,7 +37,7 @@ pub use engine::{
     Batch, CodeShape, Compiler, Cta, Effort, Engine, Grid, Image, Kernel, Launch, LaunchShape, Meter, NoCode, Program,
     Progress, RESERVED_SHARED, Slice, Unsupported, coordinates, thread_index,
 };
-pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
+pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop, panic_message};
 pub use known::Known;
 pub use lanes::{LANES, Row};
 pub use layout::{SharedLayout, SharedSizes};

@@ -4,7 +4,7 @@
 //! first use, with what it reaches. All kernels share the module's variables.
 
 use crate::{Context, Error, Kernel, Rejected, image, kernel::Prepared, tiers::Tiers};
-use margay_check::{Checked, FuncKind, Options};
+use margay_check::{Checked, Examined, FuncKind, Options};
 use margay_exec::{
     Image,
     mem::{Kind, Reach},
@@ -271,16 +271,17 @@ pub fn check_shared(
     text: Arc<String>,
     options: &Options,
 ) -> (Arc<Source>, Option<Checked>, Vec<Diagnostic>) {
-    let parsed = margay_syntax::parse_shared(text);
-    let tree = parsed.tree.clone();
-    let (checked, diagnostics) = margay_check::check(parsed, options);
-    let files = checked.as_ref().map(|c| c.module.files.clone()).unwrap_or_default();
-    (Arc::new(Source::new(name, tree, files)), checked, diagnostics)
+    let (checked, examined) = margay_check::check_text(text, options);
+    let (source, diagnostics) = source(name, examined);
+    (source, checked, diagnostics)
 }
 
 /// The findings of [`check_shared`] alone, in less memory; the source has no bodies.
 pub fn examine_shared(name: &str, text: Arc<String>, options: &Options) -> (Arc<Source>, Vec<Diagnostic>) {
-    let examined = margay_check::examine(text, options);
+    source(name, margay_check::examine(text, options))
+}
+
+fn source(name: &str, examined: Examined) -> (Arc<Source>, Vec<Diagnostic>) {
     (Arc::new(Source::new(name, examined.tree, examined.files)), examined.diagnostics)
 }
 

@@ -58,9 +58,7 @@ pub fn complain(line: impl std::fmt::Display) {
 /// Makes panics end as a short report.
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let what = panic.payload();
-        let what = what.downcast_ref::<&str>().copied().or(what.downcast_ref::<String>().map(String::as_str));
-        let what = what.unwrap_or("no message");
+        let what = margay_exec::panic_message(panic.payload());
         let place = panic
             .location()
             .map_or_else(|| "an unknown location".to_string(), |l| format!("{}:{}", l.file(), l.line()));

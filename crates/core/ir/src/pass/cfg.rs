@@ -13,6 +13,13 @@ pub struct Loop {
     pub irreducible: bool,
 }
 
+impl Loop {
+    /// Whether a layout position is one of the loop's.
+    pub fn holds(&self, position: u32) -> bool {
+        (self.first..=self.last).contains(&position)
+    }
+}
+
 /// The graph's shape.
 #[derive(Clone, Debug)]
 pub struct Cfg {
@@ -89,9 +96,8 @@ impl Cfg {
     /// Whether some path from a block leads to the header of a loop that holds both before it comes to `stop`.
     fn returns_before(&self, b: BlockId, stop: BlockId) -> bool {
         let [here, there] = [b, stop].map(|x| self.position[x.0 as usize]);
-        let holds = |l: &&Loop, at: u32| l.first <= at && at <= l.last;
         let headers: Vec<u32> =
-            self.loops.iter().filter(|l| holds(l, here) && holds(l, there)).map(|l| l.first).collect();
+            self.loops.iter().filter(|l| l.holds(here) && l.holds(there)).map(|l| l.first).collect();
         if headers.is_empty() {
             return false;
         }
@@ -111,10 +117,31 @@ impl Cfg {
 
     /// The innermost loop that holds a layout position, if any.
     pub fn innermost(&self, position: u32) -> Option<usize> {
-        let holds = |l: &Loop| l.first <= position && position <= l.last;
         (0..self.loops.len())
-            .filter(|i| holds(&self.loops[*i]))
+            .filter(|i| self.loops[*i].holds(position))
             .min_by_key(|i| self.loops[*i].last - self.loops[*i].first)
+    }
+
+    /// Whether a path leads from a loop's header through the loop back to it without a block that `stops` it.
+    pub fn repeats_without(&self, l: &Loop, stops: impl Fn(BlockId) -> bool) -> bool {
+        let header = self.order[l.first as usize];
+        let mut seen = vec![false; (l.last - l.first + 1) as usize];
+        let mut work = vec![header];
+        while let Some(b) = work.pop() {
+            if stops(b) {
+                continue;
+            }
+            for to in &self.succs[b.0 as usize] {
+                let at = self.position[to.0 as usize];
+                if *to == header {
+                    return true;
+                }
+                if l.holds(at) && !std::mem::replace(&mut seen[(at - l.first) as usize], true) {
+                    work.push(*to);
+                }
+            }
+        }
+        false
     }
 }
 
@@ -283,7 +310,7 @@ fn layout(
     for b in &order {
         for s in &succs[b.0 as usize] {
             let (from, to) = (position[b.0 as usize], position[s.0 as usize]);
-            let back = loops.iter().any(|l| l.first == to && l.first <= from && from <= l.last);
+            let back = loops.iter().any(|l| l.first == to && l.holds(from));
             if to <= from && !back {
                 reducible = false;
             }

@@ -14,7 +14,6 @@ use crate::{
     BlockId, Func, Inst, Operand, Terminator, VReg,
     pass::{
         Cfg, Loop,
-        cfg::successors,
         liveness::{inst_reads, inst_writes, term_reads},
     },
 };
@@ -147,7 +146,7 @@ impl<'a> Body<'a> {
 
     fn holds(&self, b: BlockId) -> bool {
         let at = self.all.cfg.position[b.0 as usize];
-        self.l.first <= at && at <= self.l.last
+        self.l.holds(at)
     }
 
     /// How a block leaves the loop, if it may.
@@ -201,7 +200,7 @@ impl<'a> Body<'a> {
             let given = |o: &Operand| matches!(o, Operand::Special(..));
             if matches!(func.variant(inst).op.row().effect, Effect::Memory | Effect::Call)
                 || func.operands(inst.srcs).iter().any(given)
-                || self.is_around(b) && !is_constant(func, inst)
+                || self.is_around(b) && moved_constant(func, inst).is_none()
             {
                 return true;
             }
@@ -238,8 +237,8 @@ impl<'a> Body<'a> {
     /// Whether a block is not of the loop, but of one around it.
     fn is_around(&self, b: BlockId) -> bool {
         let (at, own) = (self.all.cfg.position[b.0 as usize], self.l);
-        let around = |l: &&Loop| l.first <= own.first && own.last <= l.last && l.first <= at && at <= l.last;
-        !self.holds(b) && self.all.cfg.loops.iter().any(|l| around(&l))
+        let around = |l: &Loop| l.holds(own.first) && l.holds(own.last) && l.holds(at);
+        !self.holds(b) && self.all.cfg.loops.iter().any(around)
     }
 
     /// Whether a recurrence begins with what a loop around this one computes.
@@ -248,7 +247,7 @@ impl<'a> Body<'a> {
         let outside = self.all.defs[start.register.0 as usize].iter();
         outside
             .filter(|(b, _)| self.is_around(*b))
-            .any(|(_, i)| !is_constant(self.all.func, &self.all.func.insts[*i as usize]))
+            .any(|(_, i)| moved_constant(self.all.func, &self.all.func.insts[*i as usize]).is_none())
     }
 
     /// Whether every iteration passes a block, exactly once.
@@ -261,24 +260,7 @@ impl<'a> Body<'a> {
         if at == l.first {
             return true;
         }
-        // Whether the header reaches itself without it.
-        let header = cfg.order[l.first as usize];
-        let mut seen = vec![false; (l.last - l.first + 1) as usize];
-        let mut work = vec![header];
-        while let Some(x) = work.pop() {
-            for to in successors(&self.all.func.blocks[x.0 as usize].term) {
-                if to == header {
-                    return false;
-                }
-                if to != b
-                    && self.holds(to)
-                    && !std::mem::replace(&mut seen[(cfg.position[to.0 as usize] - l.first) as usize], true)
-                {
-                    work.push(to);
-                }
-            }
-        }
-        true
+        !cfg.repeats_without(l, |x| x == b)
     }
 
     /// The definitions of a register in the loop.
@@ -298,9 +280,12 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Whether an instruction moves a constant.
-fn is_constant(func: &Func, inst: &Inst) -> bool {
-    func.variant(inst).op == Opcode::Mov && matches!(func.operands(inst.srcs), [Operand::Imm(_)])
+/// The constant that an instruction moves, if it does.
+fn moved_constant(func: &Func, inst: &Inst) -> Option<u64> {
+    match (func.variant(inst).op, func.operands(inst.srcs)) {
+        (Opcode::Mov, [Operand::Imm(v)]) => Some(*v),
+        _ => None,
+    }
 }
 
 fn func_is_pred(func: &Func, r: VReg) -> bool {

@@ -311,18 +311,14 @@ impl Analysis<'_> {
         }
         !self.cfg.reducible && self.sides[def as usize] != self.sides[used as usize]
             || self.cfg.loops.iter().any(|l| {
-                let inside = |p: u32| l.first <= p && p <= l.last;
                 let divergent = || (l.first..=l.last).any(|p| self.leaves(self.cfg.order[p as usize], *l));
-                inside(d) && !inside(u) && divergent()
+                l.holds(d) && !l.holds(u) && divergent()
             })
     }
 
     fn leaves(&self, b: BlockId, l: crate::pass::Loop) -> bool {
         self.branches[b.0 as usize]
-            && self.cfg.ipdom[b.0 as usize].is_none_or(|p| {
-                let at = self.cfg.position[p.0 as usize];
-                at < l.first || l.last < at
-            })
+            && self.cfg.ipdom[b.0 as usize].is_none_or(|p| !l.holds(self.cfg.position[p.0 as usize]))
     }
 
     /// Marks what each side of a divergent branch reaches before its post-dominator.

@@ -181,11 +181,11 @@ pub fn pausing(form: &Func, block: [u32; 3]) -> Option<Pausing> {
         return None;
     };
     let at = cfg.position[header.0 as usize];
-    let mut around = cfg.loops.iter().filter(|l| l.first <= at && at <= l.last);
+    let mut around = cfg.loops.iter().filter(|l| l.holds(at));
     let (Some(own), None) = (around.next(), around.next()) else { return None };
     let cta = insts().any(|i| is_cta_barrier(form, i));
     let uniformity = Uniformity::new(form, &cfg, WarpShape { block: Some(block), cta, ..WarpShape::default() });
-    let inside = |b: BlockId| (own.first..=own.last).contains(&cfg.position[b.0 as usize]);
+    let inside = |b: BlockId| own.holds(cfg.position[b.0 as usize]);
     let together = own.first == at
         && !own.irreducible
         && cfg.order[own.first as usize..=own.last as usize].iter().all(|b| {

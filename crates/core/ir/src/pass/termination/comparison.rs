@@ -1,7 +1,7 @@
 //! Comparisons of a recurrence with a bound: whether they come out otherwise in the end.
 
 use super::{
-    Body, DEPTH, is_integer, mask,
+    Body, DEPTH, is_integer, mask, moved_constant,
     recurrence::{Motion, Value},
     signed,
 };
@@ -168,9 +168,8 @@ impl Body<'_> {
         // So that each step of the way is exact to a small part of it.
         const STEPS: f64 = (1 << 20) as f64;
         let near = |v: Option<u64>| v.is_some_and(|bits| float(bits, t).abs() < step.abs() * STEPS);
-        let known = |o: &Operand| match o {
-            Operand::Imm(v) => Some(*v),
-            Operand::Reg(r) => self.constant(*r),
+        let known = |o: &Operand| match self.value(o, &mut Vec::new()) {
+            Value::Invariant(constant) => constant,
             _ => None,
         };
         let begins = |i: u32| {
@@ -329,10 +328,7 @@ impl Body<'_> {
         let mut found: Option<Option<u64>> = None;
         for (_, i) in outside {
             let inst = &func.insts[*i as usize];
-            let value = match (func.variant(inst).op, func.operands(inst.srcs), inst.guard) {
-                (Opcode::Mov, [Operand::Imm(v)], None) => Some(*v),
-                _ => None,
-            };
+            let value = moved_constant(func, inst).filter(|_| inst.guard.is_none());
             found = Some(value.filter(|v| found.is_none_or(|f| f == Some(*v))));
             if found == Some(None) {
                 break;

@@ -1,6 +1,6 @@
 //! Recurrences: how the value of a register changes from one iteration of a loop to the next.
 
-use super::{Body, DEPTH, is_integer, mask, signed};
+use super::{Body, DEPTH, is_integer, mask, moved_constant, signed};
 use crate::{Inst, MemBase, MemSpace, Operand, VReg};
 use margay_isa::{Effect, Mod, Opcode, Special, Type, Var, Variant};
 
@@ -72,13 +72,10 @@ impl Body<'_> {
     }
 
     /// The constant that a register holds wherever it is read.
-    pub(super) fn constant(&self, r: VReg) -> Option<u64> {
+    fn constant(&self, r: VReg) -> Option<u64> {
         let [(_, i)] = self.all.defs[r.0 as usize][..] else { return None };
         let inst = &self.all.func.insts[i as usize];
-        match (self.all.func.variant(inst).op, self.all.func.operands(inst.srcs)) {
-            (Opcode::Mov, [Operand::Imm(v)]) if inst.guard.is_none() => Some(*v),
-            _ => None,
-        }
+        moved_constant(self.all.func, inst).filter(|_| inst.guard.is_none())
     }
 
     /// What an instruction divides by a power of two, as compilers write signed division: `x + (x >> 31 >>> 32 - k) >> k`, where `>>>` shifts

@@ -10,8 +10,8 @@ use crate::emit::{
 use margay_check::FuncKind;
 use margay_ir::{
     FormalHome, Func, FuncId, Ir, Placed,
-    abi::{Place, Reg},
-    explicit::{Carries, Interface},
+    abi::Place,
+    explicit::{Carrier, Carries, Interface},
 };
 use margay_isa::Opcode;
 use std::fmt::Write;
@@ -25,8 +25,13 @@ pub(in crate::emit) const ALIKE: &str = ".alike";
 /// Instructions beyond which a second body costs more compile time than it saves.
 const MOST: usize = 400;
 
-/// The function prepared for lanes with one first argument, if it has a body for them.
-pub(in crate::emit) fn prepare(ir: &Ir<Placed>, id: FuncId, options: &Options, reached: &Reached) -> Option<Prepared> {
+/// The function prepared for lanes with one first argument, if it has a body for them, and what carries that argument.
+pub(in crate::emit) fn prepare<'a>(
+    ir: &'a Ir<Placed>,
+    id: FuncId,
+    options: &Options,
+    reached: &Reached,
+) -> Option<(Prepared, &'a Carrier)> {
     let func = ir.func(id);
     let called = func.kind == FuncKind::Device && ir.address_taken.contains(&id);
     let loads = func.insts.iter().any(|i| func.variant(i).op == Opcode::Ld);
@@ -35,17 +40,17 @@ pub(in crate::emit) fn prepare(ir: &Ir<Placed>, id: FuncId, options: &Options, r
     if !called || !simple || !loads || func.insts.len() > MOST {
         return None;
     }
-    carrier(func, &ir.stage.funcs[id.0 as usize].interface)?;
+    let first = carrier(func, &ir.stage.funcs[id.0 as usize].interface)?;
     let mut func = func.clone();
     let mut sig = (*func.sig).clone();
     sig.params[0].varying = false;
     func.sig = sig.into();
     let prepared = Prepared::new(id, &func, options, reached);
-    (!prepared.divergent && !prepared.spins).then_some(prepared)
+    (!prepared.divergent && !prepared.spins).then_some((prepared, first))
 }
 
-/// The register of the plan in which the lanes pass the first parameter, if it is a pointer.
-fn carrier(func: &Func, interface: &Interface) -> Option<Reg> {
+/// What carries the first parameter, if that is a pointer which each lane passes in the same register of the plan.
+fn carrier<'a>(func: &Func, interface: &'a Interface) -> Option<&'a Carrier> {
     let (value, home) = (func.sig.params.first()?, func.params.first()?);
     let whole = match home {
         FormalHome::Regs(regs) => regs.len() == 1,
@@ -57,36 +62,33 @@ fn carrier(func: &Func, interface: &Interface) -> Option<Reg> {
     }
     let [piece] = &interface.args.first()?.pieces[..] else { return None };
     let Place::Reg(reg) = piece.at else { return None };
-    let carries = |c: &margay_ir::explicit::Carrier| c.reg == reg && c.bytes == 8 && c.carries == Carries::Lanes;
-    interface.carriers.inputs.iter().any(carries).then_some(reg)
+    interface.carriers.inputs.iter().find(|c| c.reg == reg && c.bytes == 8 && c.carries == Carries::Lanes)
 }
 
-/// The function, whose entry calls the one body or the other.
-pub(in crate::emit) fn join(ir: &Ir<Placed>, id: FuncId, apart: Emitted, alike: Emitted) -> Emitted {
-    let interface = &ir.stage.funcs[id.0 as usize].interface;
-    let carriers = &interface.carriers;
+/// The function, whose entry calls the one body or the other, by what `first` carries.
+pub(in crate::emit) fn join(
+    ir: &Ir<Placed>,
+    id: FuncId,
+    first: &Carrier,
+    (apart, alike): (Emitted, Emitted),
+) -> Emitted {
+    let carriers = &ir.stage.funcs[id.0 as usize].interface.carriers;
     let name = symbol(id);
     let result = signature::result(carriers, false);
     let all = signature::parameters(ir, carriers);
-    let first = carriers.inputs.iter().find(|c| Some(c.reg) == carrier(ir.func(id), interface));
     let mut text = apart.text + &alike.text;
     let mut line = |l: String| {
         let _ = writeln!(text, "{l}");
     };
     line(format!("define {result} @{name}(ptr %ctx, i32 %mask, i32 %frame{all}) #0 {{\nentry:"));
-    match first.map(|c| signature::argument(ir, c)) {
-        Some(given) => {
-            let lanes = Ty::lanes(Elem::I64);
-            line("  %lane = call i32 @llvm.cttz.i32(i32 %mask, i1 false)\n  %leads = and i32 %lane, 31".into());
-            line(format!("  %one = extractelement {lanes} {given}, i32 %leads"));
-            line(format!("  %lead = insertelement {lanes} poison, i64 %one, i32 0"));
-            line(format!("  %leads.all = shufflevector {lanes} %lead, {lanes} poison, <32 x i32> zeroinitializer"));
-            line(format!("  %differ = icmp ne {lanes} {given}, %leads.all"));
-            line("  %bits = bitcast <32 x i1> %differ to i32\n  %others = and i32 %bits, %mask".into());
-            line("  %same = icmp eq i32 %others, 0\n  br i1 %same, label %alike, label %apart".into());
-        }
-        None => line("  br label %apart\nalike:".into()),
-    }
+    let (given, lanes) = (signature::argument(ir, first), Ty::lanes(Elem::I64));
+    line("  %lane = call i32 @llvm.cttz.i32(i32 %mask, i1 false)\n  %leads = and i32 %lane, 31".into());
+    line(format!("  %one = extractelement {lanes} {given}, i32 %leads"));
+    line(format!("  %lead = insertelement {lanes} poison, i64 %one, i32 0"));
+    line(format!("  %leads.all = shufflevector {lanes} %lead, {lanes} poison, <32 x i32> zeroinitializer"));
+    line(format!("  %differ = icmp ne {lanes} {given}, %leads.all"));
+    line("  %bits = bitcast <32 x i1> %differ to i32\n  %others = and i32 %bits, %mask".into());
+    line("  %same = icmp eq i32 %others, 0\n  br i1 %same, label %alike, label %apart".into());
     for (label, suffix) in [("alike", ALIKE), ("apart", APART)] {
         line(format!(
             "{label}:\n  %{label}.result = call {result} @{name}{suffix}(ptr %ctx, i32 %mask, i32 %frame{all})"

@@ -60,9 +60,9 @@ impl Emitter<'_> {
                 }
                 let position = cfg.position[def_block[r] as usize];
                 let escapes = || {
-                    cfg.loops.iter().filter(|l| l.first <= position && position <= l.last).any(|l| {
+                    cfg.loops.iter().filter(|l| l.holds(position)).any(|l| {
                         (0..cfg.order.len() as u32)
-                            .filter(|p| *p < l.first || *p > l.last)
+                            .filter(|p| !l.holds(*p))
                             .any(|p| self.live.live_in[cfg.order[p as usize].0 as usize].has(r as u32))
                     })
                 };
@@ -113,9 +113,8 @@ fn pending(cfg: &Cfg, f: &mut impl FnMut(u32, u32, u32)) {
     }
     // Out of a loop, while it is repeated for others.
     for l in &cfg.loops {
-        let inside = |p: u32| l.first <= p && p <= l.last;
         for from in l.first..=l.last {
-            let out = cfg.succs[cfg.order[from as usize].0 as usize].iter().map(position).filter(|to| !inside(*to));
+            let out = cfg.succs[cfg.order[from as usize].0 as usize].iter().map(position).filter(|to| !l.holds(*to));
             out.for_each(|to| f(to, l.first, l.last));
         }
     }

@@ -219,12 +219,12 @@ pub fn emit(
     sites: &mut Vec<Site>,
 ) -> Result<Emitted> {
     let prepared = Prepared::new(id, ir.func(id), options, reached);
-    let Some(alike) = alike::prepare(ir, id, options, reached) else {
+    let Some((alike, first)) = alike::prepare(ir, id, options, reached) else {
         return emit_body(ir, (id, ""), &prepared, options, reached, sites);
     };
     let apart = emit_body(ir, (id, alike::APART), &prepared, options, reached, sites)?;
     let alike = emit_body(ir, (id, alike::ALIKE), &alike, options, reached, sites)?;
-    Ok(alike::join(ir, id, apart, alike))
+    Ok(alike::join(ir, id, first, (apart, alike)))
 }
 
 /// Emits a function as it was prepared, under its symbol with a suffix.
