@@ -120,24 +120,29 @@ fn repeats_if_overtaken(func: &Func, b: BlockId, header: BlockId, blocks: &[Bloc
             let v = func.variant(inst);
             let cas = v.op == Opcode::Atom && v.has(Mod::Cas) && inst.guard.is_none();
             let (dsts, srcs) = (func.operands(inst.dsts), func.operands(inst.srcs));
-            let ([Operand::Reg(found)], [_, Operand::Reg(expected), _]) = (dsts, srcs) else { return false };
+            let ([Operand::Reg(found)], [word, Operand::Reg(expected), _]) = (dsts, srcs) else { return false };
             let pair = [(x, y), (y, x)].contains(&(found, expected));
             let kept = |r: VReg| !insts[at + 1..test].iter().any(|i| defines(func, i, r));
-            cas && pair && kept(*found) && kept(*expected) && looks_again(func, *expected, *found, blocks)
+            cas && pair && kept(*found) && kept(*expected) && looks_again(func, *word, *expected, *found, blocks)
         })
 }
 
-/// Whether each iteration of a loop gets the expected value from memory, or from what `atom.cas` has found.
-fn looks_again(func: &Func, expected: VReg, found: VReg, blocks: &[BlockId]) -> bool {
-    let insts = blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
-    let mut defining = insts.filter(|i| defines(func, i, expected)).peekable();
+/// Whether each iteration of a loop loads the expected value from the word that `atom.cas` updates, or takes what that has found.
+fn looks_again(func: &Func, word: Operand, expected: VReg, found: VReg, blocks: &[BlockId]) -> bool {
+    let insts = || blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
+    if let Operand::Mem(MemBase::Reg(base), _) = word
+        && insts().any(|i| defines(func, i, base))
+    {
+        return false;
+    }
+    let mut defining = insts().filter(|i| defines(func, i, expected)).peekable();
     defining.peek().is_some()
         && defining.all(|i| {
-            let copies = matches!(func.operands(i.srcs), [Operand::Reg(r)] if *r == found);
+            let from = func.operands(i.srcs).first();
             i.guard.is_none()
                 && match func.variant(i).op {
-                    Opcode::Mov => copies,
-                    Opcode::Ld => true,
+                    Opcode::Mov => from == Some(&Operand::Reg(found)),
+                    Opcode::Ld => from == Some(&word),
                     _ => false,
                 }
         })
@@ -153,13 +158,7 @@ fn in_step(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
     let own = |i: &Inst| i.space == Some(MemSpace::Shared);
     let effect = |i: &Inst| func.variant(i).op.row().effect;
     let foreign = |i: &Inst| matches!(effect(i), Effect::Call | Effect::Machine) || observes_others(func, i) && !own(i);
-    // Other CTAs of a cluster may write the shared window.
-    let of_cluster = |i: &Inst| {
-        let v = func.variant(i);
-        let words = [Mod::Cluster, Mod::SharedCluster, Mod::MulticastCluster, Mod::MulticastClusterAll];
-        v.op == Opcode::Mapa || effect(i) == Effect::Call || words.iter().any(|m| v.has(*m))
-    };
-    if l.irreducible || all().any(foreign) || func.insts.iter().any(of_cluster) {
+    if l.irreducible || all().any(foreign) {
         return false;
     }
     let reads =
@@ -168,20 +167,6 @@ fn in_step(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
     if all().any(reads) && !all().any(writes) {
         return false;
     }
-    let mut found: HashSet<VReg> = HashSet::new();
-    for inst in all().filter(|i| effect(i) == Effect::Memory && !own(i)) {
-        liveness::inst_writes(func, inst, &mut |r| _ = found.insert(r));
-    }
-    spread(func, blocks, &mut found);
-    let leaves = |b: &BlockId| successors(&func.blocks[b.0 as usize].term).iter().any(|to| !blocks.contains(to));
-    let hands_on = |i: &Inst| {
-        let given = |o: &Operand| matches!(o, Operand::Reg(r) if found.contains(r));
-        effect(i) == Effect::Memory && own(i) && func.operands(i.srcs).iter().skip(1).any(given)
-    };
-    if all().any(hands_on) || blocks.iter().any(|b| leaves(b) && branches_on(func, *b, &found)) {
-        return false;
-    }
-    // Whether the header is reached again without a barrier of all threads.
     let meets = |i: &Inst| {
         let (v, srcs) = (func.variant(i), func.operands(i.srcs));
         // Without a number of threads.
@@ -189,22 +174,30 @@ fn in_step(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
         let plain = srcs.len() <= given && srcs.first().is_none_or(|id| matches!(id, Operand::Imm(_)));
         is_cta_barrier(func, i) && !v.has(Mod::Arrive) && i.guard.is_none() && plain
     };
-    let mut work = vec![blocks[0]];
-    let mut seen = HashSet::new();
-    while let Some(b) = work.pop() {
-        if insts(b).any(meets) {
-            continue;
-        }
-        for to in successors(&func.blocks[b.0 as usize].term) {
-            if to == blocks[0] {
-                return false;
-            }
-            if blocks.contains(&to) && seen.insert(to) {
-                work.push(to);
-            }
-        }
+    if cfg.repeats_without(l, |b| insts(b).any(meets)) {
+        return false;
     }
-    true
+    let mut found: HashSet<VReg> = HashSet::new();
+    for inst in all().filter(|i| effect(i) == Effect::Memory && !own(i)) {
+        liveness::inst_writes(func, inst, &mut |r| _ = found.insert(r));
+    }
+    spread(func, blocks, &mut found);
+    let inside = |to: &BlockId| l.holds(cfg.position[to.0 as usize]);
+    let leaves = |b: &BlockId| !successors(&func.blocks[b.0 as usize].term).iter().all(inside);
+    let hands_on = |i: &Inst| {
+        let given = |o: &Operand| matches!(o, Operand::Reg(r) if found.contains(r));
+        effect(i) == Effect::Memory && own(i) && func.operands(i.srcs).iter().skip(1).any(given)
+    };
+    if all().any(hands_on) || blocks.iter().any(|b| leaves(b) && branches_on(func, *b, &found)) {
+        return false;
+    }
+    // Other CTAs of a cluster may write the shared window.
+    let of_cluster = |i: &Inst| {
+        let v = func.variant(i);
+        let words = [Mod::Cluster, Mod::SharedCluster, Mod::MulticastCluster, Mod::MulticastClusterAll];
+        v.op == Opcode::Mapa || effect(i) == Effect::Call || words.iter().any(|m| v.has(*m))
+    };
+    !func.insts.iter().any(of_cluster)
 }
 
 /// Adds the registers of some blocks that depend on registers of a set, transitively.

@@ -46,3 +46,17 @@ fn flags_of_others_are_waited_for() {
     // The flag is in global memory.
     assert!(waits(&format!("L: {CHANGE} bar.sync 0; ld.global.u32 %r3, [%d+4]; setp.ne.u32 %p2, %r3, 0; @%p2 bra L;")));
 }
+
+#[test]
+fn an_update_is_tried_again_only_by_what_its_own_word_held() {
+    let update = |from: &str| {
+        format!(
+            "L: ld.global.u32 %r2, [{from}]; add.u32 %r3, %r2, 1; atom.global.cas.b32 %r4, [%d], %r2, %r3; \
+            setp.ne.u32 %p1, %r4, %r2; @%p1 bra L;"
+        )
+    };
+    assert!(!waits(&update("%d")));
+    // Another thread may have to make the two words equal.
+    assert!(waits(&update("%d+4")));
+    assert!(waits(&update("%d").replace("add.u32", "add.u64 %d, %d, 4; add.u32")));
+}
