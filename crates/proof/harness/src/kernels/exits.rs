@@ -30,7 +30,8 @@ impl Exits {
         let known = vec!["%c".into(), "%s".into()];
         let (loops, counters) = (Vec::new(), Vec::new());
         let (out, apart) = (String::new(), String::new());
-        let mut w = Writer { random, labels: 0, registers: 0, known, counters, loops, out, apart };
+        let mut w =
+            Writer { random, labels: 0, registers: 0, predicates: 0, addresses: 0, known, counters, loops, out, apart };
         let count = 1 + w.random.below(3);
         w.statements(DEPTH, count);
         Exits { text: w.module(), block: [block, 1, 1] }
@@ -54,6 +55,8 @@ struct Writer {
     random: Random,
     labels: usize,
     registers: usize,
+    predicates: usize,
+    addresses: usize,
     /// Registers that are set wherever control flow comes to this place from.
     known: Vec<String>,
     /// Registers that count iterations, which nothing else may set.
@@ -68,12 +71,13 @@ struct Writer {
 impl Writer {
     fn module(&self) -> String {
         let Writer { out, apart, .. } = self;
-        let registers = self.registers.max(1);
+        let [registers, predicates, addresses] = [self.registers, self.predicates, self.addresses].map(|n| n.max(1));
         let bytes = super::WORDS * 4;
         format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n\
             .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 sums, .param .u32 c, .param .u32 d)\n{{\n    \
-            .reg .b32 %v<{registers}>, %t, %x, %y, %own, %all, %c, %s, %a, %b; .reg .b64 %i, %o, %at; .reg .pred %p;\n    \
+            .reg .b32 %v<{registers}>, %t, %own, %all, %c, %s, %a, %b; \
+            .reg .b64 %d<{addresses}>, %i, %o, %at; .reg .pred %p<{predicates}>;\n    \
             ld.param.u64 %i, [in]; ld.param.u64 %o, [out];\n    \
             mov.u32 %t, %tid.x; mad.wide.u32 %o, %t, {bytes}, %o; mad.wide.u32 %at, %t, 4, %i;\n    \
             ld.global.u32 %own, [%at]; ld.global.u32 %all, [%i+100];\n    \
@@ -107,55 +111,73 @@ impl Writer {
         self.known[last - self.random.below(RECENT.min(last + 1))].clone()
     }
 
-    /// Sets `%p`, mostly differently in the lanes.
-    fn test(&mut self) {
-        let (known, kind) = (self.known(), self.random.below(8));
-        match kind {
+    fn address(&mut self) -> String {
+        self.addresses += 1;
+        format!("%d{}", self.addresses - 1)
+    }
+
+    fn predicate(&mut self) -> String {
+        self.predicates += 1;
+        format!("%p{}", self.predicates - 1)
+    }
+
+    /// A predicate, mostly different in the lanes.
+    fn test(&mut self) -> String {
+        let (known, p, x) = (self.known(), self.predicate(), self.fresh());
+        match self.random.below(8) {
             0..4 => {
                 let (shift, mask) = (self.random.below(28), self.random.pick(&[1, 3, 7]));
-                self.line(&format!("shr.u32 %x, %own, {shift}; add.u32 %x, %x, {known}; and.b32 %x, %x, {mask};"));
+                let (shifted, sum) = (self.fresh(), self.fresh());
+                self.line(&format!("shr.u32 {shifted}, %own, {shift}; add.u32 {sum}, {shifted}, {known};"));
                 let (op, value) = (self.random.pick(&["eq", "ne"]), self.random.below(2));
-                self.line(&format!("setp.{op}.u32 %p, %x, {value};"));
+                self.line(&format!("and.b32 {x}, {sum}, {mask}; setp.{op}.u32 {p}, {x}, {value};"));
             }
             4 => {
                 let op = self.random.pick(&["eq", "lt"]);
-                self.line(&format!("and.b32 %x, %own, 15; setp.{op}.u32 %p, %x, {known};"));
+                self.line(&format!("and.b32 {x}, %own, 15; setp.{op}.u32 {p}, {x}, {known};"));
             }
             5 => {
                 let value = self.random.below(4);
-                self.line(&format!("and.b32 %x, {known}, 3; setp.ne.u32 %p, %x, {value};"));
+                self.line(&format!("and.b32 {x}, {known}, 3; setp.ne.u32 {p}, {x}, {value};"));
             }
             6 => {
                 let value = self.random.below(12);
-                self.line(&format!("setp.lt.u32 %p, {known}, {value};"));
+                self.line(&format!("setp.lt.u32 {p}, {known}, {value};"));
             }
             _ => {
                 let mask = self.random.pick(&[1, 2, 4]);
-                self.line(&format!("and.b32 %x, %all, {mask}; setp.eq.u32 %p, %x, 0;"));
+                self.line(&format!("and.b32 {x}, %all, {mask}; setp.eq.u32 {p}, {x}, 0;"));
             }
         }
+        p
     }
 
-    /// Goes to a label if `%p` is set, or if it is not.
+    /// Goes to a label if a test succeeds, or if it does not.
     fn branch(&mut self, to: &str) {
-        let not = self.random.pick(&["", "!"]);
-        self.line(&format!("@{not}%p bra {to};"));
+        let (p, not) = (self.test(), self.random.pick(&["", "!"]));
+        self.line(&format!("@{not}{p} bra {to};"));
     }
 
     fn set(&mut self, register: &str) {
-        let (known, kind) = (self.known(), self.random.below(6));
-        let text = match kind {
+        let known = self.known();
+        let text = match self.random.below(6) {
             0..2 => format!("mov.u32 {register}, {};", self.random.below(50)),
             2 => {
-                let at = 4 * self.random.below(16);
-                format!("ld.global.u32 {register}, [%i+{at}]; and.b32 {register}, {register}, 63;")
+                let (at, word) = (4 * self.random.below(16), self.fresh());
+                format!("ld.global.u32 {word}, [%i+{at}]; and.b32 {register}, {word}, 63;")
             }
             3 => format!("add.u32 {register}, {known}, {};", 1 + self.random.below(8)),
-            4 => format!("mul.lo.u32 {register}, {known}, 3; and.b32 {register}, {register}, 127;"),
-            _ => format!(
-                "and.b32 %y, {known}, 63; mad.wide.u32 %at, %y, 4, %i; \
-                ld.global.u32 {register}, [%at]; and.b32 {register}, {register}, 63;"
-            ),
+            4 => {
+                let product = self.fresh();
+                format!("mul.lo.u32 {product}, {known}, 3; and.b32 {register}, {product}, 127;")
+            }
+            _ => {
+                let (index, word, at) = (self.fresh(), self.fresh(), self.address());
+                format!(
+                    "and.b32 {index}, {known}, 63; mad.wide.u32 {at}, {index}, 4, %i; \
+                    ld.global.u32 {word}, [{at}]; and.b32 {register}, {word}, 63;"
+                )
+            }
         };
         self.line(&text);
     }
@@ -227,7 +249,6 @@ impl Writer {
             30..42 => self.choose(depth - 1),
             kind if kind < leaves => {
                 let stay = self.label();
-                self.test();
                 self.branch(&stay);
                 if self.random.chance(50) {
                     self.use_one();
@@ -243,7 +264,6 @@ impl Writer {
     /// An `if` with an `else`, both of which set a register.
     fn choose(&mut self, depth: usize) {
         let (other, end, register) = (self.label(), self.label(), self.fresh());
-        self.test();
         self.branch(&other);
         self.set(&register);
         self.known.push(register.clone());
@@ -283,7 +303,8 @@ impl Writer {
         let within = self.known.clone();
         let first = self.random.chance(30);
         if first {
-            self.line(&format!("setp.ge.u32 %p, {counter}, {bound}; @%p bra {out};"));
+            let p = self.predicate();
+            self.line(&format!("setp.ge.u32 {p}, {counter}, {bound}; @{p} bra {out};"));
         }
         self.loops.push(Loop { next: next.clone(), out: out.clone(), found, finds: false });
         let count = 1 + self.random.below(3);
@@ -294,7 +315,8 @@ impl Writer {
         if first {
             self.line(&format!("bra {header};"));
         } else {
-            self.line(&format!("setp.lt.u32 %p, {counter}, {bound}; @%p bra {header};"));
+            let p = self.predicate();
+            self.line(&format!("setp.lt.u32 {p}, {counter}, {bound}; @{p} bra {header};"));
         }
         self.place(&out);
         self.use_one();
@@ -327,14 +349,16 @@ impl Writer {
         let arms: Vec<String> = (0..count).map(|_| self.label()).collect();
         let (targets, meet, end, register) = (self.label(), self.label(), self.label(), self.fresh());
         let (known, from) = (self.known(), self.random.pick(&["%own", "%own", "%all"]));
-        let shift = self.random.below(20);
-        self.line(&format!("shr.u32 %x, {from}, {shift}; add.u32 %x, %x, {known}; rem.u32 %x, %x, {count};"));
+        let (shift, [shifted, sum, x]) = (self.random.below(20), [(); 3].map(|()| self.fresh()));
+        self.line(&format!(
+            "shr.u32 {shifted}, {from}, {shift}; add.u32 {sum}, {shifted}, {known}; rem.u32 {x}, {sum}, {count};"
+        ));
         let mut table = arms.clone();
         table.rotate_left(self.random.below(count));
         if self.random.chance(50) {
             table[self.random.below(count)].clone_from(&end);
         }
-        self.line(&format!("{targets}: .branchtargets {}; brx.idx %x, {targets};", table.join(", ")));
+        self.line(&format!("{targets}: .branchtargets {}; brx.idx {x}, {targets};", table.join(", ")));
         for arm in &arms {
             self.place(arm);
             self.set(&register);
