@@ -79,13 +79,16 @@ struct Printer<'a, S: Stage> {
     out: String,
 }
 
+/// Names of registers: those of the text; of several with one name, the second is `%r'2`.
 fn names(func: &Func) -> Vec<String> {
-    let mut count: HashMap<&str, u32> = HashMap::new();
+    let mut seen: HashMap<&str, u32> = HashMap::new();
+    let mut names = Vec::with_capacity(func.reg_names.len());
     for name in &func.reg_names {
-        *count.entry(name).or_default() += 1;
+        let number = seen.entry(name).or_default();
+        *number += 1;
+        names.push(if *number == 1 { name.to_string() } else { format!("{name}'{number}") });
     }
-    let name = |(i, n): (usize, &str)| if count[n] == 1 { n.to_string() } else { format!("{n}'{i}") };
-    func.reg_names.iter().map(|n| &**n).enumerate().map(name).collect()
+    names
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -40,7 +40,7 @@ fn every_pure_variant_has_a_total_function() {
             let (src, dst) = widths(&v);
             count += 1;
             let Some(f) = pure(&v, &src, &dst) else {
-                // ptxas takes `testp` without a property, to which the manual gives no meaning: engines refuse it by name.
+                // ptxas takes `testp` without a property and makes no instruction of it; nor does lowering.
                 let meaningless = op == Opcode::Testp && v.words.len() == 1;
                 // What these compute is not settled: every engine refuses them by name.
                 if !meaningless && !margay_exec::unmodeled(&v) {

@@ -138,6 +138,7 @@ pub(super) fn lower(program: &mut Program, id: FuncId) -> Result<(Func, Refs), L
     b.variables(function, decl.version)?;
     b.formals(function);
     b.blocks(function)?;
+    super::web::split(&mut b.func);
     Ok((b.func, b.refs))
 }
 
@@ -334,8 +335,10 @@ impl Builder<'_> {
         for raw in order.iter().map(|i| &raws[*i]) {
             let first = self.func.insts.len() as u32;
             for i in raw.insts.clone() {
-                let at = self.place(i);
-                self.inst(i, at)?;
+                if !self.does_nothing(i) {
+                    let at = self.place(i);
+                    self.inst(i, at)?;
+                }
             }
             let at = match raw.end {
                 Some(i) => self.place(i),
@@ -349,6 +352,12 @@ impl Builder<'_> {
         }
         self.func.types = crate::types::row_types(&self.func);
         Ok(())
+    }
+
+    /// Whether ptxas makes no instruction of one that it accepts: `testp` without a property, whose predicate keeps its value.
+    fn does_nothing(&self, i: u32) -> bool {
+        let variant = self.body.variant(&self.body.insts[i as usize]);
+        variant.op == Opcode::Testp && variant.words.len() == 1
     }
 
     fn terminator(&mut self, raw: &Raw, ids: &[BlockId], at: Place) -> Result<Terminator, LowerError> {

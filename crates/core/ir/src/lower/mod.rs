@@ -14,6 +14,7 @@ mod link;
 mod operand;
 mod register;
 mod thread;
+mod web;
 
 pub(crate) use constant::immediate_type;
 pub use link::signature;

@@ -30,7 +30,7 @@ fn guarded_jumps_become_branches_and_dead_blocks_are_removed() {
     let rets = f.blocks.iter().filter(|b| b.term == Terminator::Ret).count();
     assert_eq!(rets, 2, "the guarded one and the end of the body");
     assert_eq!(f.blocks.iter().filter(|b| b.term == Terminator::Exit).count(), 1);
-    expect(&ir, "f", &["@%p %r1 = add.u32 %r1, 1"]);
+    expect(&ir, "f", &["@%p'2 %r1 = add.u32 %r1, 1"]);
     assert!(lines(&ir, "f").iter().any(|l| l.starts_with("branch.uni !%p")));
 }
 
@@ -86,7 +86,7 @@ fn the_carry_flag_is_a_register() {
             addc.u32 %r2, b, 0;
         }",
     );
-    expect(&ir, "f", &["%r0, cc = add.cc.u32 a, b", "%r1, cc = addc.cc.u32 a, 0, cc", "%r2 = addc.u32 b, 0, cc"]);
+    expect(&ir, "f", &["%r0, cc = add.cc.u32 a, b", "%r1, cc'2 = addc.cc.u32 a, 0, cc", "%r2 = addc.u32 b, 0, cc'2"]);
     let cc = ir.funcs[0].reg_names.iter().position(|n| &**n == "cc").unwrap();
     assert_eq!(ir.funcs[0].regs[cc], Type::Pred);
 }
@@ -142,10 +142,10 @@ fn parameters_have_their_spaces() {
         &[
             "%r = ld.param.b32 local[f1+4]",
             "%a = mov.b64 &f1",
-            "%r = ld.local.b32 local[%a]",
-            "%r = ld.param.b32 local[%a+8]",
-            "%r = ld.param::entry.b32 param[p]",
-            "st.param.b32 local[f0], %r",
+            "%r'2 = ld.local.b32 local[%a]",
+            "%r'3 = ld.param.b32 local[%a+8]",
+            "%r'4 = ld.param::entry.b32 param[p]",
+            "st.param.b32 local[f0], %r'4",
         ],
     );
     expect(
@@ -154,9 +154,9 @@ fn parameters_have_their_spaces() {
         &[
             "%r = ld.param.b32 param[block+24]",
             "%a = ld.param.b64 param[block+8]",
-            "%a = mov.b64 &param+16",
-            "%r = ld.param.b32 param[%a+4]",
-            "%r = ld.b32 generic[%a]",
+            "%a'2 = mov.b64 &param+16",
+            "%r'2 = ld.param.b32 param[%a'2+4]",
+            "%r'3 = ld.b32 generic[%a'3]",
         ],
     );
     let f = &ir.funcs[0];
@@ -224,10 +224,10 @@ fn variables_of_bodies_become_variables_of_the_program() {
         &[
             "st.local.b32 local[f1], 1",
             "%a = mov.u64 &g0+4",
-            &format!("%a = mov.u64 &g{tile}"),
+            &format!("%a'2 = mov.u64 &g{tile}"),
             &format!("st.shared.b32 shared[g{tile}+8], %r"),
             "st.local.b32 local[f0+8], %r",
-            "%a = mov.u64 &f0",
+            "%a'3 = mov.u64 &f0",
         ],
     );
 }

@@ -7,3 +7,4 @@ mod place;
 mod spin;
 mod termination;
 mod verify;
+mod web;

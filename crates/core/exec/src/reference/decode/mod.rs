@@ -253,11 +253,6 @@ impl<'i> Decoder<'i> {
 
     fn pure(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let variant = func.variant(inst);
-        if variant.op == Opcode::Testp && variant.words.len() == 1 {
-            // Without a property, ptxas emits no instruction and the predicate keeps its value.
-            self.emit(inst, step::memory::nothing, 0);
-            return Ok(());
-        }
         let types = operand_types(func, inst);
         let (sources, dests) = (func.operands(inst.srcs).to_vec(), func.operands(inst.dsts).to_vec());
         if variant.op == Opcode::Mov
