@@ -51,6 +51,7 @@ impl Walker<'_, '_> {
             match self.names.get(&name) {
                 Some((Binding::Label(id), _)) => targets.push(id),
                 Some((Binding::Faulty, _)) => return,
+                None if self.may_have_lost_labels() => return,
                 _ => {
                     let family = format!("the labels `{prefix}0` to `{prefix}{}`", count - 1);
                     let message = format!("no label `{name}` in `{}`", self.func.name);
