@@ -111,6 +111,9 @@ impl Walker<'_, '_> {
                     self.hidden_by_other(span, at);
                     return None;
                 }
+                if let Some(last) = self.branches.get_mut(id.0 as usize) {
+                    *last = span.start;
+                }
                 Some(id)
             }
             Some((Binding::Faulty, _)) => None,
