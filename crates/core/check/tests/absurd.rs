@@ -34,6 +34,8 @@ fn many_names() {
     soon(&module(&many(50_000, |i| format!("{{ bra M{i}; L{i}: }}\n"))));
     let variables = many(50_000, |i| format!(".shared .b32 s{i};\n"));
     soon(&(variables + &module(&many(50_000, |i| format!("ld.shared.u32 r{i}, [s{i}];\n")))));
+    let later = many(50_000, |i| format!(".global .u64 a{i} = a{};\n", i + 1));
+    soon(&(format!(".version 8.0\n.target sm_80\n.address_size 64\n{later}")));
 }
 
 #[test]

@@ -70,6 +70,7 @@ impl<'a> Walker<'a, '_> {
             };
             Binding::Local(first)
         };
+        let taken = if numbered { None } else { self.branch_before(name) };
         let declared = if numbered {
             self.names.declare_family(name, count, d.name, binding)
         } else {
@@ -77,7 +78,19 @@ impl<'a> Walker<'a, '_> {
         };
         if let Err(first) = declared {
             self.duplicate(name, d.name, first);
+        } else if let Some(label) = taken {
+            let message = format!("`{name}` is declared in a block that has already branched to the label `{name}`");
+            let d = Diagnostic::new(Code::Duplicate, d.name, message).label(label, "the label");
+            self.report.ptxas_only(d.help("rename the label or the variable"));
         }
+    }
+
+    /// The label of that name outside of this block, if a branch of this block has gone there: ptxas 13.5 takes the name for that of the
+    /// block ("Label expected for forward reference").
+    fn branch_before(&self, name: &str) -> Option<margay_syntax::Span> {
+        let Some((Binding::Label(id), _)) = self.names.get(name) else { return None };
+        let (branch, block) = (*self.branches.get(id.0 as usize)?, *self.opened.last()?);
+        (branch > block).then(|| self.labels[id.0 as usize].0)
     }
 
     /// The extent of a variable, which its initial contents may decide, and these.

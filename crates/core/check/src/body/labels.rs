@@ -39,6 +39,7 @@ impl Walker<'_, '_> {
             }
         }
         self.body.labels.resize(labels as usize, (0, Span::default()));
+        self.branches.resize(labels as usize, 0);
         self.body.tables.resize(tables, TargetTable::Branch(Vec::new()));
     }
 
@@ -127,5 +128,28 @@ mod tests {
         let (checked, found) = crate::check(margay_syntax::parse(text), &crate::Options::default());
         assert!(checked.is_none());
         assert!(found.iter().all(|d| d.code != margay_syntax::diag::Code::CallTable), "{found:?}");
+    }
+
+    /// ptxas 13.5: "Label expected for forward reference of 'L'".
+    #[test]
+    fn names_of_labels_that_a_block_declares_later() {
+        let on = |text: &str| crate::rules::testing::codes(&crate::rules::testing::kernel("8.0", "sm_90", text));
+        for bad in [
+            "{ bra L; .reg .b32 L; } L:",
+            "{ { bra L; } .reg .b32 L; } L:",
+            "{ bra L; .local .b32 L; } L:",
+            "L: { bra L; .reg .b32 L; }",
+            "{ t: .branchtargets L; .reg .b32 L; } L:",
+        ] {
+            assert_eq!(on(bad), ["E0405"], "{bad}");
+        }
+        for good in [
+            "bra L; { .reg .b32 L; } L:",
+            "{ bra L; } { .reg .b32 L; } L:",
+            "{ bra L; .reg .b32 L<3>; } L:",
+            "{ bra L1; .reg .b32 L<3>; } L1:",
+        ] {
+            assert_eq!(on(good), [""; 0], "{good}");
+        }
     }
 }

@@ -51,6 +51,7 @@ impl Walker<'_, '_> {
             match self.names.get(&name) {
                 Some((Binding::Label(id), _)) => targets.push(id),
                 Some((Binding::Faulty, _)) => return,
+                None if self.may_have_lost_labels() => return,
                 _ => {
                     let family = format!("the labels `{prefix}0` to `{prefix}{}`", count - 1);
                     let message = format!("no label `{name}` in `{}`", self.func.name);
@@ -109,6 +110,9 @@ impl Walker<'_, '_> {
                 if let Some(at) = self.means_other(id, span) {
                     self.hidden_by_other(span, at);
                     return None;
+                }
+                if let Some(last) = self.branches.get_mut(id.0 as usize) {
+                    *last = span.start;
                 }
                 Some(id)
             }

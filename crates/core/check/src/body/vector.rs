@@ -27,7 +27,9 @@ impl<'a> Walker<'a, '_> {
             (None, Some(ty)) => self.packed_width(decl, ty, span),
             (Some(n), Some(ty)) if n == u32::from(d.vector) && reinterprets(d.ty, ty) => {}
             // What coordinates hold beyond their number is ignored.
-            (Some(n), _) if matches!(want.opnd.count, Count::AtLeast(_)) && n < u32::from(d.vector) => {
+            (Some(n), _)
+                if !want.element && matches!(want.opnd.count, Count::AtLeast(_)) && n < u32::from(d.vector) =>
+            {
                 self.register_fits(c, want, want.regs, decl, span);
             }
             (Some(n), _) if n != u32::from(d.vector) => self.vector_fits(c, want, decl, span),

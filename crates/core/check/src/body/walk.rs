@@ -106,6 +106,10 @@ pub(crate) struct Walker<'a, 'm> {
     /// First label of each block, in order of the blocks.
     pub(super) blocks: Vec<u32>,
     pub(super) blocks_seen: usize,
+    /// Where the open blocks begin.
+    pub(super) opened: Vec<u32>,
+    /// The place of the last branch to each label, or 0.
+    pub(super) branches: Vec<u32>,
     /// What represents registers of module scope in this body.
     pub(super) module_registers: FxHashMap<GlobalId, RegId>,
 }
@@ -157,6 +161,8 @@ impl<'a, 'm> Walker<'a, 'm> {
             labeled: false,
             current: Place::default(),
             labels: Vec::new(),
+            opened: Vec::new(),
+            branches: Vec::new(),
             blocks: Vec::new(),
             blocks_seen: 0,
             module_registers: FxHashMap::default(),
@@ -177,12 +183,16 @@ impl<'a, 'm> Walker<'a, 'm> {
                 Stmt::Var(v) => self.variable(v),
                 Stmt::Directive(d) => self.directive(&self.tree.directives[d as usize]),
                 Stmt::Prototype(f) => self.prototype(f),
-                Stmt::Open(_) => {
+                Stmt::Open(at) => {
+                    self.opened.push(at.start);
                     self.names.open();
                     self.bind_labels();
                 }
                 // The parser has complained about one that closes nothing.
-                Stmt::Close(_) => drop(self.names.close()),
+                Stmt::Close(_) => {
+                    self.opened.pop();
+                    self.names.close();
+                }
             }
         }
         crate::rules::body::finish(self);

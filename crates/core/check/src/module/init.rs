@@ -278,7 +278,7 @@ impl Filler<'_> {
         }
         let found = if matches!(operand.kind, Kind::Name) { self.module.symbol(name) } else { None };
         let Some(of) = found else {
-            let near = nearest(name, self.module.names.keys().map(|k| &**k));
+            let near = if self.report.may_suggest() { near(self.module, name) } else { None };
             let mut d = Diagnostic::new(
                 Code::InitializerSymbol,
                 operand.span,
@@ -368,4 +368,12 @@ fn is_number(tree: &Tree, index: u32) -> bool {
     tree.operands
         .get(index as usize)
         .is_none_or(|o| !matches!(o.kind, Kind::Name | Kind::Apply { .. }) || tree.str(o.span) == "WARP_SZ")
+}
+
+/// The variable or function that an unknown name may have meant. In modules with very many, only the first are compared.
+#[cold]
+fn near<'m>(module: &'m Module, name: &str) -> Option<&'m str> {
+    const MOST: usize = 4000;
+    let variables = module.globals.iter().take(MOST).map(|g| &*g.name);
+    nearest(name, variables.chain(module.funcs.iter().take(MOST).map(|f| &*f.name)))
 }

@@ -1,8 +1,9 @@
 //! Textures and surfaces: texturing modes, handles in registers, residency (manual, sections 9.7.10 and 9.7.11).
 
+use crate::Extent;
 use crate::body::{Candidate, Inst, Operand, Walker};
 use crate::report::{lacking, since};
-use margay_isa::{Role, Version};
+use margay_isa::{Kind as TypeKind, Opcode, Role, Type, Version};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -14,9 +15,42 @@ fn at(w: &Walker<'_, '_>, inst: &Inst, index: usize) -> Option<Span> {
     w.tree.operands(w.tree.instrs[inst.node as usize].operands).get(index).map(|o| o.span)
 }
 
-/// A register as a handle: indirect access came later than the references themselves.
+/// `mov`: the address of a texture, sampler or surface, for indirect access, which the manual has since PTX ISA 3.1. Its type is
+/// `.u64`. ptxas asks none of this of arrays and of addresses with an offset. True if the instruction is such a `mov`.
+pub(crate) fn address(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) -> bool {
+    let [_, Operand::Symbol(symbol, _)] = *w.body.operands(inst.operands) else { return false };
+    let (ty, _) = w.type_of_symbol(symbol);
+    let operands = w.tree.operands(w.tree.instrs[inst.node as usize].operands);
+    let plain = operands.get(1).filter(|o| matches!(o.kind, Kind::Name));
+    let (true, Extent::Scalar, Some(at)) = (ty.kind() == TypeKind::Opaque, w.symbol_extent(symbol), plain) else {
+        return false;
+    };
+    let (at, name) = (at.span, w.tree.str(at.span));
+    let first = if ty == Type::SamplerRef { since(4, 3, 30) } else { since(3, 1, 20) };
+    // Textures had no addresses in independent mode at first: they were useless without those of samplers.
+    let mode = w.module.texmode_independent && ty == Type::TexRef && w.module.version < Version::new(4, 0);
+    if let Some(lack) = lacking(w.module, &first) {
+        let d = lack.diagnose(w.module, &format!("the address of a `{ty}`"), at);
+        w.report.push(d);
+    } else if mode && w.module.version_at.is_some() {
+        let message = format!("in independent texturing mode, the address of a `{ty}` needs PTX ISA 4.0");
+        w.report.push(Diagnostic::new(Code::TooNew, at, message).help("name the texture where it is used"));
+    }
+    if c.variant.t() != Type::U64 {
+        let message =
+            format!("the address of `{name}`, a `{ty}`, is a `.u64`, but `{}` moves a `{}`", c.variant, c.variant.t());
+        let d = Diagnostic::new(Code::OperandType, at, message).help(format!("write `mov.u64 %rd, {name};`"));
+        if c.variant.t().bits() == 64 { w.report.ptxas_only(d) } else { w.report.push(d) }
+    }
+    true
+}
+
+/// A register as a handle: indirect access came later than the references themselves, and that of samplers last.
 pub(crate) fn handle_register(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
-    let Some(lack) = lacking(w.module, &since(3, 1, 20)) else { return };
+    // A sampler beside the texture. Queries of either have been as they are since PTX ISA 3.1.
+    let samples = matches!(c.variant.op, Opcode::Tex | Opcode::Tld4) && w.module.texmode_independent;
+    let first = if samples { since(4, 3, 30) } else { since(3, 1, 20) };
+    let Some(lack) = lacking(w.module, &first) else { return };
     let operands = w.body.operands(inst.operands);
     let Some(index) = c.wants.iter().position(|want| matches!(want.opnd.role, Role::Group(_))) else { return };
     let Some(Operand::Group(list)) = operands.get(index) else { return };
@@ -150,11 +184,60 @@ mod tests {
         assert_eq!([common(".texref t[2]"), common(".u32 t")], [[""; 0]; 2]);
     }
 
+    /// ptxas 13.5: "Feature 'indirect texture access' requires PTX ISA .version 3.1 or later", "Feature 'indirect sampler
+    /// access' requires PTX ISA .version 4.3 or later", "Indirect access to texture requires .u64 type" and "... requires
+    /// unified texture mode".
+    #[test]
+    fn addresses_of_handles() {
+        let unified = |version: &str, text: &str| verdict("sm_30", version, text);
+        let independent = |version: &str, text: &str| verdict("sm_30, texmode_independent", version, text);
+        for name in ["tex0", "srf"] {
+            let address = format!("mov.u64 %rd0, {name};");
+            assert_eq!(unified("3.0", &address), ["E0601"]);
+            assert_eq!(unified("3.1", &address), [""; 0]);
+            for narrow in [format!("mov.u32 %r0, {name};"), format!("mov.b32 %r0, {name};")] {
+                assert_eq!(unified("8.0", &narrow), ["E0302"], "{narrow}");
+            }
+            for other in [format!("mov.b64 %rd0, {name};"), format!("mov.s64 %rd0, {name};")] {
+                assert_eq!(unified("8.0", &other), ["E0302"], "{other}");
+            }
+            assert_eq!(unified("8.0", &format!("mov.b64 %rd0, {name}+8;")), [""; 0]);
+        }
+        assert_eq!(independent("4.2", "mov.u64 %rd0, smp;"), ["E0601"]);
+        assert_eq!(independent("4.3", "mov.u64 %rd0, smp;"), [""; 0]);
+        assert_eq!(independent("3.2", "mov.u64 %rd0, tex0;"), ["E0601"]);
+        assert_eq!(independent("3.2", "mov.u64 %rd0, srf;"), [""; 0]);
+        assert_eq!(independent("4.0", "mov.u64 %rd0, tex0;"), [""; 0]);
+    }
+
+    /// ptxas 13.5: "Illegal expression '%v'". Without braces, what a vector holds beyond the coordinates is ignored.
+    #[test]
+    fn vectors_in_vectors() {
+        let on = |text: &str| verdict("sm_80", "8.0", &format!(".reg .v2 .f32 %v; .reg .v2 .b32 %w; {text}"));
+        assert_eq!(on("tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [tex0, %v];"), [""; 0]);
+        assert_eq!(on("tex.1d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [tex0, %v];"), [""; 0]);
+        for text in [
+            "tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [tex0, {%v,%f2}];",
+            "tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [tex0, {%f1,%v}];",
+            "suld.b.2d.b32.trap %r1, [srf, {%w,%r2}];",
+            "suld.b.1d.v2.b32.trap {%w,%r1}, [srf, {%r2}];",
+            "sust.b.1d.v2.b32.trap [srf, {%r2}], {%r1,%w};",
+        ] {
+            assert_eq!(on(text), ["E0307"], "{text}");
+        }
+    }
+
     #[test]
     fn features_of_later_versions() {
         let indirect = PLAIN.replace("tex0", "%rd0");
         assert_eq!(verdict("sm_30", "3.1", &indirect), [""; 0]);
         assert_eq!(verdict("sm_30", "3.0", &indirect).len(), 1);
+        let sampled = SAMPLED.replace("smp", "%rd0");
+        let independent =
+            |sm: &str, version: &str, text: &str| verdict(&format!("{sm}, texmode_independent"), version, text);
+        assert_eq!(independent("sm_30", "4.3", &sampled), [""; 0]);
+        assert_eq!(independent("sm_30", "4.2", &sampled), ["E0601"]);
+        assert_eq!(independent("sm_20", "4.3", &sampled), ["E0601"]);
         let resident = PLAIN.replace("%f3}", "%f3}|%p0");
         assert_eq!(verdict("sm_60", "7.1", &resident), [""; 0]);
         assert_eq!(verdict("sm_60", "7.0", &resident).len(), 1);

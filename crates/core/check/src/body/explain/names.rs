@@ -193,6 +193,13 @@ impl<'a> Walker<'a, '_> {
         self.report.push(d);
     }
 
+    /// Whether a label may be in text that the parser skipped, or after a brace that closes the body too early.
+    pub(in crate::body) fn may_have_lost_labels(&self) -> bool {
+        let body = self.tree.funcs[self.func.node as usize].span;
+        let next = self.tree.funcs.get(self.func.node as usize + 1).map_or(u32::MAX, |f| f.span.start);
+        self.report.is_broken(Span::new(body.start, body.end.max(next)))
+    }
+
     /// The name is not a label, or not a label that is visible here.
     #[cold]
     pub(in crate::body) fn not_a_label(&mut self, span: Span, found: Option<Binding>) {
@@ -222,10 +229,7 @@ impl<'a> Walker<'a, '_> {
                 format!("`{name}` is a variable, not a label"),
             ));
         }
-        // The label may be in text that the parser skipped, or after a brace that closes the body too early.
-        let body = self.tree.funcs[self.func.node as usize].span;
-        let next = self.tree.funcs.get(self.func.node as usize + 1).map_or(u32::MAX, |f| f.span.start);
-        if self.report.is_broken(Span::new(body.start, body.end.max(next))) {
+        if self.may_have_lost_labels() {
             return;
         }
         let mut d = Diagnostic::new(Code::UnknownLabel, span, format!("no label `{name}` in `{}`", self.func.name));

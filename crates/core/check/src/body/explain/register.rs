@@ -211,7 +211,7 @@ impl<'a> Walker<'a, '_> {
             (format!("`{text}` moves {n} values here, `{name}` holds {}", d.vector), format!("use `.v{}`", d.vector))
         };
         let found = Diagnostic::new(Code::VectorSize, span, message).label(d.name, "declared here").help(help);
-        if d.vector == 1 && spreads(c, want) || d.vector > 1 && ignores_rest(c, want) {
+        if d.vector == 1 && spreads(c, want) || d.vector > 1 && !want.element && ignores_rest(c, want) {
             self.report.text_only(found);
         } else {
             self.report.push(found);

@@ -2,6 +2,17 @@
 
 use super::*;
 
+/// Whether an instruction of that type reads the special register. Before PTX ISA 2.0 the oldest ones had 16 bits, and such instructions
+/// still read their lower halves (manual, sections 10.1, 10.2, 10.6 and 10.7); `%gridid` has had 16, 32 and 64 (section 10.10).
+fn width_fits(special: Special, ty: Type) -> bool {
+    let narrower: &[u32] = match special {
+        Special::Tid | Special::Ntid | Special::Ctaid | Special::Nctaid => &[16],
+        Special::GridId => &[16, 32],
+        _ => &[],
+    };
+    ty.bits() == special.info().ty.bits() || narrower.contains(&ty.bits())
+}
+
 impl<'a> Walker<'a, '_> {
     #[cold]
     pub(in crate::body) fn no_guard(&mut self, span: Span, found: Option<Binding>) {
@@ -94,18 +105,16 @@ impl<'a> Walker<'a, '_> {
         if !whole && n > 1 {
             let text = format!("`{name}` is a scalar, `{text}` moves {n} values");
             let d = Diagnostic::new(Code::VectorSize, span, text);
-            return if spreads(c, want) { self.report.text_only(d) } else { self.report.push(d) };
+            let alike = want.ty.is_none_or(|ty| width_fits(special, ty)) && info.ty != Type::Pred;
+            return if alike && spreads(c, want) { self.report.text_only(d) } else { self.report.push(d) };
         }
         // The type of a vector is that of all its elements.
         if let Some(ty) = want.ty.filter(|_| !want.element) {
-            // Before 2.0 the vector registers had 16 bits, and `mov.u16` reads their lower half still.
-            let half = ty.bits() == 16 && info.width > 1 && !ty.is_float();
             let kind = match info.ty {
                 Type::Pred => ty == Type::Pred,
                 _ => !ty.is_float() && ty != Type::Pred,
             };
-            let width = ty.bits() == info.ty.bits() || half || (special == Special::GridId && ty.bits() == 32);
-            let fits = width || want.opnd.wider && ty.bits() <= info.ty.bits();
+            let fits = width_fits(special, ty) || want.opnd.wider && ty.bits() <= info.ty.bits();
             if !kind {
                 self.report.push(Diagnostic::new(
                     Code::SpecialRegister,
