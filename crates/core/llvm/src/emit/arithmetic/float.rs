@@ -128,8 +128,8 @@ impl Emitter<'_> {
         }
         let mut v = Vec::new();
         for s in srcs {
-            // Rows that copy a NaN's bits need canonical operands.
-            let x = if matches!(op, Opcode::Neg | Opcode::Abs) {
+            // Rows that copy a NaN's bits or sign need canonical operands.
+            let x = if matches!(op, Opcode::Neg | Opcode::Abs) || variant.has(Mod::Xorsign) {
                 let x = self.value(s, if single { Elem::I32 } else { Elem::I64 })?;
                 let x = self.w.cast("bitcast", &x, if single { Elem::F32 } else { Elem::F64 });
                 if ftz && single && !self.is_normal(s) { self.flush(&x) } else { x }

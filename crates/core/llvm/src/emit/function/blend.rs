@@ -7,7 +7,7 @@
 use crate::emit::function::{Emitter, Role, prepare::Prepared};
 use margay_ir::{
     BlockId, FormalHome, VReg,
-    pass::{BitSet, Cfg},
+    pass::{BitSet, Cfg, Loop},
 };
 
 /// Where writes must preserve inactive lanes.
@@ -26,8 +26,8 @@ impl Emitter<'_> {
             && self.blend.needed.get(self.here.0 as usize).is_none_or(|kept| kept.has(r.0))
     }
 
-    /// Registers whose masked writes must keep inactive lanes: of those that live across blocks, those with several definitions, and those
-    /// that lanes which left the loop of their definition still need.
+    /// Registers whose masked writes must keep inactive lanes: of those that live across blocks, those with several definitions, those that
+    /// lanes which left the loop of their definition still need, and those that lanes may carry past their definition in a later iteration.
     pub(super) fn find_blended(&self) -> Vec<bool> {
         let Prepared { cfg, spins, divergent, .. } = self.prepared;
         let n = self.func.regs.len();
@@ -59,14 +59,12 @@ impl Emitter<'_> {
                     return false;
                 }
                 let position = cfg.position[def_block[r] as usize];
-                let escapes = || {
-                    cfg.loops.iter().filter(|l| l.holds(position)).any(|l| {
-                        (0..cfg.order.len() as u32)
-                            .filter(|p| !l.holds(*p))
-                            .any(|p| self.live.live_in[cfg.order[p as usize].0 as usize].has(r as u32))
-                    })
+                let live = |p: u32| self.live.live_in[cfg.order[p as usize].0 as usize].has(r as u32);
+                let outlasts = || {
+                    let around = |l: &Loop| (0..cfg.order.len() as u32).filter(|p| !l.holds(*p)).any(live);
+                    cfg.loops.iter().filter(|l| l.holds(position)).any(|l| live(l.first) || around(l))
                 };
-                defs[r] > 1 || !cfg.reducible || *spins || *divergent || escapes()
+                defs[r] > 1 || !cfg.reducible || *spins || *divergent || outlasts()
             })
             .collect()
     }

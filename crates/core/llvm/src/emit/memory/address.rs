@@ -13,6 +13,11 @@ use margay_ir::{
     explicit::{Access, access},
 };
 
+/// Along a row, and from a register to what it addresses, an address of 32 bits that changes by less than this does not wrap around
+/// on its way to memory: windows of shared memory are shorter, and other memory for such addresses is further from zero
+/// ([`margay_exec::mem::Reach::Low`]).
+pub(super) const NEAR: u64 = 1 << 28;
+
 /// Host addresses of an access.
 #[derive(Clone, Debug)]
 pub(in crate::emit) enum Address {
@@ -209,9 +214,18 @@ impl Emitter<'_> {
                 self.unless_in_shared(r, what.space, check)
             }
         };
-        // Rows whose addresses span too much to be compared without overflow are checked lane by lane.
-        let near = |width: u32, stride: i64| stride.checked_mul(i64::from(width)).is_some_and(|r| r.abs() < 1 << 48);
         let slot = self.slots[r.0 as usize].clone();
+        // Rows whose addresses span too much to be compared without overflow are checked lane by lane, and so are those that may wrap
+        // around at 32 bits. Local addresses are always computed in these.
+        let most = match what.space {
+            MemSpace::Local => 1 << 48,
+            MemSpace::Shared => NEAR,
+            _ if slot.elem == Elem::I32 => NEAR,
+            _ => 1 << 48,
+        };
+        let near = |width: u32, stride: i64| {
+            stride.checked_mul(i64::from(width)).is_some_and(|reach| reach.unsigned_abs() < most)
+        };
         if let Some((width, stride)) = affine_form(slot.shape).filter(|(w, s)| near(*w, *s)) {
             let address = self.address_in_rows(r, (width, stride), what, grouped.as_ref());
             return f(self, &address);
@@ -251,8 +265,12 @@ impl Emitter<'_> {
         what: &What<'_>,
         check: Option<&Check>,
     ) -> Address {
-        // Within a window, the offset is added to the host address: there it cannot wrap around.
-        let (added, displacement) = if what.narrow() { (0, what.offset) } else { (what.offset, 0) };
+        // Within a window, the offset is added to the host address: there it cannot wrap around, unless it is large.
+        let (added, displacement) = match what.narrow() {
+            true if what.offset.unsigned_abs() < NEAR => (0, what.offset),
+            true => (i64::from(what.offset as i32), 0),
+            false => (what.offset, 0),
+        };
         let mut bases = Vec::new();
         for row in rows(width) {
             let Some(v) = self.read_row(r, row) else { continue };

@@ -5,6 +5,7 @@
 //! are checked too, so that the first fault in program order is reported: a group ends at an access whose address is not known yet where
 //! the group begins. Whatever else may fault ends the groups.
 
+use super::address::NEAR;
 use margay_exec::matrix;
 use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, VReg, pass::liveness::inst_writes};
 use margay_isa::{Effect, Mod, Opcode, Variant};
@@ -12,7 +13,7 @@ use std::collections::HashMap;
 
 /// Accesses with other registers in a group, to bound the code.
 const MOST_OTHERS: usize = 16;
-/// Largest distance in bytes between accesses of a group outside shared memory, where one allocation must hold all.
+/// Accesses of a group outside shared memory are less than this apart, since one allocation must hold all.
 const REACH: u64 = 1 << 20;
 
 /// An access of a group.
@@ -177,7 +178,9 @@ fn plain(func: &Func, inst: &Inst) -> Option<(VReg, i64)> {
 /// Whether one comparison can cover the alignment of all members, and one window all their addresses.
 fn fits(group: &[Member], new: Member, shared: bool) -> bool {
     let Some(widest) = group.iter().chain([&new]).max_by_key(|m| m.odd()) else { return true };
-    let near = |m: &Member| shared || m.offset.abs_diff(new.offset) < REACH;
+    // Offsets in shared memory wrap around at 32 bits, but not from one of these accesses to another.
+    let reach = if shared { NEAR } else { REACH };
+    let near = |m: &Member| m.offset.abs_diff(new.offset) < reach;
     let small = |m: &Member| m.offset.unsigned_abs() < 1 << 31;
     group.iter().chain([&new]).all(|m| (m.offset.wrapping_sub(widest.offset)) & m.odd() == 0 && near(m) && small(m))
 }
