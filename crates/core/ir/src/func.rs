@@ -378,6 +378,8 @@ pub struct CallSite {
     pub rets: Vec<Arg>,
     /// `.uni`
     pub uniform: bool,
+    /// What the callee returns may depend on whether other threads have made progress ([`crate::pass::mark_observing_calls`]).
+    pub observes: bool,
 }
 
 /// The callee.

@@ -8,7 +8,7 @@ use super::{Abi, Buffer, FuncPlaces, NoPlan, Piece, Place, Plan, Signature, kern
 use crate::{
     Arg, CallSite, FrameId, FrameRole, Func, Ir, MemBase, Operand, Placed, Virtual,
     explicit::{self, Admitted, Interface, Target},
-    pass::mark_uniform_values,
+    pass::{mark_observing_calls, mark_uniform_values},
 };
 use margay_check::FuncKind;
 use std::{collections::HashMap, sync::Arc};
@@ -28,6 +28,7 @@ const FIRST_LOCAL: u32 = 16;
 /// Places a whole program under one ABI.
 pub fn place(mut ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
     abi.accepts(&ir)?;
+    mark_observing_calls(&mut ir);
     if abi.tells_uniform() {
         mark_uniform_values(&mut ir);
     }

@@ -51,7 +51,7 @@ impl Builder<'_> {
         outputs.resize(sig.rets.len(), Arg::Omitted);
         let uniform = self.body.variant(inst).has(Mod::Uni);
         let index = self.func.calls.len() as u32;
-        self.func.calls.push(CallSite { callee, sig, args: inputs, rets: outputs, uniform });
+        self.func.calls.push(CallSite { callee, sig, args: inputs, rets: outputs, uniform, observes: false });
         let srcs = self.list(&[Operand::Call(index)]);
         self.func.insts.push(Inst { variant, guard, dsts: super::link::empty(), srcs, space: None, at: at.index });
         for (offset, value) in stores {

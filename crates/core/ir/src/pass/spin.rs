@@ -1,5 +1,9 @@
 //! Loops in which threads may wait for others: an engine must let other threads overtake those inside.
 
+mod calls;
+
+pub use calls::mark_observing_calls;
+
 use crate::{
     AtomicOp, BlockId, Func, Inst, MemBase, MemSpace, Operand, Terminator, VReg,
     pass::{
@@ -44,35 +48,16 @@ fn changes_nothing(func: &Func, inst: &Inst) -> bool {
 }
 
 /// Whether some loop polls by atomics: its exit depends on what an atomic has read, and it has no other effect that
-/// threads could see.
+/// threads could see; or on what one has read that others have to undo, whatever else it does until then.
 fn polls_by_atomics(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> bool {
     let insts = |b: BlockId| func.insts(&func.blocks[b.0 as usize]);
     let is_atom = |inst: &&Inst| func.variant(inst).op == Opcode::Atom;
-    let acts = |inst: &Inst| {
-        let v = func.variant(inst);
-        match v.op.row().effect {
-            Effect::Memory => !matches!(
-                v.op,
-                Opcode::Atom
-                    | Opcode::Ld
-                    | Opcode::Ldu
-                    | Opcode::Fence
-                    | Opcode::Membar
-                    | Opcode::Prefetch
-                    | Opcode::Prefetchu
-            ),
-            Effect::Call => true,
-            Effect::Pure | Effect::Machine | Effect::Control | Effect::Warp => false,
-        }
-    };
     let ends_by_what_it_finds = |l: &Loop| {
         let blocks = &cfg.order[l.first as usize..=l.last as usize];
-        if blocks.iter().any(|b| insts(*b).iter().any(acts)) {
-            return false;
-        }
+        let works = blocks.iter().any(|b| insts(*b).iter().any(|i| acts(func, i)));
         let mut found: HashSet<VReg> = HashSet::new();
         for b in blocks {
-            for inst in insts(*b).iter().filter(is_atom) {
+            for inst in insts(*b).iter().filter(is_atom).filter(|i| !works || waits_by(func, blocks, i)) {
                 liveness::inst_writes(func, inst, &mut |r| {
                     found.insert(r);
                 });
@@ -86,7 +71,76 @@ fn polls_by_atomics(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> b
     };
     let holds_atom =
         |l: &&Loop| cfg.order[l.first as usize..=l.last as usize].iter().any(|b| insts(*b).iter().any(|i| is_atom(&i)));
-    cfg.loops.iter().filter(holds_atom).any(|l| ends_by_what_it_finds(l) && !counts(l) && !retries(func, cfg, l))
+    let keeps_on = |l: &Loop| !counts(l) || only_looks(func, cfg, l);
+    cfg.loops.iter().filter(holds_atom).any(|l| ends_by_what_it_finds(l) && keeps_on(l) && !retries(func, cfg, l))
+}
+
+/// Whether an atomic in a loop that also works may wait for other threads: all iterations update one word, such as a bit that is set until
+/// the thread that set it clears it. Sums are the numbers of pieces of work, unless the loop takes back what it has added.
+fn waits_by(func: &Func, blocks: &[BlockId], inst: &Inst) -> bool {
+    let sum = [Mod::Add, Mod::Inc, Mod::Dec].iter().any(|m| func.variant(inst).has(*m));
+    let word = |i: &Inst| func.operands(i.srcs).first().copied();
+    let updates = |i: &&Inst| matches!(func.variant(i).op, Opcode::Atom | Opcode::Red) && word(i) == word(inst);
+    let all = blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
+    stays(func, blocks, inst) && (!sum || all.filter(updates).count() > 1)
+}
+
+/// Whether an instruction accesses one place in all iterations of a loop.
+fn stays(func: &Func, blocks: &[BlockId], inst: &Inst) -> bool {
+    let mut all = blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
+    match func.operands(inst.srcs).first() {
+        Some(Operand::Mem(MemBase::Reg(base), _)) => !all.any(|i| defines(func, i, *base)),
+        _ => true,
+    }
+}
+
+/// Whether an instruction has an effect that threads could see, other than that of an atomic.
+fn acts(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    match v.op.row().effect {
+        Effect::Memory => !matches!(
+            v.op,
+            Opcode::Atom
+                | Opcode::Ld
+                | Opcode::Ldu
+                | Opcode::Fence
+                | Opcode::Membar
+                | Opcode::Prefetch
+                | Opcode::Prefetchu
+        ),
+        Effect::Call => true,
+        Effect::Pure | Effect::Machine | Effect::Control | Effect::Warp => false,
+    }
+}
+
+/// The most instructions of a loop that only looks. Longer ones work in between, such as searches that end when another thread has found
+/// something.
+const MOST_LOOKING: usize = 32;
+
+/// Whether a loop does nothing but look in one place for what another thread does there. Even if it gives up after a number of attempts,
+/// that thread should come first.
+fn only_looks(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
+    let blocks = &cfg.order[l.first as usize..=l.last as usize];
+    let insts = || blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
+    let idle = |i: &Inst| calls::observes(func, i) || calls::is_passed(func, i) || !acts(func, i);
+    if insts().count() > MOST_LOOKING || !insts().all(idle) {
+        return false;
+    }
+    let calls = insts().any(|i| calls::observes(func, i));
+    let looks = |i: &&Inst| match func.variant(i).op {
+        Opcode::Atom => stays(func, blocks, i),
+        Opcode::Ld => observes_others(func, i) && stays(func, blocks, i) || calls && calls::is_passed(func, i),
+        _ => calls::observes(func, i),
+    };
+    let mut found: HashSet<VReg> = HashSet::new();
+    for inst in insts().filter(looks) {
+        liveness::inst_writes(func, inst, &mut |r| _ = found.insert(r));
+    }
+    spread(func, blocks, &mut found);
+    blocks.iter().any(|b| {
+        let leaves = successors(&func.blocks[b.0 as usize].term).iter().any(|to| !blocks.contains(to));
+        leaves && branches_on(func, *b, &found)
+    })
 }
 
 /// Whether a loop tries an update again that another thread's has overtaken: it is repeated only if an `atom.cas` of this iteration has found
@@ -96,12 +150,13 @@ fn retries(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
     let header = blocks[0];
     let mut latches =
         blocks.iter().filter(|b| successors(&func.blocks[b.0 as usize].term).contains(&header)).peekable();
-    latches.peek().is_some() && latches.all(|b| repeats_if_overtaken(func, *b, header, blocks))
+    latches.peek().is_some() && latches.all(|b| repeats_if_overtaken(func, cfg, *b, l))
 }
 
 /// Whether a block branches back to the header of a loop only if its own `atom.cas` has found another value than it expected, which is what
 /// the word held before.
-fn repeats_if_overtaken(func: &Func, b: BlockId, header: BlockId, blocks: &[BlockId]) -> bool {
+fn repeats_if_overtaken(func: &Func, cfg: &Cfg, b: BlockId, l: &Loop) -> bool {
+    let header = cfg.order[l.first as usize];
     let block = &func.blocks[b.0 as usize];
     let Terminator::Branch { pred, negated, then, other, .. } = block.term else { return false };
     let insts = func.insts(block);
@@ -123,21 +178,22 @@ fn repeats_if_overtaken(func: &Func, b: BlockId, header: BlockId, blocks: &[Bloc
             let ([Operand::Reg(found)], [word, Operand::Reg(expected), _]) = (dsts, srcs) else { return false };
             let pair = [(x, y), (y, x)].contains(&(found, expected));
             let kept = |r: VReg| !insts[at + 1..test].iter().any(|i| defines(func, i, r));
-            cas && pair && kept(*found) && kept(*expected) && looks_again(func, *word, *expected, *found, blocks)
+            cas && pair && kept(*found) && kept(*expected) && looks_again(func, cfg, (*word, *expected, *found), l)
         })
 }
 
 /// Whether each iteration of a loop loads the expected value from the word that `atom.cas` updates, or takes what that has found.
-fn looks_again(func: &Func, word: Operand, expected: VReg, found: VReg, blocks: &[BlockId]) -> bool {
+fn looks_again(func: &Func, cfg: &Cfg, (word, expected, found): (Operand, VReg, VReg), l: &Loop) -> bool {
+    let blocks = &cfg.order[l.first as usize..=l.last as usize];
     let insts = || blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
     if let Operand::Mem(MemBase::Reg(base), _) = word
         && insts().any(|i| defines(func, i, base))
     {
         return false;
     }
-    let mut defining = insts().filter(|i| defines(func, i, expected)).peekable();
-    defining.peek().is_some()
-        && defining.all(|i| {
+    let renews = |b: BlockId| func.insts(&func.blocks[b.0 as usize]).iter().any(|i| defines(func, i, expected));
+    !cfg.repeats_without(l, renews)
+        && insts().filter(|i| defines(func, i, expected)).all(|i| {
             let from = func.operands(i.srcs).first();
             i.guard.is_none()
                 && match func.variant(i).op {
@@ -295,17 +351,19 @@ fn takes_numbers(func: &Func, blocks: &[BlockId]) -> bool {
     !numbers.is_empty() && insts().any(passes_on)
 }
 
-/// Whether some loop observes other threads, some branch in it depends on memory, and no counter ends it.
+/// Whether some loop observes other threads, itself or by a call, some branch in it depends on memory, and no counter ends it unless it
+/// only looks.
 fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> bool {
     let insts = |b: &BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
-    let watched = |b: &BlockId| insts(b).any(|i| observes_others(func, i));
+    let watched = |b: &BlockId| insts(b).any(|i| observes_others(func, i) || calls::observes(func, i));
     if !cfg.reducible {
         let looped = |b: &&BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
         return cfg.order.iter().filter(looped).any(watched);
     }
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
     let watching = cfg.loops.iter().filter(|l| blocks(l).iter().any(watched));
-    watching.filter(|l| !counts(l) && !retries(func, cfg, l) && !in_step(func, cfg, l)).map(blocks).any(|blocks| {
+    let keeps_on = |l: &Loop| !counts(l) || only_looks(func, cfg, l);
+    watching.filter(|l| keeps_on(l) && !retries(func, cfg, l) && !in_step(func, cfg, l)).map(blocks).any(|blocks| {
         let effect = |i: &Inst| func.variant(i).op.row().effect;
         if blocks.iter().flat_map(insts).any(|i| effect(i) == Effect::Call) {
             return true;

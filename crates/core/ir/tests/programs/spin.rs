@@ -1,7 +1,7 @@
 //! Loops in which threads may wait for others.
 
 use crate::common::module;
-use margay_ir::pass::{Cfg, spins};
+use margay_ir::pass::{Cfg, mark_observing_calls, spins};
 
 /// Whether the loops of a kernel with this body may wait; `%d` is the address of a global buffer, `%s` that of a shared one.
 fn waits(body: &str) -> bool {
@@ -37,6 +37,9 @@ fn a_cta_that_repeats_until_nothing_changes_waits_for_no_other() {
 fn flags_of_others_are_waited_for() {
     // Other warps set it, or other CTAs, which one thread asks.
     assert!(waits("L: ld.volatile.shared.u32 %r3, [%s]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;"));
+    // However often they have looked.
+    let look = |load: &str| format!("L: add.u32 %r4, %r4, 1; {load} %r3, [%d]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;");
+    assert!(["ld.volatile.u32", "ld.acquire.gpu.u32", "ld.global.cv.u32"].iter().all(|load| waits(&look(load))));
     assert!(waits(&format!("L: ld.volatile.global.u32 %r2, [%d]; st.shared.u32 [%s], %r2; {LOOK}")));
     assert!(waits(&format!("L: ld.global.u32 %r2, [%d]; st.shared.u32 [%s], %r2; {LOOK}")));
     assert!(waits(&format!("L: ld.global.u32 %r2, [%d]; st.global.u32 [%d+4], 1; st.shared.u32 [%s], %r2; {LOOK}")));
@@ -45,6 +48,18 @@ fn flags_of_others_are_waited_for() {
     assert!(waits(&format!("L: {CHANGE} {}", LOOK.replace("bar.sync 0;", "@!%p4 bra T; bar.sync 0; T:"))));
     // The flag is in global memory.
     assert!(waits(&format!("L: {CHANGE} bar.sync 0; ld.global.u32 %r3, [%d+4]; setp.ne.u32 %p2, %r3, 0; @%p2 bra L;")));
+}
+
+#[test]
+fn a_thread_that_gives_up_after_some_attempts_waits_until_then() {
+    let attempts =
+        |look: &str| format!("L: {look} @%p2 bra E; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 99999; @%p1 bra L; E:");
+    assert!(waits(&attempts("ld.acquire.gpu.u32 %r3, [%d]; setp.ne.u32 %p2, %r3, 0;")));
+    assert!(waits(&attempts("atom.global.cas.b32 %r3, [%d], 0, 1; setp.eq.u32 %p2, %r3, 0;")));
+    assert!(waits(&attempts("atom.global.or.b32 %r3, [%d], 1; setp.eq.u32 %p2, %r3, 0;")));
+    // It looks at one place after the other, or works until something is found.
+    assert!(!waits(&attempts("add.u64 %d, %d, 4; ld.volatile.u32 %r3, [%d]; setp.ne.u32 %p2, %r3, 0;")));
+    assert!(!waits(&attempts("ld.volatile.u32 %r3, [%d]; st.global.u32 [%d+4], %r4; setp.ne.u32 %p2, %r3, 0;")));
 }
 
 #[test]
@@ -59,4 +74,63 @@ fn an_update_is_tried_again_only_by_what_its_own_word_held() {
     // Another thread may have to make the two words equal.
     assert!(waits(&update("%d+4")));
     assert!(waits(&update("%d").replace("add.u32", "add.u64 %d, %d, 4; add.u32")));
+    // It looks again only if a predicate says so that stays what it is.
+    assert!(waits(
+        &update("%d").replace("ld.global.u32", "@%p4 bra M; ld.global.u32").replace("add.u32", "M: add.u32")
+    ));
+}
+
+#[test]
+fn a_bit_that_is_set_already_is_waited_for_whatever_else_a_loop_does() {
+    let set = |then: &str| {
+        format!("L: atom.global.or.b32 %r2, [%d], 8; {then} and.b32 %r3, %r2, 8; setp.ne.u32 %p1, %r3, 0; @%p1 bra L;")
+    };
+    assert!(waits(&set("add.u32 %r4, %r4, 1;")));
+    assert!(waits(&set("add.u32 %r4, %r4, 1; st.shared.u32 [%s], %r4;")));
+    // So is a maximum, and a count that is taken back, as that of a semaphore.
+    assert!(waits(&set("st.global.u32 [%d+4], %r4;").replace("or.b32", "max.u32")));
+    let taken_back =
+        "atom.global.add.s32 %r2, [%d], -1; setp.gt.s32 %p1, %r2, 0; @%p1 bra E; red.global.add.s32 [%d], 1;";
+    assert!(waits(&format!("L: {taken_back} bra L; E:")));
+    // Each iteration sets another bit.
+    let mark = set("st.shared.u32 [%s], %r4; add.u64 %d, %d, 4;");
+    assert!(!waits(&mark));
+    // A thread that takes pieces of work by number waits for nobody.
+    let work = "st.global.u32 [%d+4], %r2;";
+    assert!(!waits(&format!("L: atom.global.add.u32 %r2, [%d], 1; {work} setp.lt.u32 %p1, %r2, 99; @%p1 bra L;")));
+}
+
+#[test]
+fn a_call_may_tell_whether_others_have_made_progress() {
+    let waits = |body: &str, how: &str| {
+        let mut ir = module(&format!(
+            ".func (.reg .b32 r) f(.reg .b64 a) {{ .reg .pred %p; .reg .b32 %n, %m; {body} ret; }}
+            .func (.reg .b32 r) g(.reg .b64 a) {{ call (r), f, (a); ret; }}
+            .visible .entry k(.param .b64 p) {{
+                  .reg .b32 %r, %n; .reg .b64 %d, %f; .reg .pred %p, %q;
+                ld.param.b64 %d, [p]; mov.u64 %f, f;
+                L: add.u32 %n, %n, 1;
+                P: .callprototype (.reg .b32 _) _ (.reg .b64 _);
+                call (%r), {how};
+                setp.ne.u32 %q, %r, 0; @%q bra L;
+                E: st.global.u32 [%d+8], %n;
+                ret;
+            }}"
+        ));
+        mark_observing_calls(&mut ir);
+        let func = ir.funcs.iter().find(|f| &*f.name == "k").unwrap();
+        spins(func, &Cfg::new(func, |_, _| false))
+    };
+    let takes = "atom.global.cas.b32 r, [a], 0, 1;";
+    for how in ["f, (%d)", "g, (%d)", "%f, (%d), P"] {
+        assert!(waits(takes, how), "{how}");
+    }
+    assert!(waits("ld.acquire.gpu.global.b32 r, [a];", "f, (%d)"));
+    assert!(waits("mbarrier.test_wait.parity.shared.b64 %p, [a], 0; selp.b32 r, 0, 1, %p;", "f, (%d)"));
+    assert!(waits(takes, "f, (%d); setp.gt.u32 %p, %n, 99999; @%p bra E"));
+    assert!(!waits("ld.global.b32 r, [a];", "f, (%d)"));
+    // A function that succeeds in the end does not tell how often it has tried.
+    let update = "M: ld.global.u32 %n, [a]; atom.global.cas.b32 %m, [a], %n, 5; setp.ne.u32 %p, %m, %n; @%p bra M; \
+        and.b32 r, %n, 1;";
+    assert!(!waits(update, "f, (%d)"));
 }

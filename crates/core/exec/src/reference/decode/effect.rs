@@ -28,7 +28,7 @@ fn order(v: &Variant) -> Order {
 
 /// Whether an access is one that programs poll memory with.
 fn is_polled(v: &Variant) -> bool {
-    v.has(Mod::Volatile) || v.has(Mod::Relaxed) || v.has(Mod::Acquire)
+    [Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Cv].iter().any(|m| v.has(*m))
 }
 
 /// The class of a warp operation: a hash of opcode and qualifiers.
