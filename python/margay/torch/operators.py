@@ -7,7 +7,7 @@ import warnings
 
 import torch
 
-from margay.torch import attention, deterministic, distributed, kernel, layers, mixed, products, recurrent, synchronizing, varlen
+from margay.torch import attention, deterministic, distributed, kernel, layers, mixed, products, recurrent, synchronizing, varlen, whole
 
 # What torch's own CUDA code does without a kernel: it allocates, frees, notes, or changes sizes and strides.
 _OWN = {
@@ -47,7 +47,7 @@ def names() -> list[str]:
     for name in torch._C._dispatch_get_all_op_names():
         if name in _OWN or name.startswith(_OWN_PREFIXES):
             continue
-        composed = name in _COMPOSED and not has(name, "CompositeImplicitAutograd")
+        composed = (name in _COMPOSED or name in whole.NAMES) and not has(name, "CompositeImplicitAutograd")
         if name in OURS or name in ANSWERS or composed or (has(name, "CUDA") and not _is_view(name)):
             found.append(name)
     return found
@@ -119,19 +119,11 @@ def _register() -> int:
     count = 0
     kernels = {name: _kernel(name) for name in names()}
     for name, computed in kernels.items():
-        space, _, rest = name.partition("::")
-        library = _libraries.get(space)
-        if library is None:
-            library = _libraries[space] = torch.library.Library(space, "IMPL")
-        library.impl(rest, computed, "CUDA", allow_override=True)
+        _override(name, computed, "CUDA")
         count += 1
     for key in _LAYOUTS:
         for name in layout_names(key):
-            space, _, rest = name.partition("::")
-            library = _libraries.get(space)
-            if library is None:
-                library = _libraries[space] = torch.library.Library(space, "IMPL")
-            library.impl(rest, kernel.lazy(name, None, False), key, allow_override=True)
+            _override(name, kernel.lazy(name, None, False), key)
             count += 1
     for name, key, answer in recurrent.layers():
         _libraries["aten"].impl(name, answer, key, allow_override=True)
@@ -140,6 +132,14 @@ def _register() -> int:
     for library in _libraries.values():
         getattr(torch.library, "_impls", set()).difference_update(getattr(library, "_op_impls", ()))
     return count
+
+
+def _override(name: str, computed, key: str) -> None:
+    space, _, rest = name.partition("::")
+    library = _libraries.get(space)
+    if library is None:
+        library = _libraries[space] = torch.library.Library(space, "IMPL")
+    library.impl(rest, computed, key, allow_override=True)
 
 
 def _serve_composite_calls(kernels) -> None:

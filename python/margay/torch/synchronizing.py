@@ -9,6 +9,7 @@ import torch
 _NAMES = {
     "aten::_local_scalar_dense",
     "aten::_unique2",
+    "aten::allclose",
     "aten::bincount",
     "aten::equal",
     "aten::masked_select",
