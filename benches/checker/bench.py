@@ -35,9 +35,9 @@ CASES = [
 # Name, engine, checks, launches.
 WAYS = [
     ("simd", "simd-full", None, 200),
-    ("sync", "simd-full", "sync", 4),
-    ("memory", "simd-full", "memory", 4),
-    ("races", "simd-full", "races", 4),
+    ("sync", "simd-full", "sync", 100),
+    ("memory", "simd-full", "memory", 100),
+    ("races", "simd-full", "races", 30),
     ("reference", "reference", None, 4),
     ("ref. races", "reference", "races", 3),
     ("ref. all", "reference", "all", 2),

@@ -77,7 +77,7 @@ template <bool fenced> __device__ inline void peterson(int* wants, int* turn, in
   int me = B, other = 1 - B;
   for (int i = 0; i < 3; i++) {
     Device<int>(wants[me]).store(1, relaxed);
-    Device<int>(*turn).store(other, relaxed);
+    Device<int>(*turn).store(other, fenced ? release : relaxed);
     cuda::atomic_thread_fence(seq_cst, cuda::thread_scope_device);
     while (Device<int>(wants[other]).load(acquire) && Device<int>(*turn).load(acquire) == other) {}
     if (fenced) cuda::atomic_thread_fence(seq_cst, cuda::thread_scope_device);

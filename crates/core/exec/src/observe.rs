@@ -221,7 +221,12 @@ pub enum SyncKind {
     /// `fence.mbarrier_init`
     FenceObjects,
     /// `fence.proxy.async`: what a thread has seen is seen by the async proxy, too.
-    FenceProxy,
+    FenceProxy {
+        /// Of shared memory.
+        shared: bool,
+        /// Of all other memory.
+        global: bool,
+    },
     /// `cp.async.commit_group` and the like
     Commit {
         /// Of what.
@@ -252,9 +257,19 @@ pub enum SyncKind {
 }
 
 impl SyncKind {
-    /// Whether a `fence` or `membar` orders accesses by the generic and the async proxy (manual, section 9.7.13.4).
-    pub fn is_proxy_fence(v: &Variant) -> bool {
-        v.has(Mod::Proxy) && (v.has(Mod::Async) || v.has(Mod::AsyncGeneric))
+    /// What a `fence` or `membar` does if it orders accesses by the generic and the async proxy (manual, section 9.7.13.4). A state
+    /// space restricts it to accesses of that space.
+    pub fn of_proxy_fence(v: &Variant) -> Option<SyncKind> {
+        const SHARED: [Mod; 5] = [
+            Mod::SharedCta,
+            Mod::SharedCluster,
+            Mod::SyncRestrictSharedCta,
+            Mod::SyncRestrictSharedCluster,
+            Mod::SyncRestrictSharedClusterRead,
+        ];
+        let fences = v.has(Mod::Proxy) && (v.has(Mod::Async) || v.has(Mod::AsyncGeneric));
+        let of_shared = SHARED.iter().any(|space| v.has(*space));
+        fences.then(|| SyncKind::FenceProxy { shared: !v.has(Mod::Global), global: !of_shared })
     }
 
     /// What a `fence` or `membar` does; proxy fences alone do not order threads.

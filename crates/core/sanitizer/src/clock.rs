@@ -27,8 +27,11 @@ pub enum Side {
     Products,
     /// What its warp loads from tensor memory or stores there.
     Moves,
-    /// The instructions of the thread, as far as the async proxy sees what they have written.
-    Proxied,
+    /// The instructions of the thread, as far as the async proxy sees what they have written in shared memory, or elsewhere.
+    Proxied {
+        /// In shared memory.
+        shared: bool,
+    },
 }
 
 /// Up to when a thread's own asynchronous copies are over.
@@ -44,7 +47,7 @@ impl Copies {
     /// Whether a side of its agent is over up to a time.
     pub fn cover(self, side: Side, time: Time) -> bool {
         match side {
-            Side::Program | Side::Proxied => true,
+            Side::Program | Side::Proxied { .. } => true,
             Side::Agent => self.complete >= time,
             Side::AgentReads => self.complete.max(self.read) >= time,
             // Lanes wait for products together, which their clocks tell.
@@ -110,9 +113,23 @@ struct Cta {
     /// Of products, and of accesses to tensor memory.
     products: Vec<Lanes>,
     moves: Vec<Lanes>,
-    /// Behind a proxy fence: lower bound, and by warp.
-    proxied_floor: Time,
-    proxied: Vec<Lanes>,
+    /// Behind a proxy fence for other memory, and for shared memory.
+    proxied: [Proxied; 2],
+}
+
+/// What the async proxy sees of the threads of a CTA.
+#[derive(Clone, Default, Debug)]
+struct Proxied {
+    /// Lower bound for all threads.
+    floor: Time,
+    warps: Vec<Lanes>,
+}
+
+impl Proxied {
+    fn join(&mut self, floor: Time, warps: &[Lanes]) {
+        self.floor = self.floor.max(floor);
+        join_lists(&mut self.warps, warps);
+    }
 }
 
 fn lanes_of(list: &mut Vec<Lanes>, warp: u32) -> &mut Lanes {
@@ -136,8 +153,7 @@ impl Cta {
         join_lists(&mut self.agent_reads, &other.agent_reads);
         join_lists(&mut self.products, &other.products);
         join_lists(&mut self.moves, &other.moves);
-        self.proxied_floor = self.proxied_floor.max(other.proxied_floor);
-        join_lists(&mut self.proxied, &other.proxied);
+        self.proxied.iter_mut().zip(&other.proxied).for_each(|(mine, theirs)| mine.join(theirs.floor, &theirs.warps));
     }
 }
 
@@ -175,7 +191,10 @@ impl Clock {
             Side::AgentReads => of(&c.agents).max(of(&c.agent_reads)),
             Side::Products => of(&c.products),
             Side::Moves => of(&c.moves),
-            Side::Proxied => of(&c.proxied).max(c.proxied_floor),
+            Side::Proxied { shared } => {
+                let seen = &c.proxied[usize::from(shared)];
+                of(&seen.warps).max(seen.floor)
+            }
         }
     }
 
@@ -194,7 +213,7 @@ impl Clock {
             Side::AgentReads => &mut c.agent_reads,
             Side::Products => &mut c.products,
             Side::Moves => &mut c.moves,
-            Side::Proxied => &mut c.proxied,
+            Side::Proxied { shared } => &mut c.proxied[usize::from(shared)].warps,
         };
         lanes_of(list, warp).raise(mask, time);
     }
@@ -215,12 +234,11 @@ impl Clock {
         c.warps.clear();
     }
 
-    /// A proxy fence: all that was seen of programs, the async proxy sees as well.
-    pub fn pass_proxy_fence(&mut self) {
+    /// A proxy fence for shared memory, or for other memory: all that was seen of programs there, the async proxy sees as well.
+    pub fn pass_proxy_fence(&mut self, shared: bool) {
         for (_, cta) in &mut self.ctas {
-            let cta = Arc::make_mut(cta);
-            cta.proxied_floor = cta.proxied_floor.max(cta.floor);
-            join_lists(&mut cta.proxied, &cta.warps);
+            let Cta { floor, warps, proxied, .. } = Arc::make_mut(cta);
+            proxied[usize::from(shared)].join(*floor, warps);
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! An element counts as uninitialized if none of its bytes was written, since compilers copy structures with their
 //! padding. An element of a vector, or of several that are loaded together, may be padding as a whole. Host writes,
-//! copies and fills count as writes ([`margay_exec::mem::Writes`]), and so do initial values of variables. Each memory
-//! location is reported once.
+//! copies and fills count as writes ([`margay_exec::mem::Writes`]), and so do initial values of variables; an element within which
+//! the last of them ended is uninitialized too, unless it is one of several. Each memory location is reported once.
 //!
 //! Loads of shared and local memory, and of global memory that was written in part, yield undefined values, which the
 //! engine follows: they are reported if they are used.
@@ -105,7 +105,11 @@ impl Sanitizer {
                 };
                 // An access of several elements, or one that adjoins others, may copy a structure with padding: it is
                 // initialized if any element was written. What is loaded is followed.
+                let cut = |(at, bytes): (u64, u64)| {
+                    home == Home::Global && step == size && state.written.as_ref().is_some_and(|w| w.is_cut(at, bytes))
+                };
                 let missing = match home {
+                    _ if cut((address, size)) => Some((address, size)),
                     Home::Global if !e.tracked => elements.clone().find(|x| blank(x)),
                     Home::Global => {
                         let (from, bytes) = state.runs.around(&self.image, &e.actor, (address, size));

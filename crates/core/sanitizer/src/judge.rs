@@ -7,7 +7,7 @@ use crate::{
     instructions, name,
     row::{Hit, Lack},
     shadow::{AGENT, Crew, WORD},
-    site::Site,
+    site::{Place, Site},
     tensor,
     threads::{CtaThreads, Who},
     ticket,
@@ -40,7 +40,7 @@ enum Cause {
 
 /// The narrowest group that contains two threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Distance {
+pub enum Distance {
     Thread,
     Warp,
     Cta,
@@ -188,6 +188,7 @@ impl Sanitizer {
         }
         let places = (a.at, Some(e.actor.at));
         if state.is_known(FindingKind::Race, places) {
+            self.widen(state, &pair, cause, places);
             return state.count(FindingKind::Race, places);
         }
         if loads && self.is_unused(state, e, hit, site) {
@@ -255,6 +256,22 @@ impl Sanitizer {
         first == second || alike && !crate::has_lines(first) && !crate::has_lines(second)
     }
 
+    /// Lets the help of a race that was found before suffice for these threads: a barrier of the warp is not enough for those of a CTA.
+    fn widen(&self, state: &mut State, pair: &Pair<'_>, cause: Cause, places: (Place, Option<Place>)) {
+        let (key, distance) = (state.key(FindingKind::Race, places), pair.distance);
+        let applies = matches!((cause, pair.hit.lack), (Cause::Order | Cause::Plain, Lack::Order));
+        match state.reach.get_mut(&(key.1, key.2)) {
+            Some(known) if applies && *known < distance => *known = distance,
+            _ => return,
+        }
+        let flag = if cause == Cause::Order { self.incomplete_flag(state, pair.e, pair.hit, distance) } else { None };
+        let (a, b) = pair.sites(state);
+        let help = flag.unwrap_or_else(|| self.missing(cause, distance, (a, b)));
+        if let Some(finding) = state.found.get_mut(&key) {
+            finding.help = Some(help);
+        }
+    }
+
     /// The finding.
     fn race(&self, state: &mut State, pair: &Pair<'_>, cause: Cause, waits: bool) -> Finding {
         let Pair { e, hit: Hit { earlier, other, lane, .. }, distance, .. } = *pair;
@@ -265,6 +282,10 @@ impl Sanitizer {
             }
             _ => None,
         };
+        if flag.is_none() && !waits && matches!(cause, Cause::Order | Cause::Plain) {
+            let (_, x, y) = state.key(FindingKind::Race, (pair.sites(state).0.at, Some(e.actor.at)));
+            state.reach.insert((x, y), distance);
+        }
         let (a, b) = (state.sites.get(earlier.site()), state.sites.get(pair.site));
         // Copies and products access more at once than the elements of a variable.
         let (at, element) = pair.element(a.element);

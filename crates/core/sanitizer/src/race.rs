@@ -130,7 +130,8 @@ impl Sanitizer {
         let in_global = |address: u64| !e.windows.iter().any(|(base, size)| address.wrapping_sub(*base) < *size);
         // Volatile accesses by lanes of a warp are looked at in shared memory only.
         kind.volatile = kind.volatile && !lanes(e.actor.lanes).all(|lane| in_global(e.addresses[lane as usize]));
-        let row = self.row(&mut cta.threads, (site, kind), who, threads.now);
+        let mut row = self.row(&mut cta.threads, (site, kind), who, threads.now);
+        row.shared = kind.proxy && !in_global(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]);
         let context = (&cta.threads, &sites.kinds[..]);
         let is_local = |address: u64| address.wrapping_sub(e.local.0) < e.local.1;
         let plain = weak && !e.order.asynchronous;
@@ -374,6 +375,7 @@ impl Sanitizer {
             site,
             kind,
             agent,
+            shared: false,
             now,
             begun: cta.begun,
             seen: cta.seen(Who { warp, lanes }),

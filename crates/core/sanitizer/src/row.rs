@@ -21,6 +21,8 @@ pub struct Row {
     pub site: u32,
     pub kind: Kind,
     pub agent: bool,
+    /// It accesses shared memory; known of accesses in the async proxy.
+    pub shared: bool,
     pub now: Time,
     /// When the CTA began.
     pub begun: Time,

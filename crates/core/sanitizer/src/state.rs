@@ -8,7 +8,7 @@ use crate::{
     finding::{Finding, FindingKind},
     footprint::Footprint,
     hash::Map,
-    init, line_key,
+    init, judge, line_key,
     marks::Marks,
     programmatic, provenance, rounding, row,
     shadow::{Record, Shadow},
@@ -132,6 +132,8 @@ pub struct State {
     pub hits: Vec<row::Hit>,
     /// Stores of different values to shared memory that nobody has read or overwritten since.
     pub clashes: Vec<clash::Clash>,
+    /// By key of a race: how far apart its threads are, for whom its help is.
+    pub reach: Map<(u64, u64), judge::Distance>,
     /// What is missing between two sites, for these.
     pub helps: Map<(u32, u32, u8), String>,
     pub footprint: Footprint,

@@ -384,11 +384,16 @@ impl CtaThreads {
         (missing != 0).then(|| missing.trailing_zeros())
     }
 
-    /// A lane of `now` whose copies do not see what some lane of `others` did at `time`, and that lane.
-    pub fn unproxied(&self, now: Who, (cta, warp, others): (u32, u32, u32), time: Time) -> Option<(u32, u32)> {
+    /// A lane of `now` whose copies do not see what some lane of `others` did at `time`, on the side of a proxy, and that lane.
+    pub fn unproxied(
+        &self,
+        now: Who,
+        (cta, warp, others): (u32, u32, u32),
+        (side, time): (Side, Time),
+    ) -> Option<(u32, u32)> {
         lanes(now.lanes).find_map(|lane| {
             let clock = &self.look(now.warp, lane).clock;
-            let unseen = |o: &u32| clock.get((cta, warp, *o), Side::Proxied) < time;
+            let unseen = |o: &u32| clock.get((cta, warp, *o), side) < time;
             lanes(others).find(unseen).map(|other| (lane, other))
         })
     }

@@ -316,11 +316,11 @@ impl Context {
         self.write_printed();
         let words = crate::image::words(error);
         // Other errors are the call's own, which the program may expect.
-        let stopped = matches!(error, Error::Stopped(_));
-        crate::api::report_as(if stopped { "fault" } else { "error" }, &words);
-        if stopped {
+        let stopped = if let Error::Stopped(report) = error { Some(report) } else { None };
+        crate::api::report_as(if stopped.is_some() { "fault" } else { "error" }, &words);
+        if let Some(report) = stopped {
             crate::account::failed(&words);
-            crate::watch::stopped(&words);
+            crate::watch::stopped(report);
         }
         if code.is_sticky() && !crate::reports::ends_kernel_only() {
             self.give_up(code);

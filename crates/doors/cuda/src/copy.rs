@@ -64,10 +64,15 @@ impl Side {
             Place::Linear { address, pitch, height, device } => {
                 let rows = (z0 + z).wrapping_mul(*height).wrapping_add(y0 + y);
                 let at = address.wrapping_add(rows.wrapping_mul(*pitch) as u64).wrapping_add(x0 as u64);
-                match *device && !is_device(context, at) {
-                    true => Err(Code::INVALID_VALUE),
-                    false => Ok(at),
+                if *device && !is_device(context, at) {
+                    because(|| {
+                        let freed = context.device_memory().freed(at).is_some();
+                        let why = if freed { "it was freed" } else { "is the direction of the copy right?" };
+                        format!("{at:#x} is no memory of the device, which the call says it is: {why}")
+                    });
+                    return Err(Code::INVALID_VALUE);
                 }
+                Ok(at)
             }
         }
     }

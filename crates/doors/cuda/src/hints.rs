@@ -2,12 +2,22 @@
 
 use margay_exec::{FaultKind, Memory, Stop};
 use margay_runtime::{Error, Kernel};
-use std::fs;
+use std::{backtrace::Backtrace, fs};
 
 /// Addresses below this one come from a null pointer and an offset.
 const NULL_PAGE: u64 = 4096;
 
-/// Adds a note to an access outside of any allocation if an argument explains it.
+/// Adds the call that launched the kernel to its fault, if it is known.
+pub fn launched(mut error: Error, kernel: &Kernel, from: Option<&Backtrace>) -> Error {
+    if let (Error::Stopped(report), Some(from)) = (&mut error, from)
+        && let Stop::Fault(fault) = &mut report.stop
+    {
+        fault.notes.extend(crate::stacks::launched(from, kernel.name()));
+    }
+    error
+}
+
+/// Adds to an access outside of any allocation where the one beside it was allocated, or which argument explains it.
 pub fn explain(mut error: Error, kernel: &Kernel, params: &[u8], memory: &Memory) -> Error {
     let Error::Stopped(report) = &mut error else { return error };
     let Stop::Fault(fault) = &mut report.stop else { return error };
@@ -29,7 +39,10 @@ pub fn explain(mut error: Error, kernel: &Kernel, params: &[u8], memory: &Memory
     }
     let maps = || fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let starts: Vec<u32> = kernel.params().iter().map(|param| param.offset).collect();
-    let Some(hint) = hint(access.address, (&starts, params), |a| memory.find(a).is_some(), maps) else { return error };
+    let Some(hint) = hint(access.address, (&starts, params), |a| memory.find(a).is_some(), maps) else {
+        fault.notes.extend(crate::stacks::allocation_named(access.address, &fault.notes));
+        return error;
+    };
     if hint.elsewhere {
         let nearest = memory.describe(access.address);
         fault.notes.retain(|note| *note != nearest);

@@ -20,7 +20,7 @@ use crate::{
 use bytemuck::AnyBitPattern;
 use margay_exec::LaunchShape;
 use margay_runtime::{By, Error, Kernel, LaunchConfig, LaunchStats, Launcher};
-use std::sync::Arc;
+use std::{backtrace::Backtrace, sync::Arc};
 
 /// A launch with its arguments.
 #[derive(Clone)]
@@ -31,6 +31,8 @@ pub struct Launch {
     pub shape: LaunchShape,
     /// The parameter block.
     pub params: Vec<u8>,
+    /// The call, if checks are requested.
+    pub from: Option<Arc<Backtrace>>,
 }
 
 /// The shape of an ordinary launch.
@@ -97,7 +99,7 @@ impl Launch {
         } else if size > 0 {
             return Err(Code::INVALID_VALUE);
         }
-        Ok(Launch { function, shape, params: block })
+        Ok(Launch { function, shape, params: block, from: crate::stacks::launch() })
     }
 
     /// Whether a device would take it.
@@ -139,11 +141,13 @@ impl Launch {
         crate::capture::launch(&self.function, kernel, context, &config, &self.params);
         let mut family = watch::Relatives::default();
         let answers = Answers { context, module: &self.function.module };
-        let ended = watched(answers, kernel, config, &self.params, (&mut family, None)).and_then(|mut stats| {
-            let (queued, cancel) = (std::mem::take(&mut stats.queued), Some(&context.cancel));
-            self.function.module.loaded.perform(kernel, queued, cancel, &mut Children { answers, family })?;
-            Ok(stats)
-        });
+        let from = self.from.as_deref();
+        let ended =
+            watched(answers, (kernel, from), config, &self.params, (&mut family, None)).and_then(|mut stats| {
+                let (queued, cancel) = (std::mem::take(&mut stats.queued), Some(&context.cancel));
+                self.function.module.loaded.perform(kernel, queued, cancel, &mut Children { answers, family })?;
+                Ok(stats)
+            });
         match ended {
             Ok(stats) => {
                 if let Some(undefined) = &stats.undefined {
@@ -151,10 +155,13 @@ impl Launch {
                 }
                 Ok(())
             }
-            Err(error) => match context.fail(&hints::explain(error, kernel, &self.params, context.device_memory())) {
-                code if code.is_sticky() => Ok(()),
-                code => Err(code),
-            },
+            Err(error) => {
+                let error = hints::explain(error, kernel, &self.params, context.device_memory());
+                match context.fail(&hints::launched(error, kernel, from)) {
+                    code if code.is_sticky() => Ok(()),
+                    code => Err(code),
+                }
+            }
         }
     }
 }
@@ -173,7 +180,7 @@ impl Launcher for Children<'_> {
         config: LaunchConfig<'static>,
         params: &[u8],
     ) -> Result<LaunchStats, Error> {
-        watched(self.answers, kernel, config, params, (&mut self.family, Some(by)))
+        watched(self.answers, (kernel, None), config, params, (&mut self.family, Some(by)))
     }
 
     fn moved(&mut self, by: By, read: Option<(u64, u64)>, written: (u64, u64)) {
@@ -185,10 +192,10 @@ impl Launcher for Children<'_> {
     }
 }
 
-/// Launches a kernel under the checks that are requested for it, and reports their findings.
+/// Launches a kernel under the checks that are requested for it, and reports their findings, with the call that launched it.
 fn watched(
     answers: Answers<'_>,
-    kernel: &Kernel,
+    (kernel, from): (&Kernel, Option<&Backtrace>),
     config: LaunchConfig<'static>,
     params: &[u8],
     (family, by): (&mut watch::Relatives, Option<By>),
@@ -208,7 +215,7 @@ fn watched(
     let ended = kernel.launch(&config, params);
     let touched = sanitizer.footprint();
     order::launched(&touched, sanitizer.overlap());
-    if watch::report_findings(kernel, &sanitizer) {
+    if watch::report_findings((kernel, from), &sanitizer) {
         context.give_up(Code::LAUNCH_FAILED);
     }
     let mut stats = ended?;

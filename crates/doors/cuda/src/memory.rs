@@ -410,6 +410,7 @@ api! {
         address.set(allocate_in_order(bytes, pool, stream)?)
     }
     11020 + ptsz fn cuMemFreeAsync(address: DevicePtr, stream: StreamHandle) {
+        crate::stacks::will_free(address);
         stream.submit(Work::Free(address))
     }
 

@@ -49,7 +49,7 @@ fn launch(function: Handle<Function>, width: i32, height: i32, stream: StreamHan
     let Setting { block, shared, mut params } = of.setting.lock().unwrap_or_else(PoisonError::into_inner).clone();
     params.resize(of.params_size()?, 0);
     let shape = launch::shape([positive(width)?, positive(height)?, 1], block, shared);
-    stream.submit(Work::Kernel(Launch { function: of, shape, params }))
+    stream.submit(Work::Kernel(Launch { function: of, shape, params, from: crate::stacks::launch() }))
 }
 
 api! {

@@ -1,15 +1,17 @@
-//! Where in the program calls were made: allocations, for those who look for leaks, frees, for those who look for uses after them,
-//! and work in streams.
+//! Where in the program calls were made: allocations, for those who look for leaks and for accesses beside them, frees, for those who
+//! look for uses after them, launches, and work in streams.
 
 use margay::render::demangled;
 use std::{
     backtrace::Backtrace,
     collections::{BTreeMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// Functions of a stack that are told of.
 const MOST: usize = 8;
+/// The same of one that leads to a launch.
+const MOST_OF_LAUNCH: usize = 3;
 
 fn stacks() -> MutexGuard<'static, BTreeMap<u64, Backtrace>> {
     static STACKS: Mutex<BTreeMap<u64, Backtrace>> = Mutex::new(BTreeMap::new());
@@ -18,7 +20,7 @@ fn stacks() -> MutexGuard<'static, BTreeMap<u64, Backtrace>> {
 
 /// Records the call that allocates at an address, if a check needs it.
 pub fn allocated(address: u64) {
-    if crate::watch::wanted().is_some_and(|what| what.leaks || what.unused) {
+    if crate::watch::wanted().is_some_and(|what| what.leaks || what.unused || what.memory) {
         stacks().insert(address, Backtrace::force_capture());
     }
 }
@@ -31,18 +33,30 @@ fn frees() -> MutexGuard<'static, VecDeque<(u64, Backtrace)>> {
     FREES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Forgets it, and records the call that frees it, if a check needs that.
+/// The calls that have submitted frees to streams.
+fn submitted_frees() -> MutexGuard<'static, BTreeMap<u64, Backtrace>> {
+    static FREES: Mutex<BTreeMap<u64, Backtrace>> = Mutex::new(BTreeMap::new());
+    FREES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Records the call by which a stream will free what is at an address, if a check needs that.
+pub fn will_free(address: u64) {
+    if crate::watch::wanted().is_some_and(|what| what.memory || what.api) {
+        submitted_frees().insert(address, Backtrace::force_capture());
+    }
+}
+
+/// Forgets an allocation, and records the call that frees it, if a check needs that.
 pub fn freed(address: u64) {
     let Some(what) = crate::watch::wanted() else { return };
-    if what.leaks || what.unused {
-        stacks().remove(&address);
-    }
+    stacks().remove(&address);
     if what.memory || what.api {
+        let submitted = submitted_frees().remove(&address);
         let mut all = frees();
         if all.len() >= MOST_FREED {
             all.pop_front();
         }
-        all.push_back((address, Backtrace::force_capture()));
+        all.push_back((address, submitted.unwrap_or_else(Backtrace::force_capture)));
     }
 }
 
@@ -57,6 +71,32 @@ pub fn free(address: u64) -> Vec<String> {
 pub fn allocation(address: u64) -> Vec<String> {
     let frames = stacks().get(&address).map_or(Vec::new(), |stack| program(&stack.to_string()));
     told("allocated in", &frames)
+}
+
+/// The same for the allocation at, before or behind an address that one of the texts names by its own address.
+pub fn allocation_named(address: u64, texts: &[String]) -> Vec<String> {
+    let is_named = |base: u64| texts.iter().any(|text| text.ends_with(&format!(" at {base:#x}")));
+    let (below, above) = {
+        let all = stacks();
+        let at = |found: Option<(&u64, &Backtrace)>| found.map(|(base, _)| *base);
+        (at(all.range(..=address).next_back()), at(all.range(address..).next()))
+    };
+    let named = [below, above].into_iter().flatten().find(|base| is_named(*base));
+    named.map_or(Vec::new(), allocation)
+}
+
+/// The call that launches a kernel, if checks are requested.
+pub fn launch() -> Option<Arc<Backtrace>> {
+    crate::watch::wanted().map(|_| Arc::new(Backtrace::force_capture()))
+}
+
+/// The program's functions that led to a launch of a kernel of that name, as for [`allocation`], without the function that stands for
+/// the kernel.
+pub fn launched(from: &Backtrace, kernel: &str) -> Vec<String> {
+    let mut frames = program(&from.to_string());
+    frames.retain(|frame| frame.split(" at ").next() != Some(kernel));
+    frames.truncate(MOST_OF_LAUNCH);
+    told("launched in", &frames)
 }
 
 /// The function of the runtime library that the program has called, if it called one, and the program's functions that led to it, as for

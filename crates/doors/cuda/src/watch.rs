@@ -9,9 +9,10 @@ use margay::{
 };
 use margay_exec::{Image, LaunchShape, Memory};
 use margay_ir::FrameRole;
-use margay_runtime::{By, Kernel};
+use margay_runtime::{By, Kernel, StopReport};
 use margay_sanitizer::{Family, Finding, FindingKind, Footprint, Sanitizer, What};
 use std::{
+    backtrace::Backtrace,
     collections::HashMap,
     io::Write,
     sync::{
@@ -189,10 +190,16 @@ impl Watch {
     }
 }
 
-/// Reports the findings of a launch; returns whether to fail the context for them.
-pub fn report_findings(kernel: &Kernel, sanitizer: &Sanitizer) -> bool {
+/// Reports the findings of a launch, and the call that launched it; returns whether to fail the context for them.
+pub fn report_findings((kernel, from): (&Kernel, Option<&Backtrace>), sanitizer: &Sanitizer) -> bool {
+    let mut found = sanitizer.findings();
+    if found.is_empty() {
+        return false;
+    }
+    let launched = from.map_or(Vec::new(), |from| stacks::launched(from, kernel.name()));
+    found.iter_mut().for_each(|f| f.notes.extend_from_slice(&launched));
     let Some(mut watch) = watch() else { return false };
-    let told = sanitizer.findings().iter().filter(|f| watch.tell(Some(kernel.image()), kernel.name(), f)).count();
+    let told = found.iter().filter(|f| watch.tell(Some(kernel.image()), kernel.name(), f)).count();
     told > 0 && watch.settings.stop
 }
 
@@ -237,18 +244,14 @@ pub fn report(finding: &Finding) {
 
 /// Records a launch that failed. The fault is on standard error already, so it is written only to machine-readable or
 /// redirected output.
-pub fn stopped(words: &str) {
+pub fn stopped(report: &StopReport) {
     let Some(mut watch) = watch() else { return };
     watch.faults += 1;
     if watch.settings.format == Format::Human && watch.settings.output.is_none() {
         return;
     }
-    let mut lines = words.trim_end().lines();
-    let title = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    let notes = lines.map(str::to_owned).collect();
-    let finding = Finding { kind: FindingKind::Fault, title, parties: Vec::new(), notes, help: None, times: 1 };
-    let item = Item { image: None, kernel: "", finding: &finding };
-    watch.writer.write(item);
+    let finding = margay::findings::stopped(report);
+    watch.writer.write(Item { image: Some(&report.image), kernel: "", finding: &finding });
 }
 
 /// Codes that are results rather than errors.

@@ -353,7 +353,7 @@ impl Memory {
     /// Copies host memory to the device.
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
         let a = self.at(address, from.len())?;
-        self.writes.mark(address, from.len() as u64);
+        self.writes.mark_until_end(address, from.len() as u64);
         store_bytes(&a.block, address, from).ok_or_else(|| self.error(address, from.len()))
     }
 
@@ -366,7 +366,7 @@ impl Memory {
     /// Copies all of such a block to the device.
     pub fn write_from(&self, address: u64, from: &Block) -> Result<(), MemoryError> {
         let a = self.at(address, from.len())?;
-        self.writes.mark(address, from.len() as u64);
+        self.writes.mark_until_end(address, from.len() as u64);
         copy(&a.block, address, from, from.base(), from.len()).ok_or_else(|| self.error(address, from.len()))
     }
 
@@ -383,7 +383,7 @@ impl Memory {
         let size = usize::try_from(count).ok().and_then(|n| n.checked_mul(pattern.len()));
         let size = size.ok_or_else(|| self.error(address, usize::MAX))?;
         let a = self.at(address, size)?;
-        self.writes.mark(address, size as u64);
+        self.writes.mark_until_end(address, size as u64);
         fill(&a.block, address, pattern, size).ok_or_else(|| self.error(address, size))
     }
 

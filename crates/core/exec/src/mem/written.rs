@@ -1,7 +1,7 @@
 //! Tracks which bytes of device memory were ever written, for the sanitizer ([`super::Memory::track_writes`]).
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -14,12 +14,19 @@ pub struct Written {
     base: u64,
     len: u64,
     bits: Box<[AtomicU64]>,
+    /// Where fills and copies by the host have ended that did not end at a multiple of [`WORD`].
+    ends: RwLock<BTreeSet<u64>>,
 }
+
+/// Elements of at least this size have their ends at its multiples.
+const WORD: u64 = 4;
+/// The ends that are remembered.
+const MOST_ENDS: usize = 1024;
 
 impl Written {
     fn new(base: u64, len: u64) -> Written {
         let words = (0..len.div_ceil(64)).map(|_| AtomicU64::new(0));
-        Written { base, len, bits: words.collect() }
+        Written { base, len, bits: words.collect(), ends: RwLock::default() }
     }
 
     /// Whether an address lies inside.
@@ -45,6 +52,26 @@ impl Written {
                 word.fetch_or(mask, Relaxed);
             }
         }
+    }
+
+    /// Marks bytes as written by a fill or copy of the host.
+    fn mark_until_end(&self, address: u64, size: u64) {
+        self.mark(address, size);
+        let end = address.saturating_add(size);
+        if !end.is_multiple_of(WORD) && self.contains(end) {
+            let mut ends = self.ends.write().unwrap_or_else(PoisonError::into_inner);
+            if ends.len() < MOST_ENDS {
+                ends.insert(end);
+            }
+        }
+    }
+
+    /// Whether a fill or copy by the host has ended within some bytes, and nobody has written those behind its end. That cannot be
+    /// the padding of a structure, which the host writes as a whole.
+    pub fn is_cut(&self, address: u64, size: u64) -> bool {
+        let ends = self.ends.read().unwrap_or_else(PoisonError::into_inner);
+        let mut within = ends.range(address.saturating_add(size.min(1))..address.saturating_add(size));
+        within.any(|end| self.is_whole(address, end - address) && self.is_blank(*end, address + size - end))
     }
 
     /// Whether none of the bytes was ever written.
@@ -105,6 +132,13 @@ impl Writes {
         }
     }
 
+    /// Marks bytes as written by a fill or copy of the host.
+    pub(super) fn mark_until_end(&self, address: u64, size: u64) {
+        if let Some(map) = self.find(address) {
+            map.mark_until_end(address, size);
+        }
+    }
+
     /// A copy within the device: bytes unwritten in the source remain unwritten in the target.
     pub(super) fn copy(&self, to: u64, from: u64, size: u64) {
         let Some(target) = self.find(to) else { return };
@@ -130,5 +164,18 @@ mod tests {
         assert!(!w.is_blank(1059, 2) && !w.is_whole(1059, 2));
         w.mark(1199, 100);
         assert!(w.is_whole(1199, 1) && w.is_blank(1130, 69));
+    }
+
+    #[test]
+    fn fills_that_end_within_an_element_are_remembered_until_the_rest_is_written() {
+        let w = Written::new(4096, 64);
+        w.mark_until_end(4096, 7);
+        assert!(w.is_cut(4100, 4) && w.is_cut(4096, 8) && !w.is_cut(4096, 4) && !w.is_cut(4104, 4));
+        w.mark(4103, 1);
+        assert!(!w.is_cut(4100, 4));
+        w.mark(4108, 1);
+        assert!(!w.is_cut(4108, 4), "what a kernel has written may be a member before padding");
+        w.mark_until_end(4112, 8);
+        assert!(!w.is_cut(4116, 8), "the next element is unwritten as a whole");
     }
 }

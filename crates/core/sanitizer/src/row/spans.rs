@@ -323,6 +323,7 @@ mod tests {
                 site,
                 kind: kinds[site as usize],
                 agent: false,
+                shared: false,
                 now: threads.now,
                 begun: 0,
                 seen: cta.seen(Who { warp, lanes: mask }),

@@ -202,16 +202,17 @@ fn unproxied(
     cta: &CtaThreads,
     earlier: &Record,
     (warp, lanes, warps): (u32, u32, u32),
-    together: bool,
+    (together, shared): (bool, bool),
 ) -> Option<(u32, Crew)> {
+    let side = Side::Proxied { shared };
     earlier.crews(warps).find_map(|crew| {
         let others = (crew.cta, crew.warp, crew.lanes);
         let found = match together {
             true => {
-                let other = cta.unseen_together(Who { warp, lanes }, others, Side::Proxied, earlier.time);
+                let other = cta.unseen_together(Who { warp, lanes }, others, side, earlier.time);
                 other.map(|other| (lanes.trailing_zeros(), other))
             }
-            false => cta.unproxied(Who { warp, lanes }, others, earlier.time),
+            false => cta.unproxied(Who { warp, lanes }, others, (side, earlier.time)),
         };
         found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
     })
@@ -274,7 +275,7 @@ pub(super) fn access_word(
                 && earlier.writes
                 && !r.is_agent()
                 && let Some((lane, other)) =
-                    unproxied(cta, &r, (row.warp, group, row.warps), row.kind.tensor != Tensor::No)
+                    unproxied(cta, &r, (row.warp, group, row.warps), (row.kind.tensor != Tensor::No, row.shared))
             {
                 hits.push(Hit { earlier: r, other, lane, word, mask, lack: Lack::Proxy });
             }

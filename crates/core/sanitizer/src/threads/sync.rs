@@ -204,12 +204,15 @@ impl Threads {
                 self.object(cta, who, object, (done, completes), (order, at));
             }
             SyncKind::Fence(semantics, scope) => self.fence(cta, who, semantics, scope),
-            SyncKind::FenceProxy => {
-                for lane in lanes(who.lanes) {
+            SyncKind::FenceProxy { shared, global } => {
+                for (lane, shared) in lanes(who.lanes).flat_map(|lane| {
+                    let spaces = [shared.then_some(true), global.then_some(false)];
+                    spaces.into_iter().flatten().map(move |shared| (lane, shared))
+                }) {
                     let (me, now) = ((cta.index, who.warp, 1 << lane), self.now);
                     let clock = Arc::make_mut(&mut cta.thread(who.warp, lane).clock);
-                    clock.pass_proxy_fence();
-                    clock.raise(me, Side::Proxied, now);
+                    clock.pass_proxy_fence(shared);
+                    clock.raise(me, Side::Proxied { shared }, now);
                 }
             }
             SyncKind::FenceObjects => self.fence(cta, who, Semantics::Release, Scope::Cluster),

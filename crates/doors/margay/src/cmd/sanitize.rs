@@ -4,7 +4,7 @@
 use super::Result;
 use crate::{
     args::{Cli, Command, SanitizeArgs},
-    exit::Failure,
+    exit::{Failure, Outcome},
 };
 use clap::Parser;
 use std::{collections::VecDeque, ffi::OsString};
@@ -61,6 +61,36 @@ const SWITCHES: [&str; 21] = [
     "--strip-paths",
     "--support-32bit",
 ];
+
+/// The text of `--help`, before the options without an effect.
+const HELP: &str = "\
+Check a program, with the command line of NVIDIA's compute-sanitizer
+
+Usage: margay sanitize [OPTIONS] [--] PROGRAM [ARGUMENTS]
+
+Options:
+  --tool memcheck|racecheck|initcheck|synccheck
+                                 what to check: `margay exec --check memory,api`, `races`, `init` or `sync` [default: memcheck]
+  --leak-check full|no           report memory that is never freed
+  --report-api-errors all|explicit|no
+                                 whether memcheck reports API calls that fail
+  --track-unused-memory          report memory that is never accessed
+  --track-stream-ordered-races all|...|no
+                                 compare the work of different streams, too
+  --kernel-name FILTER, --kernel-name-exclude FILTER
+                                 check some kernels: `kernel_name=NAME` (`kne=`) or `kernel_substring=TEXT` (`kns=`)
+  --launch-skip N, --launch-count N
+                                 check some launches
+  --error-exitcode N             the exit code if something is found; 0 keeps the program's [default: 0]
+  --destroy-on-device-error context|kernel
+                                 what a fault ends
+  --suppressions FILE            findings to ignore, in compute-sanitizer's format or margay's
+  --xml                          write XML
+  --save FILE, --log-file FILE   write findings to a file
+  --version, --help
+
+`margay exec --check` can do more, such as several checks in one run and other output formats. Accepted without an effect:
+";
 
 /// The tools, and the checks that they stand for.
 fn tool(name: &str) -> std::result::Result<Vec<&'static str>, Failure> {
@@ -220,7 +250,6 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
         };
         match name.as_str() {
             "--version" | "-V" => return Ok(vec!["exec".into(), "--version".into()]),
-            "--help" | "-h" => return Ok(vec!["exec".into(), "--help".into()]),
             "--track-unused-memory" => requested.unused = is_on(given, &mut words),
             name if SWITCHES.contains(&name) => _ = is_on(given, &mut words),
             name => requested.option(name, || {
@@ -235,8 +264,21 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
     Ok(all)
 }
 
+/// The text of `--help`.
+fn help() -> String {
+    let mut names: Vec<&str> = WITHOUT_EFFECT.iter().chain(&SWITCHES).copied().collect();
+    names.sort_unstable();
+    let lines = names.chunks(4).map(|line| format!("  {}\n", line.join(" ")));
+    HELP.to_owned() + &lines.collect::<String>()
+}
+
 /// Runs the command.
 pub fn run(args: &SanitizeArgs) -> Result {
+    let options = args.words.iter().take_while(|word| word.to_string_lossy().starts_with('-'));
+    if args.words.is_empty() || options.into_iter().any(|word| word == "--help" || word == "-h") {
+        print!("{}", help());
+        return Ok(Outcome::Clean);
+    }
     let words = translate(&args.words)?;
     let cli = Cli::parse_from(std::iter::once("margay".into()).chain(words));
     match &cli.command {
@@ -253,6 +295,12 @@ mod tests {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let words = translate(&words).map_err(|e| e.message)?;
         Ok(words.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn help_names_every_option() {
+        let text = help();
+        assert!(text.contains("--leak-check full") && text.contains("--padding") && text.contains("--nvtx"));
     }
 
     #[test]

@@ -6,12 +6,14 @@ mod human;
 mod json;
 mod sarif;
 mod settings;
+mod stopped;
 mod suppress;
 mod xml;
 
 pub use crate::render::Files;
 pub use human::{Line, cuda, human, ptx};
 pub use settings::{Settings, launches};
+pub use stopped::stopped;
 pub use suppress::Suppressions;
 
 use margay_exec::{Freer, Image, Memory, mem::Kind};

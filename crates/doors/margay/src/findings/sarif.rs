@@ -7,7 +7,7 @@ use margay_sanitizer::{FindingKind, Party};
 use serde_json::{Value, json};
 
 /// Rules with their descriptions, in the order of their index.
-const RULES: [(FindingKind, &str); 8] = [
+pub(super) const RULES: [(FindingKind, &str); 8] = [
     (FindingKind::Race, "Two accesses, at least one of them a write, are neither ordered nor both morally strong"),
     (FindingKind::Uninitialized, "An uninitialized value is used"),
     (FindingKind::Synchronization, "A barrier or warp instruction is not reached by all threads that it requires"),

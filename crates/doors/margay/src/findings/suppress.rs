@@ -5,7 +5,7 @@
 //! accepted too: a record matches findings of its `kind`, with one of its `func` among their functions and with its `text` as title, if
 //! it has those elements; `.*` in them means `*`.
 
-use super::{Files, Item, cuda, xml};
+use super::{Files, Item, cuda, sarif::RULES, xml};
 use std::path::Path;
 
 /// One entry.
@@ -36,9 +36,11 @@ impl Suppressions {
             return Ok(Suppressions(elements(text, "record").map(record).collect()));
         }
         let lines = (1..).zip(text.lines()).map(|(n, l)| (n, l.split('#').next().unwrap_or("").trim()));
-        let entry = |(number, line): (u32, &str)| match line.split_once(char::is_whitespace) {
-            Some((kind, pattern)) => {
-                Ok(Entry { kind: kind.to_lowercase(), places: vec![pattern.trim().into()], title: None })
+        let entry = |(number, line): (u32, &str)| match split(line) {
+            Some((kind, pattern)) if is_kind(&kind) => Ok(Entry { kind, places: vec![pattern.into()], title: None }),
+            Some((kind, _)) => {
+                let names: Vec<&str> = RULES.iter().map(|(kind, _)| kind.name()).collect();
+                Err(format!("line {number}: `{kind}` is no kind of findings; expected {} or `*`", names.join(", ")))
             }
             None => Err(format!(
                 "line {number}: `{line}` is not a suppression; expected a kind and a pattern: `race *reduce*`"
@@ -71,6 +73,23 @@ impl Suppressions {
             kind && place && e.title.as_ref().is_none_or(|t| fits(t, &item.finding.title))
         })
     }
+}
+
+/// The kind and the pattern of a line. Some kinds have several words.
+fn split(line: &str) -> Option<(String, &str)> {
+    let lower = line.to_ascii_lowercase();
+    let named = RULES.iter().map(|(kind, _)| kind.name()).find(|name| lower.starts_with(&format!("{name} ")));
+    let (kind, pattern) = match named {
+        Some(name) => line.split_at(name.len()),
+        None => line.split_once(char::is_whitespace)?,
+    };
+    Some((kind.to_lowercase(), pattern.trim()))
+}
+
+/// Whether some kind has this name, or a name that it matches.
+fn is_kind(kind: &str) -> bool {
+    let theirs = |k| xml::kind(k).eq_ignore_ascii_case(kind);
+    RULES.iter().any(|(k, _)| fits(kind, k.name()) || theirs(*k) || kind == former(k.name()))
 }
 
 /// The former name of a kind whose spelling has changed, which older files have.
@@ -136,6 +155,18 @@ mod tests {
     fn stars_match_anything() {
         assert!(fits("*reduce*", "_Z6reducePi") && fits("a*c*e", "abcde") && fits("", "") && fits("*", ""));
         assert!(!fits("a*c", "abcd") && !fits("*x*", "abc") && !fits("ab", "abc") && !fits("ab*ba", "aba"));
+    }
+
+    #[test]
+    fn kinds_are_known_and_may_have_several_words() {
+        let refused = Suppressions::parse("races sum\n").unwrap_err();
+        assert!(refused.starts_with("line 1: `races` is no kind of findings; expected race, "), "{refused}");
+        for text in ["out of bounds k", "out* k", "Memcheck k", "uninitialised k", "* k"] {
+            assert!(Suppressions::parse(text).is_ok(), "{text}");
+        }
+        let list = Suppressions::parse("out of bounds k").unwrap();
+        let finding = finding(FindingKind::Bounds, "t");
+        assert!(list.cover(Item { image: None, kernel: "k", finding: &finding }, &mut Files::default()));
     }
 
     #[test]

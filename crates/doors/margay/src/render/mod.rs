@@ -5,7 +5,7 @@ pub(crate) mod human;
 pub mod json;
 mod source_files;
 
-pub use fault::{demangled, short_name};
+pub use fault::{demangled, short_name, title as fault_title};
 pub use source_files::Files;
 
 use margay_ir::Source;

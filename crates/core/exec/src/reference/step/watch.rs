@@ -368,10 +368,7 @@ pub fn fence(ctx: &Ctx<'_>, op: &Op) {
         return;
     }
     let variant = ctx.func.variant(op);
-    if SyncKind::is_proxy_fence(variant) {
-        notify(ctx, ctx.active, SyncKind::FenceProxy);
-    }
-    if let Some(kind) = SyncKind::of_fence(variant) {
+    for kind in [SyncKind::of_proxy_fence(variant), SyncKind::of_fence(variant)].into_iter().flatten() {
         notify(ctx, ctx.active, kind);
     }
 }

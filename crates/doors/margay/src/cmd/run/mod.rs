@@ -132,7 +132,8 @@ fn launch(
         let details = json!({ "grid": args.grid, "block": args.block, "engine": kernel.engine() });
         trace.span(kernel.name(), started, details);
     }
-    let found = sanitizer.map(|c| c.findings()).unwrap_or_default();
+    let mut found = sanitizer.map(|c| c.findings()).unwrap_or_default();
+    found.extend(result.as_ref().err().and_then(|e| stopped(args, e)));
     let told = show(args, kernel, &found)?;
     match result {
         Ok(_) if told > 0 => Err(Failure { message: String::new(), outcome: Outcome::Findings }),
@@ -159,6 +160,16 @@ fn sanitizer(args: &RunArgs, kernel: &Kernel, block: &[u8]) -> Option<Sanitizer>
     let what = args.check.filter(|what| what.is_of_launches())?;
     let shape = kernel.shape_of(shape(args));
     Some(Sanitizer::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(block))
+}
+
+/// The finding for a launch that has failed, for formats that programs read: people read it with the error.
+fn stopped(args: &RunArgs, error: &margay_runtime::Error) -> Option<Finding> {
+    match error {
+        margay_runtime::Error::Stopped(report) if args.check.is_some() && args.message_format != Format::Human => {
+            Some(margay::findings::stopped(report))
+        }
+        _ => None,
+    }
 }
 
 /// Writes the findings that are not suppressed, as text to standard error or in a machine-readable format to standard output; returns
@@ -214,6 +225,7 @@ fn explore(
             break;
         }
     }
+    all.extend(failed.as_ref().and_then(|(_, e)| stopped(args, e)));
     let told = show(args, kernel, &all)?;
     match failed {
         Some((seed, e)) => {
