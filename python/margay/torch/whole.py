@@ -5,8 +5,9 @@ the composition is the same for CPU tensors. Operators that allocate large resul
 """
 
 _NAMES = """
-    _euclidean_dist _safe_softmax _trilinear _unsafe_masked_index _unsafe_masked_index_put_accumulate affine_grid_generator allclose binary_cross_entropy_with_logits block_diag
-    count_nonzero dist huber_loss_backward linalg_pinv.atol_rtol_tensor logsumexp mvlgamma
-    pixel_shuffle pixel_unshuffle rot90 smooth_l1_loss_backward soft_margin_loss soft_margin_loss_backward
+    _euclidean_dist _safe_softmax _trilinear _unsafe_masked_index _unsafe_masked_index_put_accumulate
+    affine_grid_generator allclose binary_cross_entropy_with_logits block_diag count_nonzero dist huber_loss_backward
+    linalg_pinv.atol_rtol_tensor logsumexp mvlgamma pixel_shuffle pixel_unshuffle rot90 smooth_l1_loss_backward
+    soft_margin_loss soft_margin_loss_backward
 """
 NAMES = frozenset(f"aten::{name}" for name in _NAMES.split())
