@@ -152,6 +152,13 @@ fn a_fault_fails_a_program_that_ignores_errors() {
 }
 
 #[test]
+fn the_summary_of_checks_counts_launches_whose_bounds_the_engine_checks() {
+    let program = compile("checked", "standin.c", &["-DRELEASE=13"]);
+    let output = run_with(&program, &[], &[("MARGAY_CHECK", "memory")]);
+    check(&output, &["margay: no findings in 1 checked launch"]);
+}
+
+#[test]
 fn the_summary_lists_what_ran() {
     let program = compile("counted", "standin.c", &["-DRELEASE=13"]);
     let output = run_with(&program, &[], &[("MARGAY_STATS", "1")]);
