@@ -226,14 +226,17 @@ impl Account {
         kernels.sort_by_key(|(_, k)| std::cmp::Reverse(k.time));
         let launches: u64 = kernels.iter().map(|(_, k)| k.times).sum();
         let sum = |of: fn(&Launched) -> Duration| kernels.iter().map(|(_, k)| of(k)).sum::<Duration>();
+        let count = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+        let failed = if self.faults > 0 { format!(", {} failed", self.faults) } else { String::new() };
         let mut out = format!(
-            "margay: process {}: {launches} launches of {} kernels in {:.3?}, {:.3?} compile time; {} bytes in {} copies, {} bytes filled",
+            "margay: process {}: {} of {}{failed} in {:.3?}, {:.3?} compile time; {} bytes in {}, {} bytes filled",
             std::process::id(),
-            kernels.len(),
+            count(launches, "launch", "launches"),
+            count(kernels.len() as u64, "kernel", "kernels"),
             sum(|k| k.time),
             sum(|k| k.compile),
             self.copied,
-            self.copies,
+            count(self.copies, "copy", "copies"),
             self.filled,
         );
         for (name, since) in self.under_way.values() {

@@ -114,10 +114,16 @@ pub fn seed() -> u64 {
 pub fn sanitizer(kernel: &Kernel, shape: LaunchShape, params: &[u8]) -> Option<Sanitizer> {
     let mut watch = watch()?;
     let settings = &watch.settings;
-    if !needs_events(settings.what, kernel) || !settings.watches(kernel.name()) {
+    if !settings.watches(kernel.name()) {
         return None;
     }
     let (what, sample, range) = (settings.what, settings.sample, settings.skip..);
+    if !needs_events(what, kernel) {
+        // The bounds of global memory are checked whatever launches are selected.
+        watch.passed += u64::from(what.memory);
+        watch.watched += u64::from(what.memory);
+        return None;
+    }
     let number = watch.passed;
     watch.passed += 1;
     if !range.contains(&number) || number - range.start >= watch.settings.count {
@@ -334,12 +340,15 @@ pub fn close() {
     if watch.settings.format != Format::Human {
         return;
     }
-    let launches = format!("{} checked launch{}", watch.watched, if watch.watched == 1 { "" } else { "es" });
     let mut line = match watch.seen.len() as u64 + watch.faults {
-        0 => format!("margay: no findings in {launches}"),
-        1 => format!("margay: 1 finding in {launches}"),
-        n => format!("margay: {n} findings in {launches}"),
+        0 => String::from("margay: no findings"),
+        1 => String::from("margay: 1 finding"),
+        n => format!("margay: {n} findings"),
     };
+    let what = watch.settings.what;
+    if what.is_of_launches() || what.unused {
+        line += &format!(" in {} checked launch{}", watch.watched, if watch.watched == 1 { "" } else { "es" });
+    }
     if watch.passed > watch.watched {
         line += &format!(" of {}", watch.passed);
     }

@@ -52,6 +52,12 @@ pub struct Capture {
     pub regions: Vec<Region>,
 }
 
+/// The first launch in a folder of captured launches.
+fn first_launch(folder: &Path) -> Option<PathBuf> {
+    let launches = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    launches.filter(|path| path.join(DESCRIPTION).is_file()).min()
+}
+
 /// A piece of memory of a captured launch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Region {
@@ -210,7 +216,12 @@ impl Capture {
         let path = |name: &str| folder.join(name);
         let failed = |path: &Path, e: &dyn std::fmt::Display| format!("cannot read {}: {e}", path.display());
         let at = path(DESCRIPTION);
-        let text = fs::read_to_string(&at).map_err(|e| failed(&at, &e))?;
+        let text = fs::read_to_string(&at).map_err(|e| match first_launch(folder) {
+            Some(launch) => {
+                format!("{} has captured launches, such as {}; replay one of them", folder.display(), launch.display())
+            }
+            None => failed(&at, &e),
+        })?;
         let json: Value = serde_json::from_str(&text).map_err(|e| failed(&at, &e))?;
         let lacking = |name: &str| failed(&at, &format!("`{name}` is missing or invalid"));
         if json["format"].as_u64() != Some(FORMAT) {
@@ -446,6 +457,7 @@ mod tests {
         assert!(own.ends_with("0007"));
         let again = Capture::read(&own).unwrap();
         assert_eq!(again, capture);
+        assert!(Capture::read(&folder).unwrap_err().contains("0007"), "the folder of the launches is not one of them");
         fs::remove_dir_all(&folder).unwrap();
 
         // In another context, in addition to the captured memory.

@@ -25,6 +25,25 @@ pub fn places() -> Vec<PathBuf> {
     env::split_paths(&path).chain(toolkits).collect()
 }
 
+/// Names the compiler that `programs` found, for the command that stands in for it.
+pub const REAL: &str = "MARGAY_NVCC";
+
+/// The folders of NVIDIA's compilers among the Python packages of the environments whose commands are in these folders. CuPy looks there,
+/// and nobody has them in PATH.
+pub fn packaged(commands: &[PathBuf]) -> Vec<PathBuf> {
+    let entries = |folder: PathBuf| {
+        let mut all: Vec<PathBuf> =
+            std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        all.sort();
+        all
+    };
+    let is_python =
+        |place: &PathBuf| place.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python3"));
+    let libraries = commands.iter().filter_map(|folder| folder.parent()).flat_map(|root| entries(root.join("lib")));
+    let packages = libraries.filter(is_python).flat_map(|python| entries(python.join("site-packages/nvidia")));
+    packages.map(|package| package.join("bin")).filter(|bin| bin.join(NAME).is_file()).collect()
+}
+
 /// The first compiler in these folders that is not `own`, margay's command.
 pub fn behind(places: &[PathBuf], own: &Path) -> Option<PathBuf> {
     let own = own.canonicalize().ok();
@@ -102,6 +121,19 @@ mod tests {
         let nothing = behind(&[own], &command);
         std::fs::remove_dir_all(&root).unwrap();
         assert_eq!((found, nothing), (Some(first.join(NAME)), None));
+    }
+
+    #[test]
+    fn compilers_of_python_environments_are_found() {
+        let root = env::temp_dir().join(format!("margay-packaged-{}", std::process::id()));
+        let bin = root.join("lib/python3.11/site-packages/nvidia/cu13/bin");
+        for folder in [&bin, &root.join("lib/python3.11/site-packages/nvidia/cublas/bin"), &root.join("bin")] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::write(bin.join(NAME), "").unwrap();
+        let found = packaged(&[root.join("none/bin"), root.join("bin")]);
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(found, [bin]);
     }
 
     #[test]

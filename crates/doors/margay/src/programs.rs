@@ -91,22 +91,31 @@ impl Programs {
     }
 
     /// All environment variables of a program: [`Programs::linking`], the assembler, a path with `nvidia-smi`, and with a compiler driver
-    /// that produces PTX if it has NVIDIA's, and the variable for Python processes.
-    pub fn environment(&self) -> Result<Vec<(&'static str, OsString)>, String> {
+    /// that produces PTX if it has NVIDIA's, and the variable for Python processes. `program` may be a command of a Python environment.
+    pub fn environment(&self, program: &Path) -> Result<Vec<(&'static str, OsString)>, String> {
         let mut all = self.linking();
         all.extend(TRITON.map(|variable| (variable, self.folder.join(ASSEMBLER).into_os_string())));
         all.push((PYTHON, "1".into()));
         let search = env::var_os("PATH").unwrap_or_default();
         let mut first = vec![self.folder.join(COMMANDS)];
         let toolkit = self.folder.join("toolkit");
-        if let Some(compiler) = nvcc::behind(&nvcc::places(), &self.command) {
+        let beside = program.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut commands: Vec<PathBuf> =
+            beside.and_then(|folder| std::path::absolute(folder).ok()).into_iter().collect();
+        commands.extend(env::split_paths(&search));
+        let in_path = nvcc::behind(&nvcc::places(), &self.command);
+        let is_in_path = in_path.is_some();
+        if let Some(compiler) = in_path.or_else(|| nvcc::behind(&nvcc::packaged(&commands), &self.command)) {
             let bin = nvcc::mirror(&compiler, &toolkit, &self.command);
             let bin = bin.map_err(|e| format!("cannot link to {}: {e}", compiler.display()))?;
             // CuPy looks beside NVRTC before it looks into PATH. What the user chose stays.
             if env::var_os(COMPILER).is_none() {
                 all.push((COMPILER, bin.join(nvcc::NAME).into_os_string()));
             }
-            first.push(bin);
+            all.push((nvcc::REAL, compiler.into_os_string()));
+            if is_in_path {
+                first.push(bin);
+            }
         }
         let others = env::split_paths(&search).filter(|folder| !first.contains(folder));
         let path = env::join_paths(first.iter().cloned().chain(others));

@@ -110,7 +110,7 @@ pub fn programs(command: std::path::PathBuf) -> PyResult<(String, Vec<(&'static 
     let failed = |why: String| PyRuntimeError::new_err(why);
     let programs = Programs::new(&command).map_err(failed)?;
     let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
-    let all = programs.environment().map_err(failed)?;
+    let all = programs.environment(&command).map_err(failed)?;
     let all = all.into_iter().map(|(name, value)| (name, text(value))).collect();
     Ok((text(programs.folder().into()), all))
 }

@@ -152,9 +152,16 @@ fn a_fault_fails_a_program_that_ignores_errors() {
 }
 
 #[test]
+fn the_summary_of_checks_counts_launches_whose_bounds_the_engine_checks() {
+    let program = compile("checked", "standin.c", &["-DRELEASE=13"]);
+    let output = run_with(&program, &[], &[("MARGAY_CHECK", "memory")]);
+    check(&output, &["margay: no findings in 1 checked launch"]);
+}
+
+#[test]
 fn the_summary_lists_what_ran() {
     let program = compile("counted", "standin.c", &["-DRELEASE=13"]);
     let output = run_with(&program, &[], &[("MARGAY_STATS", "1")]);
     // One launch of one kernel; 32 numbers of four bytes, there and back.
-    check(&output, &["1 launches of 1 kernels", "256 bytes in 2 copies", "1 × twice on the "]);
+    check(&output, &["1 launch of 1 kernel ", "256 bytes in 2 copies", "1 × twice on the "]);
 }

@@ -6,7 +6,14 @@ use crate::{
     exit::{Failure, Outcome},
 };
 use margay::{findings::Suppressions, programs::Programs};
-use std::{env, ffi::OsString, fs::File, os::unix::process::CommandExt, path::PathBuf, process::Command};
+use std::{
+    env,
+    ffi::OsString,
+    fs::File,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 /// Runs the command: this process becomes the program, so its exit code is the program's.
 pub fn run(args: &ExecArgs) -> Result {
@@ -18,7 +25,7 @@ pub fn run(args: &ExecArgs) -> Result {
         return Ok(Outcome::Clean);
     }
     if args.print_env {
-        let lines = programs.environment().map_err(Failure::usage)?.into_iter();
+        let lines = programs.environment(&own).map_err(Failure::usage)?.into_iter();
         let lines = lines.map(|(name, value)| format!("export {name}='{}'\n", value.to_string_lossy()));
         crate::report::emit(&lines.collect::<String>());
         return Ok(Outcome::Clean);
@@ -27,7 +34,7 @@ pub fn run(args: &ExecArgs) -> Result {
         return Err(Failure::usage("missing program: margay exec -- PROGRAM ARGUMENTS"));
     };
     let mut command = Command::new(program);
-    command.args(rest).envs(programs.environment().map_err(Failure::usage)?);
+    command.args(rest).envs(programs.environment(Path::new(program)).map_err(Failure::usage)?);
     if args.doors {
         command.env("MARGAY_DOORS", "1");
     }
