@@ -1,5 +1,7 @@
 //! Loops in which threads may wait for others: an engine must let other threads overtake those inside.
 
+mod claim;
+
 use crate::{
     AtomicOp, BlockId, Func, Inst, MemBase, MemSpace, Operand, Terminator, VReg,
     pass::{
@@ -44,8 +46,8 @@ fn changes_nothing(func: &Func, inst: &Inst) -> bool {
 }
 
 /// Whether some loop polls by atomics: its exit depends on what an atomic has read, and it has no other effect that
-/// threads could see.
-fn polls_by_atomics(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> bool {
+/// threads could see. Loops that end `alone` do not.
+fn polls_by_atomics(func: &Func, cfg: &Cfg, alone: impl Fn(&Loop) -> bool) -> bool {
     let insts = |b: BlockId| func.insts(&func.blocks[b.0 as usize]);
     let is_atom = |inst: &&Inst| func.variant(inst).op == Opcode::Atom;
     let acts = |inst: &Inst| {
@@ -86,7 +88,7 @@ fn polls_by_atomics(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> b
     };
     let holds_atom =
         |l: &&Loop| cfg.order[l.first as usize..=l.last as usize].iter().any(|b| insts(*b).iter().any(|i| is_atom(&i)));
-    cfg.loops.iter().filter(holds_atom).any(|l| ends_by_what_it_finds(l) && !counts(l) && !retries(func, cfg, l))
+    cfg.loops.iter().filter(holds_atom).any(|l| ends_by_what_it_finds(l) && !alone(l) && !retries(func, cfg, l))
 }
 
 /// Whether a loop tries an update again that another thread's has overtaken: it is repeated only if an `atom.cas` of this iteration has found
@@ -231,10 +233,10 @@ pub fn spins(func: &Func, cfg: &Cfg) -> bool {
         return false;
     }
     let termination = LazyCell::new(|| Termination::new(func, cfg));
-    let counts = |l: &Loop| termination.counts(l);
-    polls_by_observing(func, cfg, counts)
+    let alone = |l: &Loop| termination.counts(l) || claim::claims_free_words(func, cfg, l, &termination);
+    polls_by_observing(func, cfg, alone)
         || polls_by_loads(func, cfg)
-        || polls_by_atomics(func, cfg, counts)
+        || polls_by_atomics(func, cfg, alone)
         || never_ends(func, cfg, |l| termination.of(l))
 }
 
@@ -295,8 +297,8 @@ fn takes_numbers(func: &Func, blocks: &[BlockId]) -> bool {
     !numbers.is_empty() && insts().any(passes_on)
 }
 
-/// Whether some loop observes other threads, some branch in it depends on memory, and no counter ends it.
-fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> bool {
+/// Whether some loop observes other threads, some branch in it depends on memory, and it does not end `alone`.
+fn polls_by_observing(func: &Func, cfg: &Cfg, alone: impl Fn(&Loop) -> bool) -> bool {
     let insts = |b: &BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
     let watched = |b: &BlockId| insts(b).any(|i| observes_others(func, i));
     if !cfg.reducible {
@@ -305,7 +307,7 @@ fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) ->
     }
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
     let watching = cfg.loops.iter().filter(|l| blocks(l).iter().any(watched));
-    watching.filter(|l| !counts(l) && !retries(func, cfg, l) && !in_step(func, cfg, l)).map(blocks).any(|blocks| {
+    watching.filter(|l| !alone(l) && !retries(func, cfg, l) && !in_step(func, cfg, l)).map(blocks).any(|blocks| {
         let effect = |i: &Inst| func.variant(i).op.row().effect;
         if blocks.iter().flat_map(insts).any(|i| effect(i) == Effect::Call) {
             return true;
