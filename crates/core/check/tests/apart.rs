@@ -57,3 +57,21 @@ fn messages_are_those_of_the_whole_module() {
         }
     }
 }
+
+/// Where inlined code was called is mostly said in the same body; else all bodies are parsed at once.
+#[test]
+fn debugging_information_needs_no_other_body() {
+    let inlined = ".loc 1 7 3, function_name $L_name, inlined_at 1 3 4";
+    let bodies = |first: &str, second: &str, label: &str| {
+        let text = format!(
+            ".version 8.0\n.target sm_80, debug\n.address_size 64\n.entry a() {{\n{first}\nret;\n}}\n\
+             .entry b() {{\n{second}\n{inlined}\nret;\n}}\n.file 1 \"a.cu\"\n.section .debug_str\n{{\n{label}:\n.b8 97,0\n}}\n"
+        );
+        same("inlined code", &text, &Options::default());
+        examine(Arc::new(text), &Options::default()).tree.instrs.len()
+    };
+    assert_eq!(bodies("", ".loc 1 3 4", "$L_name"), 0);
+    assert_eq!(bodies(".loc 1 3 4", "", "$L_name"), 2);
+    assert_eq!(bodies("", "", "$L_name"), 2);
+    assert_eq!(bodies("", ".loc 1 3 4", "$L_other"), 2);
+}

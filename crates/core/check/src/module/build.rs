@@ -33,7 +33,7 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
     broken.sort_unstable();
     report.set_broken(&tree, broken);
     let mut module = declarations(&tree, options, &mut report);
-    debug::locations(&tree, &module, &mut report);
+    debug::locations((&tree, &tree.directives), &debug::label_names(&tree, &tree.text), &module, &mut report);
     debug::sections(&tree, &module, &mut report);
     debug::twice(&tree, &mut report);
     let (facts, memo) = bodies(&tree, &module, &mut report);
@@ -73,27 +73,27 @@ fn declarations(tree: &Tree, options: &Options, report: &mut Report) -> Module {
 }
 
 /// The findings of a text without errors, with one body in memory at a time. `None` if it has some, or something in it needs all
-/// bodies at once: debugging information, parameters of kernels of the first versions.
+/// bodies at once: parameters of kernels of the first versions, code whose inlining another body locates.
 pub(crate) fn examine(text: &Arc<String>, options: &Options) -> Option<Examined> {
     let mut outline = Outline::new(text.clone())?;
     let mut report = Report::new(options);
     let module = declarations(outline.tree(), options, &mut report);
-    if report.errors > 0 || module.debug_at.is_some() || rules::old_kernel_parameters(&module) {
+    debug::sections(outline.tree(), &module, &mut report);
+    debug::twice(outline.tree(), &mut report);
+    if report.errors > 0 || rules::old_kernel_parameters(&module) {
         return None;
     }
-    let directives = &outline.tree().directives;
-    if directives.iter().any(|d| matches!(outline.tree().str(d.name), ".section" | "@@DWARF")) {
-        return None;
-    }
+    let labels = debug::label_names(outline.tree(), text);
     let (mut memo, mut scratch) = (body::Memo::default(), body::Scratch::default());
     let mut facts = Vec::with_capacity(module.funcs.len());
     for (index, func) in module.funcs.iter().enumerate() {
-        if func.defined
-            && (!outline.body(func.node) || outline.directives().iter().any(|d| debug::inlined(outline.tree(), d)))
-        {
-            return None;
-        }
         let before = report.diagnostics.len();
+        if func.defined {
+            if !outline.body(func.node) {
+                return None;
+            }
+            debug::locations((outline.tree(), outline.directives()), &labels, &module, &mut report);
+        }
         let tree = outline.tree();
         facts.push(body::examine(tree, &module, FuncId(index as u32), &mut memo, &mut scratch, &mut report));
         if report.errors > 0 {
@@ -103,6 +103,8 @@ pub(crate) fn examine(text: &Arc<String>, options: &Options) -> Option<Examined>
     }
     let before = report.diagnostics.len();
     rules::reach::whole(&module, &facts, options, &mut report);
+    debug::labeled(outline.tree(), &module, &mut report);
+    debug::promised(outline.tree(), &module, &mut report);
     if report.errors > 0 || report.diagnostics.len() > before {
         return None;
     }

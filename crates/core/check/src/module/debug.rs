@@ -11,18 +11,23 @@ use margay_syntax::{
 use rustc_hash::FxHashSet;
 
 /// `inlined_at` names a place that a `.loc` before it names too, and `function_name` a label of a section.
-/// (The manual has both from PTX ISA 7.2 on; ptxas from 7.0.)
-pub(super) fn locations(tree: &Tree, module: &Module, report: &mut Report) {
-    let inlined = |d: &Directive| inlined(tree, d);
-    if !tree.directives.iter().any(inlined) {
+/// (The manual has both from PTX ISA 7.2 on; ptxas from 7.0.) `directives` are those of the module or of one body, and `labels` those of
+/// the sections.
+pub(super) fn locations(
+    (tree, directives): (&Tree, &[Directive]),
+    labels: &FxHashSet<&str>,
+    module: &Module,
+    report: &mut Report,
+) {
+    // A `.loc` of inlined code has more operands than its place.
+    let mut inlining = directives.iter().filter(|d| d.args.len > 3 && tree.is(d.name, ".loc")).peekable();
+    if inlining.peek().is_none() {
         return;
     }
-    let labels: FxHashSet<&str> = labels(tree).map(|s| tree.str(s)).collect();
     // A module has many more places than functions are inlined at.
-    let inlining = tree.directives.iter().filter(|d| inlined(d));
     let wanted: FxHashSet<_> = inlining.filter_map(|d| place(tree.operands(d.args).get(6..)?)).collect();
     let (mut seen, mut told) = (FxHashSet::default(), false);
-    for d in tree.directives.iter().filter(|d| tree.is(d.name, ".loc")) {
+    for d in directives.iter().filter(|d| tree.is(d.name, ".loc")) {
         let args = tree.operands(d.args);
         if let [_, _, _, _, name, _, at @ ..] = args {
             if let Some(lack) = lacking(module, &since(7, 0, 0)).filter(|_| !told) {
@@ -59,11 +64,6 @@ pub(super) fn locations(tree: &Tree, module: &Module, report: &mut Report) {
     }
 }
 
-/// A `.loc` of inlined code, which names a label of a section.
-pub(super) fn inlined(tree: &Tree, d: &Directive) -> bool {
-    d.args.len > 3 && tree.is(d.name, ".loc")
-}
-
 /// File, line and column.
 fn place(args: &[Operand]) -> Option<(u64, u64, u64)> {
     let number = |o: &Operand| match o.kind {
@@ -80,6 +80,11 @@ fn place(args: &[Operand]) -> Option<(u64, u64, u64)> {
 fn contents(tree: &Tree) -> impl Iterator<Item = &Operand> {
     let sections = tree.directives.iter().filter(|d| tree.is(d.name, ".section"));
     sections.flat_map(|d| tree.operands(d.args).iter().skip(1))
+}
+
+/// The labels that the sections define, as they stand in the text.
+pub(super) fn label_names<'t>(tree: &Tree, text: &'t str) -> FxHashSet<&'t str> {
+    labels(tree).filter_map(|s| text.get(s.range())).collect()
 }
 
 /// The labels that the sections define.

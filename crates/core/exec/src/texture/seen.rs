@@ -5,14 +5,14 @@ use std::{borrow::Cow, sync::OnceLock};
 
 /// The first objects that a launch looks up, found again without a lock or a count of references, for which its threads would wait for
 /// each other. They live as long as the launch: a program must not destroy or rebind what a running kernel uses (CUDA driver API,
-/// "Texture Object Management").
+/// "Texture Object Management"). Most launches use none.
 #[derive(Debug, Default)]
-pub struct Seen([OnceLock<(u64, Object)>; 8]);
+pub struct Seen(OnceLock<Box<[OnceLock<(u64, Object)>; 8]>>);
 
 impl Seen {
     /// The object of a handle.
     pub fn get(&self, objects: &Objects, handle: u64) -> Option<Cow<'_, Object>> {
-        for place in &self.0 {
+        for place in &**self.0.get_or_init(Box::default) {
             let (known, object) = match place.get() {
                 Some(found) => found,
                 None => match objects.get(handle)? {

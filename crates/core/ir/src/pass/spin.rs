@@ -1,6 +1,7 @@
 //! Loops in which threads may wait for others: an engine must let other threads overtake those inside.
 
 mod calls;
+mod claim;
 
 pub use calls::mark_observing_calls;
 
@@ -49,7 +50,8 @@ fn changes_nothing(func: &Func, inst: &Inst) -> bool {
 
 /// Whether some loop polls by atomics: its exit depends on what an atomic has read, and it has no other effect that
 /// threads could see; or on what one has read that others have to undo, whatever else it does until then.
-fn polls_by_atomics(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> bool {
+/// Loops that end `alone` do not.
+fn polls_by_atomics(func: &Func, cfg: &Cfg, alone: impl Fn(&Loop) -> bool) -> bool {
     let insts = |b: BlockId| func.insts(&func.blocks[b.0 as usize]);
     let is_atom = |inst: &&Inst| func.variant(inst).op == Opcode::Atom;
     let ends_by_what_it_finds = |l: &Loop| {
@@ -71,8 +73,7 @@ fn polls_by_atomics(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> b
     };
     let holds_atom =
         |l: &&Loop| cfg.order[l.first as usize..=l.last as usize].iter().any(|b| insts(*b).iter().any(|i| is_atom(&i)));
-    let keeps_on = |l: &Loop| !counts(l) || only_looks(func, cfg, l);
-    cfg.loops.iter().filter(holds_atom).any(|l| ends_by_what_it_finds(l) && keeps_on(l) && !retries(func, cfg, l))
+    cfg.loops.iter().filter(holds_atom).any(|l| ends_by_what_it_finds(l) && !alone(l) && !retries(func, cfg, l))
 }
 
 /// Whether an atomic in a loop that also works may wait for other threads: all iterations update one word, such as a bit that is set until
@@ -287,10 +288,13 @@ pub fn spins(func: &Func, cfg: &Cfg) -> bool {
         return false;
     }
     let termination = LazyCell::new(|| Termination::new(func, cfg));
-    let counts = |l: &Loop| termination.counts(l);
-    polls_by_observing(func, cfg, counts)
+    // Another thread should come first where one only looks, even a number of times.
+    let alone = |l: &Loop| {
+        termination.counts(l) && !only_looks(func, cfg, l) || claim::claims_free_words(func, cfg, l, &termination)
+    };
+    polls_by_observing(func, cfg, alone)
         || polls_by_loads(func, cfg)
-        || polls_by_atomics(func, cfg, counts)
+        || polls_by_atomics(func, cfg, alone)
         || never_ends(func, cfg, |l| termination.of(l))
 }
 
@@ -351,9 +355,8 @@ fn takes_numbers(func: &Func, blocks: &[BlockId]) -> bool {
     !numbers.is_empty() && insts().any(passes_on)
 }
 
-/// Whether some loop observes other threads, itself or by a call, some branch in it depends on memory, and no counter ends it unless it
-/// only looks.
-fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) -> bool {
+/// Whether some loop observes other threads, itself or by a call, some branch in it depends on memory, and it does not end `alone`.
+fn polls_by_observing(func: &Func, cfg: &Cfg, alone: impl Fn(&Loop) -> bool) -> bool {
     let insts = |b: &BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
     let watched = |b: &BlockId| insts(b).any(|i| observes_others(func, i) || calls::observes(func, i));
     if !cfg.reducible {
@@ -362,8 +365,7 @@ fn polls_by_observing(func: &Func, cfg: &Cfg, counts: impl Fn(&Loop) -> bool) ->
     }
     let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
     let watching = cfg.loops.iter().filter(|l| blocks(l).iter().any(watched));
-    let keeps_on = |l: &Loop| !counts(l) || only_looks(func, cfg, l);
-    watching.filter(|l| keeps_on(l) && !retries(func, cfg, l) && !in_step(func, cfg, l)).map(blocks).any(|blocks| {
+    watching.filter(|l| !alone(l) && !retries(func, cfg, l) && !in_step(func, cfg, l)).map(blocks).any(|blocks| {
         let effect = |i: &Inst| func.variant(i).op.row().effect;
         if blocks.iter().flat_map(insts).any(|i| effect(i) == Effect::Call) {
             return true;

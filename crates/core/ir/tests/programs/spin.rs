@@ -6,15 +6,16 @@ use margay_ir::pass::{Cfg, mark_observing_calls, spins};
 /// Whether the loops of a kernel with this body may wait; `%d` is the address of a global buffer, `%s` that of a shared one.
 fn waits(body: &str) -> bool {
     let ir = module(&format!(
-        ".visible .entry k(.param .b64 p) {{
+        ".func f(.reg .b64 %a) {{ ret; }}
+        .visible .entry k(.param .b64 p, .param .b32 q, .param .b64 o) {{
             .shared .b32 shared[64];
-            .reg .b32 %r<10>, %s, %t; .reg .b64 %d; .reg .pred %p<5>;
+            .reg .b32 %r<10>, %s, %t, %free; .reg .b64 %d, %e, %g, %h, %i, %w; .reg .pred %p<5>;
             ld.param.b64 %d, [p]; mov.u32 %t, %tid.x; mov.u32 %s, shared; setp.eq.u32 %p4, %t, 0;
             {body}
             ret;
         }}"
     ));
-    let func = &ir.funcs[0];
+    let func = ir.funcs.iter().find(|f| &*f.name == "k").unwrap();
     spins(func, &Cfg::new(func, |_, _| false))
 }
 
@@ -55,7 +56,10 @@ fn a_thread_that_gives_up_after_some_attempts_waits_until_then() {
     let attempts =
         |look: &str| format!("L: {look} @%p2 bra E; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 99999; @%p1 bra L; E:");
     assert!(waits(&attempts("ld.acquire.gpu.u32 %r3, [%d]; setp.ne.u32 %p2, %r3, 0;")));
-    assert!(waits(&attempts("atom.global.cas.b32 %r3, [%d], 0, 1; setp.eq.u32 %p2, %r3, 0;")));
+    let lock = attempts("atom.global.cas.b32 %r3, [%d], 0, 1; setp.eq.u32 %p2, %r3, 0;");
+    assert!(waits(&format!("{lock} st.global.u32 [%d], 0;")));
+    // Nobody gives it back.
+    assert!(!waits(&lock));
     assert!(waits(&attempts("atom.global.or.b32 %r3, [%d], 1; setp.eq.u32 %p2, %r3, 0;")));
     // It looks at one place after the other, or works until something is found.
     assert!(!waits(&attempts("add.u64 %d, %d, 4; ld.volatile.u32 %r3, [%d]; setp.ne.u32 %p2, %r3, 0;")));
@@ -133,4 +137,63 @@ fn a_call_may_tell_whether_others_have_made_progress() {
     let update = "M: ld.global.u32 %n, [a]; atom.global.cas.b32 %m, [a], %n, 5; setp.ne.u32 %p, %m, %n; @%p bra M; \
         and.b32 r, %n, 1;";
     assert!(!waits(update, "f, (%d)"));
+}
+
+/// The loop of an insertion into a table of pairs of 8 bytes in global memory; `%r2` is the key, `%r3` the index.
+fn insertion(test: &str) -> String {
+    format!(
+        "ld.param.u32 %free, [q]; mov.u32 %r2, %tid.x; mov.u32 %r3, %tid.x; \
+         L: and.b32 %r4, %r3, 1023; mul.wide.u32 %e, %r4, 8; add.s64 %w, %d, %e; atom.global.cas.b32 %r5, [%w], -1, %r2; add.u32 %r3, %r4, 1; {test}"
+    )
+}
+
+const TAKEN: &str = "setp.ne.u32 %p1, %r5, -1; setp.ne.u32 %p2, %r5, %r2; and.pred %p3, %p1, %p2; @%p3 bra L;";
+
+#[test]
+fn an_insertion_waits_for_nobody() {
+    assert!(!waits(&insertion(TAKEN)));
+    // The exits one by one, and by what must not hold.
+    assert!(!waits(&insertion("setp.eq.u32 %p1, %r5, -1; @%p1 bra T; setp.ne.u32 %p2, %r5, %r2; @%p2 bra L; T:")));
+    let either = "setp.eq.u32 %p1, %r5, -1; setp.eq.u32 %p2, %r5, %r2; or.pred %p3, %p1, %p2; @!%p3 bra L;";
+    assert!(!waits(&insertion(either)));
+    // What is free is a parameter.
+    assert!(!waits(&insertion(TAKEN).replace("-1", "%free")));
+    // The value lies beside the key.
+    let value = "cvt.u64.u32 %g, %r4; shl.b64 %i, %g, 3; add.s64 %h, %d, %i; st.global.u32 [%h+4], %r2;";
+    assert!(!waits(&format!("{} {value}", insertion(TAKEN))));
+    // Statistics in shared memory.
+    assert!(!waits(&format!("{} atom.shared.add.u32 %r6, [%s], 1;", insertion(TAKEN))));
+}
+
+#[test]
+fn a_word_that_may_be_freed_is_waited_for() {
+    // Locks and pools of slots, which somebody else must give back: also by an update, by a parameter that may be the same, or as a part.
+    let freeing = [
+        "st.global.u32 [%w], -1;",
+        "atom.global.exch.b32 %r6, [%w], -1;",
+        "atom.global.cas.b32 %r6, [%w], %r2, -1;",
+        "red.global.add.u32 [%w], 1;",
+        "st.global.u16 [%w+2], 7;",
+        "st.global.v2.u32 [%w+4], {%r2, %r2};",
+        "cvt.u64.u32 %g, %r4; shl.b64 %i, %g, 2; add.s64 %h, %d, %i; st.global.u32 [%h+4], %r2;",
+        "ld.param.b64 %h, [o]; st.global.u32 [%h+4], %r2;",
+        "st.u32 [%w], -1;",
+        "call f, (%d);",
+    ];
+    for free in freeing {
+        assert!(waits(&format!("{} {free}", insertion(TAKEN))), "{free}");
+        assert!(waits(&format!("@%p4 bra K; {free} K: {}", insertion(TAKEN))), "{free}");
+    }
+    // The loop goes on where it has found a free word.
+    assert!(waits(&insertion("setp.ne.u32 %p2, %r5, %r2; @%p2 bra L;")));
+    assert!(waits(&insertion(&TAKEN.replace("and.pred", "or.pred"))));
+    assert!(waits(&insertion(&TAKEN.replace("%r5, -1", "%r5, -2"))));
+    // An earlier iteration has looked.
+    assert!(waits(&insertion("@%p3 bra L;").replace("atom.", &format!("{} atom.", TAKEN.replace("@%p3 bra L;", "")))));
+    // The thread waits for a word that another makes its own.
+    assert!(waits(&insertion(TAKEN).replace("-1", "%t")));
+    // Or for a flag.
+    assert!(waits(
+        &insertion(&TAKEN.replace("%r5, %r2", "%r6, 0")).replace("atom.", "ld.global.u32 %r6, [%d+8]; atom.")
+    ));
 }

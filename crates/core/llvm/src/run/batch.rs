@@ -17,7 +17,6 @@ const HELPERS_STACK: usize = 256 << 10;
 pub struct Worker<'a> {
     host: Rc<Host<'a>>,
     context: Context<'a>,
-    code: Arc<Code>,
 }
 
 impl<'a> Worker<'a> {
@@ -38,9 +37,9 @@ impl<'a> Worker<'a> {
         Ok(Worker::of(code, grid, meter, windows))
     }
 
-    fn of(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter, windows: Windows) -> Worker<'a> {
-        let host = Host::of_worker(grid, code.clone(), windows, meter);
-        Worker { context: Context::new(&host), host, code }
+    fn of(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter, windows: Box<Windows>) -> Worker<'a> {
+        let host = Host::of_worker(grid, code, windows, meter);
+        Worker { context: Context::new(&host), host }
     }
 
     fn enter(&self, stack: usize) -> Result<(), Stop> {
@@ -57,7 +56,7 @@ impl Batch for Worker<'_> {
     fn run(&mut self, ctas: Range<u64>) -> Result<(), Stop> {
         self.context.first.set(ctas.start);
         self.context.end.set(ctas.end);
-        let compiled = &self.code.compiled;
+        let compiled = &self.host.code.compiled;
         let Frames { sum, largest } = compiled.frames;
         let stack = HOST_STACK[usize::from(compiled.recursive)] + sum;
         // A call's stack check only asks whether the caller's frame begins above the end: both caller's and callee's

@@ -89,7 +89,12 @@ pub type Waiter = (usize, u32, usize, String);
 
 impl<'a> SimdCta<'a> {
     /// Clears the shared window, unless the CTA has brought it along, and creates a fiber per warp.
-    pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, windows: Windows, place: CtaPosition) -> Result<SimdCta<'a>, Stop> {
+    pub fn new(
+        code: Arc<Code>,
+        grid: &'a Grid<'a>,
+        windows: Box<Windows>,
+        place: CtaPosition,
+    ) -> Result<SimdCta<'a>, Stop> {
         if !windows.brought {
             let shared = &windows.shared.block;
             mem::fill(shared, shared.base(), &[0], shared.len());
@@ -254,7 +259,7 @@ impl<'a> SimdCta<'a> {
 
     /// Mixes into `all` a hash of the CTA's whole state except global memory.
     pub fn fingerprint(&self, all: u64) -> u64 {
-        let shared = &self.host.shared.block;
+        let shared = &self.host.windows().shared.block;
         let word = |i: u64| mem::load::<u64>(shared, shared.base() + 8 * i).unwrap_or(0);
         let mut all = (0..shared.len() as u64 / 8).map(word).fold(all, mix);
         for ctx in &self.contexts {

@@ -20,7 +20,7 @@ type DeviceFn = extern "C" fn(*mut WarpCtx, u32, u32, usize, usize) -> u32;
 #[derive(Clone)]
 pub struct Context<'a> {
     /// The contexts of all warps of the CTA, in one allocation.
-    all: Rc<Vec<WarpCtx>>,
+    all: Rc<[WarpCtx]>,
     index: usize,
     host: Rc<Host<'a>>,
 }
@@ -28,12 +28,12 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// Creates the context of warp 0, for code that loops over warps itself.
     pub fn new(host: &Rc<Host<'a>>) -> Context<'a> {
-        Context { all: Rc::new(vec![Host::context(host, 0)]), index: 0, host: host.clone() }
+        Context { all: Rc::new([Host::context(host, 0)]), index: 0, host: host.clone() }
     }
 
     /// Creates the contexts of the first `warps` warps of a CTA.
     pub fn of_warps(host: &Rc<Host<'a>>, warps: u32) -> Vec<Context<'a>> {
-        let all: Rc<Vec<_>> = Rc::new((0..warps).map(|warp| Host::context(host, warp)).collect());
+        let all: Rc<[_]> = (0..warps).map(|warp| Host::context(host, warp)).collect();
         (0..all.len()).map(|index| Context { all: all.clone(), index, host: host.clone() }).collect()
     }
 

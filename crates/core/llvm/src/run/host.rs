@@ -16,7 +16,7 @@ use crate::{
 use margay_exec::{
     Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, alloca_beyond, builtin,
     jump_beyond, lanes, left_out,
-    mem::{Allocation, Lookaside, Path, Ranges},
+    mem::{Allocation, Path},
     parameter_beyond, restore_beyond, returned,
     single_step::{self, Step},
     stack_note, thread_index,
@@ -38,16 +38,10 @@ const MOST_SOURCES: usize = 24;
 pub struct Host<'a> {
     pub grid: &'a Grid<'a>,
     pub code: Arc<Code>,
-    pub shared: Arc<Allocation>,
-    pub local: Arc<Allocation>,
-    /// Per access site, the range found valid last.
-    pub ranges: Arc<Ranges>,
-    /// Allocations that were looked up.
-    lookaside: RefCell<Lookaside>,
     /// Checks that found small allocations.
     small: Cell<u32>,
-    /// Where `ranges` and the local arrays come from; returned to the pool on drop.
-    windows: Option<Windows>,
+    /// Returned to the pool on drop; `None` only then.
+    windows: Option<Box<Windows>>,
     counts: [Cell<u64>; COUNTS],
     /// Shared windows of the cluster's CTAs by rank; empty without clusters.
     cluster: Arc<[Arc<Allocation>]>,
@@ -60,8 +54,8 @@ pub struct Host<'a> {
     pub barriers: RefCell<BarrierState>,
     /// Messages between fibers and scheduler.
     pub fibers: RefCell<PendingCalls>,
-    /// What was told to the launch's observer.
-    pub observation: Observation<'a>,
+    /// What was told to the launch's observer, if it has one.
+    pub observation: Option<Box<Observation<'a>>>,
     /// State of the reference engine, for instructions that it executes.
     machine: RefCell<Option<single_step::Machine>>,
     /// A range came from a parameter block or a cluster, which the next launch places elsewhere: the ranges must not be
@@ -77,20 +71,20 @@ pub struct Host<'a> {
 
 impl<'a> Host<'a> {
     /// Creates the state of a worker that runs one CTA after another, with a meter that may stop it.
-    pub fn of_worker(grid: &'a Grid<'a>, code: Arc<Code>, windows: Windows, meter: &'a dyn Meter) -> Rc<Host<'a>> {
+    pub fn of_worker(grid: &'a Grid<'a>, code: Arc<Code>, windows: Box<Windows>, meter: &'a dyn Meter) -> Rc<Host<'a>> {
         let place = CtaPosition { cta: [0; 3], rank: 0, cluster: Arc::default() };
         Host::new(grid, code, windows, Some(meter), BarrierState::default(), place)
     }
 
     /// Creates the state of a CTA whose warps run on fibers.
-    pub fn of_cta(grid: &'a Grid<'a>, code: Arc<Code>, windows: Windows, place: CtaPosition) -> Rc<Host<'a>> {
+    pub fn of_cta(grid: &'a Grid<'a>, code: Arc<Code>, windows: Box<Windows>, place: CtaPosition) -> Rc<Host<'a>> {
         Host::new(grid, code, windows, None, BarrierState::new(grid.launch.shape.block), place)
     }
 
     fn new(
         grid: &'a Grid<'a>,
         code: Arc<Code>,
-        mut windows: Windows,
+        windows: Box<Windows>,
         meter: Option<&'a dyn Meter>,
         barriers: BarrierState,
         place: CtaPosition,
@@ -100,11 +94,7 @@ impl<'a> Host<'a> {
         Rc::new(Host {
             grid,
             code,
-            shared: windows.shared.clone(),
-            local: windows.local.clone(),
-            ranges: windows.ranges.clone(),
             small: Cell::new(0),
-            lookaside: RefCell::new(std::mem::take(&mut windows.lookaside)),
             windows: Some(windows),
             counts: std::array::from_fn(|_| Cell::new(0)),
             cta: place.cta,
@@ -122,14 +112,21 @@ impl<'a> Host<'a> {
         })
     }
 
+    /// The memory that the CTA uses.
+    pub fn windows(&self) -> &Windows {
+        let Some(windows) = &self.windows else { unreachable!("they go when the host's side does") };
+        windows
+    }
+
     /// Creates the context of a warp. It points into what `this` owns and borrows, and must not outlive it
     /// ([`crate::run::enter::Context`]).
     pub fn context(this: &Rc<Host<'a>>, warp: u32) -> WarpCtx {
-        let Some(windows) = &this.windows else { unreachable!("they go when the host's side does") };
-        let mut ctx = windows.context(&this.code.compiled, this.grid, this.cta, warp);
+        let mut ctx = this.windows().context(&this.code.compiled, this.grid, this.cta, warp);
         ctx.host = Rc::as_ptr(this).expose_provenance() as u64;
         ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
-        this.observation.give_buffers(&mut ctx);
+        if let Some(observation) = &this.observation {
+            observation.give_buffers(&mut ctx);
+        }
         ctx.counts = this.counts.as_ptr().expose_provenance() as u64;
         ctx
     }
@@ -153,7 +150,6 @@ impl Drop for Host<'_> {
             if self.transient.get() {
                 windows.forget();
             }
-            windows.lookaside = self.lookaside.take();
             self.code.pool.put(windows);
         }
     }
@@ -298,11 +294,11 @@ impl Host<'_> {
 
     fn new_machine(&self, single_step: &single_step::SingleStep, ctx: &WarpCtx) -> single_step::Machine {
         let shared = match &*self.cluster {
-            [] => (vec![self.shared.clone()], 0),
+            [] => (vec![self.windows().shared.clone()], 0),
             cluster => (cluster.to_vec(), self.rank),
         };
         let size = ctx.local_size.min(ctx.local_stride) as u32;
-        single_step.machine(self.grid, shared, (self.local.clone(), ctx.local_stride, size))
+        single_step.machine(self.grid, shared, (self.windows().local.clone(), ctx.local_stride, size))
     }
 
     /// Lanes arrive at a warp operation whose other members have not arrived.

@@ -69,8 +69,9 @@ impl Barrier {
 /// Loads that are noted before the host looks at them.
 const LOADS: usize = 256;
 
-/// What the host remembers for the observer.
+/// What the host remembers for the launch's observer.
 pub struct Observation<'a> {
+    observer: &'a dyn Observer,
     /// Set while generated code runs and nothing else reports.
     locked: RefCell<Option<Box<dyn LockedObserver + 'a>>>,
     /// By site, filled when it is reached first.
@@ -91,14 +92,12 @@ pub struct Observation<'a> {
     born: Vec<u32>,
 }
 
-impl Observation<'_> {
-    /// For CTAs of a launch.
-    pub fn new(grid: &Grid<'_>, sites: &[Site]) -> Self {
+impl<'a> Observation<'a> {
+    /// For CTAs of a launch; `None` if nothing observes it.
+    pub fn new(grid: &Grid<'a>, sites: &[Site]) -> Option<Box<Observation<'a>>> {
+        let observer = grid.observer?;
         let threads = grid.launch.shape.threads();
-        let observed = grid.observer.is_some();
-        let warps = if observed { threads.div_ceil(LANES as u32) } else { 0 };
-        let sites = if observed { sites } else { &[] };
-        let born: Vec<u32> = (0..warps).map(|warp| alive(warp, threads)).collect();
+        let born: Vec<u32> = (0..threads.div_ceil(LANES as u32)).map(|warp| alive(warp, threads)).collect();
         let place = |site: &Site| {
             let func = &grid.image.ir.funcs[site.func as usize];
             let at = func.places.get(site.at as usize).copied().unwrap_or_default();
@@ -111,23 +110,34 @@ impl Observation<'_> {
             };
             RowPlace { at: (FuncId(site.func), at), access, size, stride, memo: Cell::new(0) }
         };
-        Observation {
+        Some(Box::new(Observation {
+            observer,
             locked: RefCell::default(),
             known: RefCell::default(),
             places: sites.iter().map(place).collect(),
             barriers: sites.iter().map(|site| Barrier::of(grid, site)).collect(),
-            loads: vec![Cell::default(); if observed { LOADS } else { 0 }],
-            notes: vec![Cell::default(); if observed { noted::MOST } else { 0 }],
+            loads: vec![Cell::default(); LOADS],
+            notes: vec![Cell::default(); noted::MOST],
             uses: RefCell::default(),
             arrived: RefCell::new(vec![0; born.len()]),
             born,
+        }))
+    }
+
+    /// The observer, which others cannot report to until it is released.
+    fn lock(&self) -> RefMut<'_, Option<Box<dyn LockedObserver + 'a>>> {
+        let mut locked = self.locked.borrow_mut();
+        if locked.is_none() {
+            *locked = self.observer.locked();
         }
+        locked
     }
 }
 
 impl<'a> Host<'a> {
     fn known(&self, site: usize) -> Option<Known> {
-        let mut all = self.observation.known.borrow_mut();
+        let observation = self.observation.as_deref()?;
+        let mut all = observation.known.borrow_mut();
         if all.len() <= site {
             all.resize(self.code.compiled.sites.len(), None);
         }
@@ -142,7 +152,7 @@ impl<'a> Host<'a> {
         let inst = &func.insts[place.inst as usize];
         let variant = func.variant(inst);
         let known = Known {
-            at: self.observation.places[site].at,
+            at: observation.places[site].at,
             access,
             order: Ordering::of(variant, access),
             space: inst.space.unwrap_or(MemSpace::Generic),
@@ -163,10 +173,11 @@ impl<'a> Host<'a> {
 
     /// Lets others report to the observer.
     pub fn release_observer(&self, ctx: &WarpCtx) {
+        let Some(observation) = self.observation.as_deref() else { return };
         self.flush(ctx);
         self.tell_noted(ctx);
         ctx.line_count.set(0);
-        *self.observation.locked.borrow_mut() = None;
+        *observation.locked.borrow_mut() = None;
     }
 
     /// Host address and size of the local windows of a warp.
@@ -175,19 +186,10 @@ impl<'a> Host<'a> {
         (ctx.locals + u64::from(warp) * size, size)
     }
 
-    /// The observer, which others cannot report to until it is released.
-    fn lock(&self, observer: &'a dyn Observer) -> RefMut<'_, Option<Box<dyn LockedObserver + 'a>>> {
-        let mut locked = self.observation.locked.borrow_mut();
-        if locked.is_none() {
-            *locked = observer.locked();
-        }
-        locked
-    }
-
     /// Reports the loads that generated code has noted.
     pub fn flush(&self, ctx: &WarpCtx) {
-        let Observation { loads, places, locked, .. } = &self.observation;
-        let Some(observer) = self.grid.observer else { return };
+        let Some(observation) = self.observation.as_deref() else { return };
+        let Observation { loads, places, .. } = observation;
         self.tell_met(ctx);
         let mut left = Observation::take(loads, &ctx.loads, ctx.loads_end);
         ctx.loads_shared.set(0);
@@ -196,12 +198,7 @@ impl<'a> Host<'a> {
         }
         while !left.is_empty() {
             let event = RowLoads { cta: ctx.cta.get(), list: left, places, local: self.local_of(ctx, 0) };
-            let mut guard = locked.borrow_mut();
-            if guard.is_none() {
-                *guard = observer.locked();
-            }
-            let done = guard.as_mut().map_or(0, |locked| locked.loads(&event));
-            drop(guard);
+            let done = observation.lock().as_mut().map_or(0, |locked| locked.loads(&event));
             let Some(next) = left.get(done).map(Cell::get) else { return };
             if next.lanes != 0 {
                 let row = Addresses::Row(next.first, places[next.place as usize].stride);
@@ -213,17 +210,14 @@ impl<'a> Host<'a> {
 
     /// Reports an access; `values` are the elements stored, each a row of lanes.
     pub fn observe(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: Addresses<'_>, values: Option<&[u8]>) {
-        let Some(observer) = self.grid.observer.filter(|_| mask != 0) else { return };
+        let Some(observation) = self.observation.as_deref().filter(|_| mask != 0) else { return };
         if !self.nothing_is_noted(ctx) {
             self.flush(ctx);
             self.tell_noted(ctx);
         }
-        let place = &self.observation.places[site];
+        let place = &observation.places[site];
         let warp = ctx.warp.get();
-        let mut locked = self.observation.locked.borrow_mut();
-        if locked.is_none() {
-            *locked = observer.locked();
-        }
+        let mut locked = observation.lock();
         let actor = Actor { cta: ctx.cta.get(), warp, lanes: mask, at: place.at, callers: &[] };
         let (size, memo) = (place.size, &place.memo);
         let done = match (&addresses, &mut *locked, place.access) {
@@ -245,19 +239,19 @@ impl<'a> Host<'a> {
 
     /// Reports an access in full.
     fn report(&self, ctx: &WarpCtx, site: usize, who: (u32, u32), addresses: Addresses<'_>, values: Option<&[u8]>) {
-        let Some(observer) = self.grid.observer else { return };
-        let memo = &self.observation.places[site].memo;
+        let Some(observation) = self.observation.as_deref() else { return };
+        let memo = &observation.places[site].memo;
         let is_new = memo.get() == 0;
         self.tell_noted(ctx);
         self.with_event(ctx, site, who, addresses, values, |event| {
-            let Some(locked) = &mut *self.observation.locked.borrow_mut() else { return observer.memory(event) };
+            let Some(locked) = &mut *observation.locked.borrow_mut() else { return observation.observer.memory(event) };
             locked.memory(event);
             if let SiteKind::Observed { bytes, access: AccessKind::Load, stride } = self.code.compiled.sites[site].kind
                 && is_new
             {
                 let reach = 31 * (stride as i64).unsigned_abs();
                 let ((first, last), span) = (locked.ignored(memo.get()), reach + u64::from(bytes));
-                self.ranges.set(site, first, last.wrapping_sub(first).wrapping_add(2).saturating_sub(span));
+                self.windows().ranges.set(site, first, last.wrapping_sub(first).wrapping_add(2).saturating_sub(span));
             }
         });
         self.allow_notes(ctx, false);
@@ -266,9 +260,9 @@ impl<'a> Host<'a> {
     /// Reports an access that leaves the range of its site, and lets the observer name the next range.
     pub fn strays(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: &[u64; LANES]) {
         let SiteKind::Bounded { bytes, span, .. } = self.code.compiled.sites[site].kind else { return };
-        let Some(observer) = self.grid.observer.filter(|_| mask != 0) else { return };
+        let Some(observation) = self.observation.as_deref().filter(|_| mask != 0) else { return };
         // Often only lanes that are not active have left the range.
-        let (low, starts) = self.ranges.get(site);
+        let (low, starts) = self.windows().ranges.get(site);
         let places = starts.saturating_add(span - u64::from(bytes));
         let within = |lane: &usize| addresses[*lane].wrapping_sub(low) < places;
         if starts > 0 && (0..LANES).filter(|lane| mask >> lane & 1 == 1).all(|lane| within(&lane)) {
@@ -277,13 +271,9 @@ impl<'a> Host<'a> {
         self.flush(ctx);
         let who = (ctx.warp.get(), mask);
         self.with_event(ctx, site, who, Addresses::Lanes(addresses), None, |event| {
-            let mut locked = self.observation.locked.borrow_mut();
-            if locked.is_none() {
-                *locked = observer.locked();
-            }
-            let Some(locked) = &mut *locked else { return };
+            let Some(locked) = &mut *observation.lock() else { return };
             let (first, last) = locked.strays(event);
-            self.ranges.set(site, first, (last - first).saturating_add(2).saturating_sub(span));
+            self.windows().ranges.set(site, first, (last - first).saturating_add(2).saturating_sub(span));
         });
     }
 
@@ -297,13 +287,14 @@ impl<'a> Host<'a> {
         values: Option<&[u8]>,
         f: impl FnOnce(&MemoryEvent<'_>),
     ) {
+        let Some(observation) = self.observation.as_deref() else { return };
         let Some(Known { at, access, order, space, size, element }) = self.known(site) else { return };
         let each = element as usize;
         let value = |lane: usize, byte: usize| {
             let at = (byte / each * LANES + lane) * each + byte % each;
             values.and_then(|v| v.get(at)).copied().unwrap_or(0)
         };
-        let peek = |host: u64, to: &mut [u8]| match [&self.shared, &self.local]
+        let peek = |host: u64, to: &mut [u8]| match [&self.windows().shared, &self.windows().local]
             .into_iter()
             .find(|w| w.block.contains(host, to.len()))
         {
@@ -318,7 +309,7 @@ impl<'a> Host<'a> {
             space,
             access,
             order,
-            windows: &[(self.shared.block.base(), self.shared.block.len() as u64)],
+            windows: &[(self.windows().shared.block.base(), self.windows().shared.block.len() as u64)],
             local: self.local_of(ctx, warp),
             values: values.is_some().then_some(&value as &dyn Fn(usize, usize) -> u8),
             undefined: Undefined::default(),
@@ -329,13 +320,13 @@ impl<'a> Host<'a> {
                 Addresses::Row(first, stride) => Some((first, stride)),
                 Addresses::Lanes(_) => None,
             },
-            memo: &self.observation.places[site].memo,
+            memo: &observation.places[site].memo,
         });
     }
 
     /// Reports what the lanes of a mask do at a site, or what happens to the CTA.
     pub fn tell(&self, ctx: &WarpCtx, site: usize, mask: u32) {
-        let Some(observer) = self.grid.observer else { return };
+        let Some(observation) = self.observation.as_deref() else { return };
         let place = &self.code.compiled.sites[site];
         let SiteKind::Moment(moment) = place.kind else { return };
         self.flush(ctx);
@@ -349,36 +340,36 @@ impl<'a> Host<'a> {
         let at = (FuncId(place.func), func.places.get(place.at as usize).copied().unwrap_or_default());
         let sync = |warp: u32, lanes: u32, kind: SyncKind| {
             let event = SyncEvent { actor: Actor { cta, warp, lanes, at, callers: &[] }, kind };
-            match &mut *self.observation.locked.borrow_mut() {
+            match &mut *observation.locked.borrow_mut() {
                 _ if lanes == 0 => {}
                 Some(locked) => locked.sync(&event),
-                None => observer.sync(&event),
+                None => observation.observer.sync(&event),
             }
         };
         match moment {
-            Moment::Begin => self.begin(ctx, observer),
+            Moment::Begin => self.begin(ctx, observation),
             Moment::Warp => sync(warp, mask, SyncKind::Warp),
             Moment::Exchange => sync(warp, mask, SyncKind::Exchange),
             Moment::Arrive => {
-                let Barrier { id, aligned, counted } = self.observation.barriers[site];
-                self.observation.arrived.borrow_mut()[warp as usize] |= mask;
+                let Barrier { id, aligned, counted } = observation.barriers[site];
+                observation.arrived.borrow_mut()[warp as usize] |= mask;
                 sync(warp, mask, SyncKind::Barrier { id, aligned, counted });
             }
             Moment::Complete => {
-                let Barrier { id, .. } = self.observation.barriers[site];
-                let mut arrived = self.observation.arrived.borrow_mut();
+                let Barrier { id, .. } = observation.barriers[site];
+                let mut arrived = observation.arrived.borrow_mut();
                 // A region ends when all threads have arrived or ended. Arrivals are not reported where all threads come.
-                let lanes = if arrived.iter().all(|lanes| *lanes == 0) { &self.observation.born } else { &*arrived };
+                let lanes = if arrived.iter().all(|lanes| *lanes == 0) { &observation.born } else { &*arrived };
                 let event = BarrierEvent { cta, id, all: true, arrived: lanes, waited: lanes, live: lanes };
-                match &mut *self.lock(observer) {
+                match &mut *observation.lock() {
                     Some(locked) => locked.barrier(&event),
-                    None => observer.barrier(&event),
+                    None => observation.observer.barrier(&event),
                 }
                 arrived.fill(0);
             }
             Moment::End => {
-                let told = self.lock(observer).as_mut().map(|locked| locked.exit(cta)).is_some();
-                for (warp, lanes) in self.observation.born.iter().enumerate().filter(|_| !told) {
+                let told = observation.lock().as_mut().map(|locked| locked.exit(cta)).is_some();
+                for (warp, lanes) in observation.born.iter().enumerate().filter(|_| !told) {
                     sync(warp as u32, *lanes, SyncKind::Exit);
                 }
             }
@@ -386,17 +377,17 @@ impl<'a> Host<'a> {
         self.allow_notes(ctx, matches!(moment, Moment::Begin));
     }
 
-    fn begin(&self, ctx: &WarpCtx, observer: &'a dyn Observer) {
+    fn begin(&self, ctx: &WarpCtx, observation: &Observation<'_>) {
         let cta = ctx.cta.get();
-        self.observation.arrived.borrow_mut().fill(0);
-        let (base, warps) = (self.local.block.base(), self.observation.born.len() as u64);
-        let each = self.local.block.len() as u64 / warps.max(1);
+        observation.arrived.borrow_mut().fill(0);
+        let (base, warps) = (self.windows().local.block.base(), observation.born.len() as u64);
+        let each = self.windows().local.block.len() as u64 / warps.max(1);
         let locals: Vec<_> = (0..warps).filter(|_| each > 0).map(|w| (base + w * each, each)).collect();
-        let shared = (self.shared.block.base(), self.shared.block.len() as u64);
+        let shared = (self.windows().shared.block.base(), self.windows().shared.block.len() as u64);
         let event = CtaEvent { cta, shared, locals: &locals };
-        match &mut *self.lock(observer) {
+        match &mut *observation.lock() {
             Some(locked) => locked.cta(&event),
-            None => observer.cta(&event),
+            None => observation.observer.cta(&event),
         }
     }
 }

@@ -11,7 +11,7 @@ use margay_exec::{
     thread_index,
 };
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -33,7 +33,7 @@ pub struct Windows {
     alive: Vec<Cell<u32>>,
     tids: Vec<Row>,
     /// Allocations that helpers have looked up.
-    pub lookaside: Lookaside,
+    pub lookaside: RefCell<Lookaside>,
     /// The memory for which `ranges` hold, and its epoch.
     memory: Option<(usize, u64)>,
     /// Number of the launch that empties `ranges` when memory is freed.
@@ -42,15 +42,15 @@ pub struct Windows {
 
 /// Windows that are not in use.
 #[derive(Default)]
-pub struct Pool(Mutex<Vec<Windows>>);
+pub struct Pool(Mutex<Vec<Box<Windows>>>);
 
 impl Pool {
-    fn lock(&self) -> MutexGuard<'_, Vec<Windows>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Box<Windows>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes windows of the right sizes for a launch, or allocates them.
-    pub fn take(&self, compiled: &Compiled, grid: &Grid<'_>) -> Result<Windows, Stop> {
+    pub fn take(&self, compiled: &Compiled, grid: &Grid<'_>) -> Result<Box<Windows>, Stop> {
         let (shared, stride, rows) = sizes(compiled, grid);
         let found = {
             let mut pool = self.lock();
@@ -71,7 +71,7 @@ impl Pool {
     }
 
     /// Returns windows to the pool.
-    pub fn put(&self, windows: Windows) {
+    pub fn put(&self, windows: Box<Windows>) {
         let mut pool = self.lock();
         if pool.len() < 64 && !windows.brought {
             pool.push(windows);
@@ -127,7 +127,7 @@ impl Windows {
         grid: &Grid<'_>,
         CtaWindows { shared, local }: CtaWindows,
         brought: bool,
-    ) -> Result<Windows, Stop> {
+    ) -> Result<Box<Windows>, Stop> {
         let block = grid.launch.shape.block;
         let warps = block.iter().product::<u32>().div_ceil(32);
         let (_, stride, rows) = sizes(compiled, grid);
@@ -147,7 +147,7 @@ impl Windows {
                 (0..3).for_each(|d| tids[warp as usize * 3 + d].0[lane as usize] = id[d]);
             }
         }
-        let mut windows = Windows {
+        let mut windows = Box::new(Windows {
             shared,
             brought,
             local,
@@ -157,10 +157,10 @@ impl Windows {
             spills: vec![Cell::new(Row::ZERO); (compiled.spill_size as usize).div_ceil(128) + 1],
             alive: vec![Cell::new(0); warps as usize],
             tids,
-            lookaside: Lookaside::default(),
+            lookaside: RefCell::default(),
             memory: None,
             launch: 0,
-        };
+        });
         windows.enter(grid);
         Ok(windows)
     }
@@ -179,7 +179,7 @@ impl Windows {
         let memory = memory(grid);
         if std::mem::replace(&mut self.memory, memory) != memory {
             self.ranges.clear();
-            self.lookaside = Lookaside::default();
+            self.lookaside = RefCell::default();
         }
     }
 

@@ -31,7 +31,8 @@ impl Termination<'_> {
         }
     }
 
-    pub(super) fn align_of(&self, o: &Operand) -> u32 {
+    /// The power of two that divides an operand in all threads.
+    pub(in crate::pass) fn align_of(&self, o: &Operand) -> u32 {
         match o {
             Operand::Reg(r) => self.align[r.0 as usize],
             Operand::Imm(v) => v.trailing_zeros(),

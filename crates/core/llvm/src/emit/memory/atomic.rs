@@ -5,12 +5,12 @@
 //! unused are reduced first. All others are acquire-release, regardless of the requested semantics: a locked instruction of
 //! x86-64 is no weaker, and LLVM must not move weak accesses across it (manual, section 8.8).
 
+mod inline;
 mod operation;
 
 use crate::ctx::at;
 use crate::emit::{
     function::{Emitter, Result},
-    memory::PROGRAM,
     memory::address::Address,
     memory::lanes::{lane_list, lane_loop},
     text::{Elem, Ty, Val, constant, int},
@@ -114,7 +114,7 @@ impl Emitter<'_> {
                 directly(e);
                 return Ok(());
             }
-            if e.in_line(code, address, &operands, mask) {
+            if e.in_line(code, (address, &srcs[0]), &operands, mask) {
                 return Ok(());
             }
             let old = e.each(code, address, &operands, mask);
@@ -204,49 +204,6 @@ impl Emitter<'_> {
         let old = self.w.load(i, pointer, align);
         let new = self.updated(code.rmw, false, &old, std::slice::from_ref(v));
         self.w.store(&new, pointer, align);
-    }
-
-    /// Operations of all lanes on shared memory whose old values are unused, emitted inline, since a call would cost as
-    /// much again; returns whether that was possible.
-    fn in_line(&mut self, code: Code, address: &Address, operands: &[Val], mask: Option<&Val>) -> bool {
-        let [v] = operands else { return false };
-        let simple =
-            matches!(code.op, Operation::Add | Operation::And | Operation::Or | Operation::Xor | Operation::FAdd);
-        if code.locked || code.result || !simple || self.options.lean || self.lanes(mask).is_some() {
-            return false;
-        }
-        let (align, scalar) = (code.elem.bits() / 8, Ty::scalar(code.elem));
-        // Offsets in the window are half as wide as addresses. They are extracted from registers, since loads of single lanes from a
-        // vector that was just stored take longer, and in pairs, so that consecutive updates are addressed by different registers: on
-        // Zen 4 an update takes 6 ns instead of 0.3 if all go by the same one, as if memory renaming mistook them for one word.
-        let (addresses, base) = (self.spread(address), self.ctx_value(Elem::I64, at::SHARED));
-        let offsets = self.w.op("sub", &addresses, &base);
-        let offsets = self.w.resize(&offsets, Elem::I32, false);
-        // A vector of half as many lanes, which only the extractions name.
-        let pairs = self.w.value(Ty::scalar(Elem::I64), format_args!("bitcast {} {offsets} to <16 x i64>", offsets.ty));
-        let window = self.pointer(&base);
-        let mut pair = None;
-        for lane in 0..32 {
-            let at = match pair.take() {
-                Some(pair) => self.w.op("lshr", &pair, &int(Elem::I64, 32)),
-                None => {
-                    let both = format_args!("extractelement <16 x i64> {pairs}, i32 {}", lane / 2);
-                    let both = self.w.value(pairs.ty, both);
-                    let low = self.w.cast("trunc", &both, Elem::I32);
-                    pair = Some(both);
-                    self.w.cast("zext", &low, Elem::I64)
-                }
-            };
-            let lane = int(Elem::I32, lane);
-            let p = self.w.offset(&window, &at);
-            let v = if v.ty.vector { self.w.extract(v, &lane) } else { v.clone() };
-            let v = self.w.cast("bitcast", &v, code.elem);
-            let old = self.w.value(scalar, format_args!("load {scalar}, ptr {p}, align {align}, {PROGRAM}"));
-            let new = self.w.op(code.op.word(), &old, &v);
-            let new = if code.elem == Elem::F32 { self.canonical(&new) } else { new };
-            self.w.line(format_args!("store {} {new}, ptr {p}, align {align}, {PROGRAM}", new.ty));
-        }
-        true
     }
 
     /// Calls the helper that operates lane after lane; returns the old values if they are used.

@@ -104,9 +104,10 @@ impl Host<'_> {
             None => 0,
         };
         if space == ".shared" {
-            return mask & !within(self.shared.block.base(), 0, self.shared.block.len() as u64) == 0;
+            return mask & !within(self.windows().shared.block.base(), 0, self.windows().shared.block.len() as u64)
+                == 0;
         }
-        let (low, places) = self.ranges.get(group.lead + 1);
+        let (low, places) = self.windows().ranges.get(group.lead + 1);
         let room = if places == 0 { 0 } else { places - 1 + u64::from(size) };
         let mut rest = mask & !within(low, 0, room);
         if rest != 0 && space == "generic" {
@@ -126,7 +127,8 @@ impl Host<'_> {
         if mem::is_small(length) {
             let count = self.small.get().wrapping_add(1);
             self.small.set(count);
-            if count > MANY_SMALL && !count.is_multiple_of(SMALL_ENTERED) && self.ranges.places(site + 1) != 0 {
+            if count > MANY_SMALL && !count.is_multiple_of(SMALL_ENTERED) && self.windows().ranges.places(site + 1) != 0
+            {
                 return;
             }
         }
@@ -139,13 +141,13 @@ impl Host<'_> {
         for (at, span, shift) in [(site, span, shift), (site + 1, u64::from(size), 0)] {
             let low = start.next_multiple_of(1 << shift);
             let places = (length + 1).saturating_sub(span).saturating_sub(low - start);
-            self.ranges.set(at, low, places.div_ceil(1 << shift));
+            self.windows().ranges.set(at, low, places.div_ceil(1 << shift));
         }
         // Whoever frees this memory concurrently has either emptied the range before `set`, or changed the epoch before
         // this load.
         fence(SeqCst);
         if self.grid.memory.epoch() != epoch {
-            [site, site + 1].iter().for_each(|at| self.ranges.empty(*at));
+            [site, site + 1].iter().for_each(|at| self.windows().ranges.empty(*at));
         }
     }
 
@@ -236,7 +238,7 @@ impl Host<'_> {
     /// The address at which a space's window starts.
     fn start(&self, ctx: &WarpCtx, lane: u32, space: &str) -> u64 {
         match space {
-            ".shared" => self.shared.block.base(),
+            ".shared" => self.windows().shared.block.base(),
             ".local" => ctx.local.get() + u64::from(lane) * ctx.local_stride,
             ".param" => self.grid.params().block.base(),
             _ => 0,
@@ -245,12 +247,12 @@ impl Host<'_> {
 
     /// The note of a fault at an address outside all memory.
     fn note(&self, ctx: &WarpCtx, address: u64, space: &str) -> String {
-        let own = std::slice::from_ref(&self.shared);
+        let own = std::slice::from_ref(&self.windows().shared);
         match space {
-            ".shared" => format!("the CTA's shared window has {} bytes", self.shared.block.len()),
+            ".shared" => format!("the CTA's shared window has {} bytes", self.windows().shared.block.len()),
             ".local" => format!("the thread's local window has {} bytes", ctx.local_size),
             ".param" => format!("the parameter block has {} bytes", self.grid.params().block.len()),
-            "generic" if self.local.block.contains(address, 1) => OTHER_THREAD.to_owned(),
+            "generic" if self.windows().local.block.contains(address, 1) => OTHER_THREAD.to_owned(),
             "generic" if self.cluster.is_empty() => self.grid.memory.describe_among(address, own),
             "generic" => self.grid.memory.describe_among(address, &self.cluster),
             _ => self.grid.memory.describe(address),
@@ -275,15 +277,15 @@ impl Host<'_> {
             heap: false,
         };
         match space {
-            ".shared" => return Some(all(&self.shared)),
+            ".shared" => return Some(all(&self.windows().shared)),
             ".local" => return Some(own()),
             ".param" => {
                 self.transient.set(true);
                 return Some(all(self.grid.params()));
             }
-            "generic" if inside(&self.shared) => return Some(all(&self.shared)),
+            "generic" if inside(&self.windows().shared) => return Some(all(&self.windows().shared)),
             // A thread may only access its own local window.
-            "generic" if inside(&self.local) => return Some(own()),
+            "generic" if inside(&self.windows().local) => return Some(own()),
             "generic" => {
                 if let Some(a) = self.cluster.iter().find(|a| inside(a)) {
                     // The windows of a cluster are other ones in the next cluster.
@@ -300,13 +302,13 @@ impl Host<'_> {
         if let Some([start, length]) = self.grid.memory.heap_objects().and_then(|heap| heap.find(address)) {
             return Some(Extent { start, length, writable: true, per_lane: false, heap: true });
         }
-        self.lookaside.borrow_mut().find((self.grid.memory, self.grid.params()), address).map(|a| all(a))
+        self.windows().lookaside.borrow_mut().find((self.grid.memory, self.grid.params()), address).map(|a| all(a))
     }
 
     /// The byte at a generic address of a lane, if it may read it.
     pub(super) fn byte(&self, ctx: &WarpCtx, lane: u32, address: u64) -> Option<u8> {
         let w = self.window(ctx, lane, address, "generic").filter(|w| w.holds(address, 1))?;
-        let windows = [&self.shared, &self.local].into_iter().chain(&*self.cluster);
+        let windows = [&self.windows().shared, &self.windows().local].into_iter().chain(&*self.cluster);
         match windows.into_iter().find(|a| w.start >= a.block.base() && w.start < a.end()) {
             Some(a) => mem::load::<u8>(&a.block, address),
             None => mem::load::<u8>(&self.grid.memory.find(address)?.block, address),

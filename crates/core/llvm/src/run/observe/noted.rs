@@ -39,23 +39,23 @@ impl Host<'_> {
     pub(super) fn tell_met(&self, ctx: &WarpCtx) {
         let times = ctx.met.replace(0);
         if times > 0
-            && let Some(observer) = self.grid.observer
-            && let Some(locked) = &mut *self.lock(observer)
+            && let Some(observation) = self.observation.as_deref()
+            && let Some(locked) = &mut *observation.lock()
         {
-            locked.met(ctx.cta.get(), &self.observation.born, times);
+            locked.met(ctx.cta.get(), &observation.born, times);
         }
     }
 
     /// Tells the observer what generated code has noted instead of reporting it.
     pub fn tell_noted(&self, ctx: &WarpCtx) {
-        let Observation { notes, places, .. } = &self.observation;
-        let Some(observer) = self.grid.observer else { return };
+        let Some(observation) = self.observation.as_deref() else { return };
+        let Observation { notes, places, .. } = observation;
         self.tell_met(ctx);
         let list = Observation::take(notes, &ctx.notes, ctx.notes_end);
         if list.is_empty() {
             return;
         }
-        if let Some(locked) = &mut *self.lock(observer) {
+        if let Some(locked) = &mut *observation.lock() {
             locked.noted(&RowLoads { cta: ctx.cta.get(), list, places, local: self.local_of(ctx, 0) });
         }
     }
@@ -63,9 +63,10 @@ impl Host<'_> {
     /// Lets generated code note what need not be reported from now on; `begin` if a CTA has just begun, on whose shared memory it may
     /// do so.
     pub(super) fn allow_notes(&self, ctx: &WarpCtx, begin: bool) {
-        let locked = self.observation.locked.borrow();
+        let Some(observation) = self.observation.as_deref() else { return };
+        let locked = observation.locked.borrow();
         let uses = locked.as_ref().and_then(|locked| locked.uses(ctx.cta.get()));
-        let mut known = self.observation.uses.borrow_mut();
+        let mut known = observation.uses.borrow_mut();
         if begin {
             *known = uses.cloned();
         }
@@ -80,6 +81,8 @@ impl Host<'_> {
 
     /// Forgets what was noted.
     pub(super) fn drop_noted(&self, ctx: &WarpCtx) {
-        Observation::take(&self.observation.notes, &ctx.notes, ctx.notes_end);
+        if let Some(observation) = self.observation.as_deref() {
+            Observation::take(&observation.notes, &ctx.notes, ctx.notes_end);
+        }
     }
 }
