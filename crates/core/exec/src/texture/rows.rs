@@ -134,7 +134,8 @@ impl<'a> Reads<'a> {
         let mut between = false;
         for lane in lanes {
             let (right, up) = (x.weight[lane] != 0.0, y.weight[lane] != 0.0);
-            let [left_at, right_at] = x.pair(lane).map(|i| 4 * u64::from(i));
+            let [low, high] = x.pair(lane);
+            let (left_at, right_at) = (4 * u64::from(low), 4 * u64::from(high));
             let low = self.texels.row(self.level, y.low[lane], 0);
             texels[0][0][lane] = self.float(low + left_at);
             if !(right || up) {

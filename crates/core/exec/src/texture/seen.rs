@@ -7,7 +7,10 @@ use std::{borrow::Cow, sync::OnceLock};
 /// each other. They live as long as the launch: a program must not destroy or rebind what a running kernel uses (CUDA driver API,
 /// "Texture Object Management"). Most launches use none.
 #[derive(Debug, Default)]
-pub struct Seen(OnceLock<Box<[OnceLock<(u64, Object)>; 8]>>);
+pub struct Seen(OnceLock<Box<[Place; 8]>>);
+
+/// A handle and its object.
+type Place = OnceLock<(u64, Object)>;
 
 impl Seen {
     /// The object of a handle.

@@ -40,12 +40,15 @@ pub struct Windows {
     launch: u64,
 }
 
-/// Windows that are not in use.
+/// Windows that are not in use. Launches hand them on without copies.
 #[derive(Default)]
-pub struct Pool(Mutex<Vec<Box<Windows>>>);
+pub struct Pool(Mutex<Free>);
+
+#[allow(clippy::vec_box, reason = "a launch takes one out and puts it back")]
+type Free = Vec<Box<Windows>>;
 
 impl Pool {
-    fn lock(&self) -> MutexGuard<'_, Vec<Box<Windows>>> {
+    fn lock(&self) -> MutexGuard<'_, Free> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
