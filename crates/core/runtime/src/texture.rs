@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn references_are_bound_by_name() {
         let context = Device::new().unwrap().context();
-        let text = ".version 4.0\n.target sm_30, texmode_independent\n.address_size 64\n.global .texref t[2];\n\
+        let text = ".version 4.3\n.target sm_30, texmode_independent\n.address_size 64\n.global .texref t[2];\n\
                     .global .samplerref s = { filter_mode = linear, addr_mode_0 = wrap };\n.global .surfref f;\n\
                     .visible .entry k() { .reg .b64 %r; mov.u64 %r, t; mov.u64 %r, s; mov.u64 %r, f; ret; }\n";
         let module = context.load(&[SourceText { name: "m", text }], &Default::default()).unwrap();
