@@ -148,100 +148,108 @@ impl Webs {
         }
     }
 
-    fn rename(mut self, func: &mut Func) {
-        // By value that stands for a set: its register.
-        let mut registers = vec![None; self.parents.len()];
-        let mut kept = vec![false; self.candidates.registers.len()];
-        let (live, first) = &self.begins[0];
-        for (n, value) in live.iter().zip(*first..) {
-            registers[find(&mut self.parents, value) as usize] = Some(self.candidates.registers[*n as usize]);
-            kept[*n as usize] = true;
-        }
-        let mut names = Names { registers, kept };
+    /// Renames the registers of a function.
+    fn rename(self, func: &mut Func) {
+        let mut renaming = Renaming::new(self, func);
         for b in 0..func.blocks.len() {
-            self.begin(b);
+            renaming.webs.begin(b);
             for i in func.blocks[b].insts.range() {
-                let mut inst = func.insts[i];
-                if let Some((p, _)) = &mut inst.guard {
-                    *p = self.renamed(*p, func, &mut names);
-                }
-                for at in inst.srcs.range() {
-                    let mut operand = func.operands[at];
-                    if let Operand::Call(site) = operand {
-                        let mut call = std::mem::take(&mut func.calls[site as usize].args);
-                        values(&mut call, &mut |o| self.rename_operand(o, func, &mut names));
-                        func.calls[site as usize].args = call;
-                        if let Callee::Indirect(r, _) = func.calls[site as usize].callee {
-                            let renamed = self.renamed(r, func, &mut names);
-                            if let Callee::Indirect(r, _) = &mut func.calls[site as usize].callee {
-                                *r = renamed;
-                            }
-                        }
-                    }
-                    self.rename_operand(&mut operand, func, &mut names);
-                    func.operands[at] = operand;
-                }
-                let first = self.next;
-                inst_writes(func, &inst, &mut |r| self.write(r, &inst, first));
-                for at in inst.dsts.range() {
-                    let mut operand = func.operands[at];
-                    self.rename_operand(&mut operand, func, &mut names);
-                    func.operands[at] = operand;
-                }
-                for at in inst.srcs.range() {
-                    if let Operand::Call(site) = func.operands[at] {
-                        let mut rets = std::mem::take(&mut func.calls[site as usize].rets);
-                        values(&mut rets, &mut |o| self.rename_operand(o, func, &mut names));
-                        func.calls[site as usize].rets = rets;
-                    }
-                }
-                func.insts[i] = inst;
+                renaming.reads(func, i);
+                let inst = func.insts[i];
+                let first = renaming.webs.next;
+                inst_writes(func, &inst, &mut |r| renaming.webs.write(r, &inst, first));
+                renaming.writes(func, &inst);
             }
-            let mut term = std::mem::replace(&mut func.blocks[b].term, Terminator::Ret);
-            match &mut term {
-                Terminator::Branch { pred, .. } => *pred = self.renamed(*pred, func, &mut names),
-                Terminator::Switch { index, .. } => self.rename_operand(index, func, &mut names),
+            match &mut func.blocks[b].term {
+                Terminator::Branch { pred, .. } => renaming.register(pred),
+                Terminator::Switch { index, .. } => renaming.operand(index),
                 Terminator::Jump(_) | Terminator::Ret | Terminator::Exit => {}
             }
-            func.blocks[b].term = term;
         }
-    }
-
-    fn rename_operand(&mut self, operand: &mut Operand, func: &mut Func, names: &mut Names) {
-        if let Operand::Reg(r) | Operand::Not(r) | Operand::Mem(MemBase::Reg(r), _) = operand {
-            *r = self.renamed(*r, func, names);
-        }
-    }
-
-    /// The register of the web that a register belongs to at the place of the walk.
-    fn renamed(&mut self, r: VReg, func: &mut Func, names: &mut Names) -> VReg {
-        let Some(n) = self.candidates.number(r) else { return r };
-        let set = find(&mut self.parents, self.now[n as usize]);
-        *names.registers[set as usize].get_or_insert_with(|| {
-            if !std::mem::replace(&mut names.kept[n as usize], true) {
-                return r;
-            }
+        for r in renaming.added {
             func.regs.push(func.regs[r.0 as usize]);
             func.reg_names.push(func.reg_names[r.0 as usize].clone());
-            VReg(func.regs.len() as u32 - 1)
-        })
+        }
     }
 }
 
-/// The registers of webs.
-struct Names {
-    /// By value that stands for its set.
+/// A walk over a function that gives each web its register.
+struct Renaming {
+    webs: Webs,
+    /// By value that stands for its set: the register.
     registers: Vec<Option<VReg>>,
     /// By candidate: some web has its number.
     kept: Vec<bool>,
+    /// The number of registers so far, and what each new one stands for in the text.
+    count: u32,
+    added: Vec<VReg>,
 }
 
-/// The values among arguments.
-fn values(args: &mut [Arg], f: &mut impl FnMut(&mut Operand)) {
-    for arg in args {
-        if let Arg::Values(values) = arg {
-            values.iter_mut().for_each(&mut *f);
+impl Renaming {
+    fn new(mut webs: Webs, func: &Func) -> Renaming {
+        let mut registers = vec![None; webs.parents.len()];
+        let mut kept = vec![false; webs.candidates.registers.len()];
+        let (live, first) = &webs.begins[0];
+        for (n, value) in live.iter().zip(*first..) {
+            registers[find(&mut webs.parents, value) as usize] = Some(webs.candidates.registers[*n as usize]);
+            kept[*n as usize] = true;
         }
+        Renaming { webs, registers, kept, count: func.regs.len() as u32, added: Vec::new() }
+    }
+
+    /// What an instruction reads.
+    fn reads(&mut self, func: &mut Func, i: usize) {
+        let inst = &mut func.insts[i];
+        if let Some((p, _)) = &mut inst.guard {
+            self.register(p);
+        }
+        for operand in &mut func.operands[inst.srcs.range()] {
+            self.operand(operand);
+            if let Operand::Call(site) = operand {
+                let call = &mut func.calls[*site as usize];
+                self.values(&mut call.args);
+                if let Callee::Indirect(r, _) = &mut call.callee {
+                    self.register(r);
+                }
+            }
+        }
+    }
+
+    /// What an instruction writes, after the walk has come to these writes.
+    fn writes(&mut self, func: &mut Func, inst: &Inst) {
+        func.operands[inst.dsts.range()].iter_mut().for_each(|o| self.operand(o));
+        for operand in &func.operands[inst.srcs.range()] {
+            if let Operand::Call(site) = operand {
+                self.values(&mut func.calls[*site as usize].rets);
+            }
+        }
+    }
+
+    fn values(&mut self, args: &mut [Arg]) {
+        for arg in args {
+            if let Arg::Values(values) = arg {
+                values.iter_mut().for_each(|o| self.operand(o));
+            }
+        }
+    }
+
+    fn operand(&mut self, operand: &mut Operand) {
+        if let Operand::Reg(r) | Operand::Not(r) | Operand::Mem(MemBase::Reg(r), _) = operand {
+            self.register(r);
+        }
+    }
+
+    /// Renames a register by the web that it belongs to at the place of the walk.
+    fn register(&mut self, r: &mut VReg) {
+        let Some(n) = self.webs.candidates.number(*r) else { return };
+        let set = find(&mut self.webs.parents, self.webs.now[n as usize]);
+        *r = *self.registers[set as usize].get_or_insert_with(|| {
+            if !std::mem::replace(&mut self.kept[n as usize], true) {
+                return *r;
+            }
+            self.added.push(*r);
+            VReg(self.count + self.added.len() as u32 - 1)
+        });
     }
 }
 
