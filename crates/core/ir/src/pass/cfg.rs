@@ -115,6 +115,11 @@ impl Cfg {
         false
     }
 
+    /// The blocks of a loop, in layout order.
+    pub fn blocks(&self, l: &Loop) -> &[BlockId] {
+        &self.order[l.first as usize..=l.last as usize]
+    }
+
     /// The innermost loop that holds a layout position, if any.
     pub fn innermost(&self, position: u32) -> Option<usize> {
         (0..self.loops.len())
@@ -122,16 +127,13 @@ impl Cfg {
             .min_by_key(|i| self.loops[*i].last - self.loops[*i].first)
     }
 
-    /// Whether a path leads from a loop's header through the loop back to it without a block that `stops` it.
-    pub fn repeats_without(&self, l: &Loop, stops: impl Fn(BlockId) -> bool) -> bool {
+    /// Whether a path leads from a loop's header through the loop back to it without an edge, from one block to another, that `stops` it.
+    pub fn repeats_without(&self, l: &Loop, stops: impl Fn(BlockId, BlockId) -> bool) -> bool {
         let header = self.order[l.first as usize];
         let mut seen = vec![false; (l.last - l.first + 1) as usize];
         let mut work = vec![header];
         while let Some(b) = work.pop() {
-            if stops(b) {
-                continue;
-            }
-            for to in &self.succs[b.0 as usize] {
+            for to in self.succs[b.0 as usize].iter().filter(|to| !stops(b, **to)) {
                 let at = self.position[to.0 as usize];
                 if *to == header {
                     return true;

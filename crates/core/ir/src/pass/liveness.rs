@@ -124,7 +124,12 @@ pub fn defines(func: &Func, inst: &Inst, r: VReg) -> bool {
 
 /// The instruction that writes a register, if there is just one.
 pub fn only_definition(func: &Func, r: VReg) -> Option<&Inst> {
-    let mut defining = func.insts.iter().filter(|inst| defines(func, inst, r));
+    position_of_only_definition(func, r).map(|at| &func.insts[at])
+}
+
+/// The index of that instruction.
+pub fn position_of_only_definition(func: &Func, r: VReg) -> Option<usize> {
+    let mut defining = (0..func.insts.len()).filter(|at| defines(func, &func.insts[*at], r));
     defining.next().filter(|_| defining.next().is_none())
 }
 

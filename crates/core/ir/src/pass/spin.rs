@@ -1,23 +1,25 @@
 //! Loops in which threads may wait for others: an engine must let other threads overtake those inside.
 
+mod body;
 mod calls;
 mod claim;
+mod update;
 
 pub use calls::mark_observing_calls;
 
 use crate::{
-    AtomicOp, BlockId, Func, Inst, MemBase, MemSpace, Operand, Terminator, VReg,
+    AtomicOp, BlockId, Func, Inst, MemBase, MemSpace, Operand,
     pass::{
-        Cfg, Liveness, Loop,
-        cfg::successors,
-        is_cta_barrier,
-        liveness::{self, defines},
+        Cfg, Liveness, Loop, is_cta_barrier,
+        liveness::defines,
         shape::is_weak,
         termination::{Ends, Termination},
     },
 };
+use body::Body;
 use margay_isa::{Effect, Mod, Opcode};
-use std::{cell::LazyCell, collections::HashSet};
+use std::cell::LazyCell;
+use update::retries;
 
 /// Whether an instruction observes other threads: a lock taken by `atom.cas` or `atom.exch`, a strong load of a flag,
 /// or an equivalent atomic.
@@ -52,47 +54,23 @@ fn changes_nothing(func: &Func, inst: &Inst) -> bool {
 /// threads could see; or on what one has read that others have to undo, whatever else it does until then.
 /// Loops that end `alone` do not.
 fn polls_by_atomics(func: &Func, cfg: &Cfg, alone: impl Fn(&Loop) -> bool) -> bool {
-    let insts = |b: BlockId| func.insts(&func.blocks[b.0 as usize]);
-    let is_atom = |inst: &&Inst| func.variant(inst).op == Opcode::Atom;
-    let ends_by_what_it_finds = |l: &Loop| {
-        let blocks = &cfg.order[l.first as usize..=l.last as usize];
-        let works = blocks.iter().any(|b| insts(*b).iter().any(|i| acts(func, i)));
-        let mut found: HashSet<VReg> = HashSet::new();
-        for b in blocks {
-            for inst in insts(*b).iter().filter(is_atom).filter(|i| !works || waits_by(func, blocks, i)) {
-                liveness::inst_writes(func, inst, &mut |r| {
-                    found.insert(r);
-                });
-            }
-        }
-        spread(func, blocks, &mut found);
-        blocks.iter().any(|b| {
-            let leaves = successors(&func.blocks[b.0 as usize].term).iter().any(|to| !blocks.contains(to));
-            leaves && branches_on(func, *b, &found)
-        })
-    };
-    let holds_atom =
-        |l: &&Loop| cfg.order[l.first as usize..=l.last as usize].iter().any(|b| insts(*b).iter().any(|i| is_atom(&i)));
-    cfg.loops.iter().filter(holds_atom).any(|l| ends_by_what_it_finds(l) && !alone(l) && !retries(func, cfg, l))
+    let is_atom = |inst: &Inst| func.variant(inst).op == Opcode::Atom;
+    cfg.loops.iter().any(|l| {
+        let body = Body::new(func, cfg, l);
+        let works = LazyCell::new(|| body.any(|i| acts(func, i)));
+        let looks = |i: &Inst| is_atom(i) && (!*works || waits_by(body, i));
+        body.any(is_atom) && body.leaves_on(&body.affected_by(looks)) && !alone(l) && !retries(func, cfg, l)
+    })
 }
 
 /// Whether an atomic in a loop that also works may wait for other threads: all iterations update one word, such as a bit that is set until
 /// the thread that set it clears it. Sums are the numbers of pieces of work, unless the loop takes back what it has added.
-fn waits_by(func: &Func, blocks: &[BlockId], inst: &Inst) -> bool {
+fn waits_by(body: Body<'_>, inst: &Inst) -> bool {
+    let func = body.func;
     let sum = [Mod::Add, Mod::Inc, Mod::Dec].iter().any(|m| func.variant(inst).has(*m));
     let word = |i: &Inst| func.operands(i.srcs).first().copied();
     let updates = |i: &&Inst| matches!(func.variant(i).op, Opcode::Atom | Opcode::Red) && word(i) == word(inst);
-    let all = blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
-    stays(func, blocks, inst) && (!sum || all.filter(updates).count() > 1)
-}
-
-/// Whether an instruction accesses one place in all iterations of a loop.
-fn stays(func: &Func, blocks: &[BlockId], inst: &Inst) -> bool {
-    let mut all = blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
-    match func.operands(inst.srcs).first() {
-        Some(Operand::Mem(MemBase::Reg(base), _)) => !all.any(|i| defines(func, i, *base)),
-        _ => true,
-    }
+    body.stays(inst) && (!sum || body.insts().filter(updates).count() > 1)
 }
 
 /// Whether an instruction has an effect that threads could see, other than that of an atomic.
@@ -120,108 +98,36 @@ const MOST_LOOKING: usize = 32;
 
 /// Whether a loop does nothing but look in one place for what another thread does there. Even if it gives up after a number of attempts,
 /// that thread should come first.
-fn only_looks(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
-    let blocks = &cfg.order[l.first as usize..=l.last as usize];
-    let insts = || blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
+fn only_looks(body: Body<'_>) -> bool {
+    let func = body.func;
     let idle = |i: &Inst| calls::observes(func, i) || calls::is_passed(func, i) || !acts(func, i);
-    if insts().count() > MOST_LOOKING || !insts().all(idle) {
+    if body.insts().count() > MOST_LOOKING || !body.insts().all(idle) {
         return false;
     }
-    let calls = insts().any(|i| calls::observes(func, i));
-    let looks = |i: &&Inst| match func.variant(i).op {
-        Opcode::Atom => stays(func, blocks, i),
-        Opcode::Ld => observes_others(func, i) && stays(func, blocks, i) || calls && calls::is_passed(func, i),
+    let calls = body.any(|i| calls::observes(func, i));
+    let looks = |i: &Inst| match func.variant(i).op {
+        Opcode::Atom => body.stays(i),
+        Opcode::Ld => observes_others(func, i) && body.stays(i) || calls && calls::is_passed(func, i),
         _ => calls::observes(func, i),
     };
-    let mut found: HashSet<VReg> = HashSet::new();
-    for inst in insts().filter(looks) {
-        liveness::inst_writes(func, inst, &mut |r| _ = found.insert(r));
-    }
-    spread(func, blocks, &mut found);
-    blocks.iter().any(|b| {
-        let leaves = successors(&func.blocks[b.0 as usize].term).iter().any(|to| !blocks.contains(to));
-        leaves && branches_on(func, *b, &found)
-    })
-}
-
-/// Whether a loop tries an update again that another thread's has overtaken: it is repeated only if an `atom.cas` of this iteration has found
-/// another value than the word held when this thread looked last. Some thread's update succeeds each time, so none waits for another.
-fn retries(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
-    let blocks = &cfg.order[l.first as usize..=l.last as usize];
-    let header = blocks[0];
-    let mut latches =
-        blocks.iter().filter(|b| successors(&func.blocks[b.0 as usize].term).contains(&header)).peekable();
-    latches.peek().is_some() && latches.all(|b| repeats_if_overtaken(func, cfg, *b, l))
-}
-
-/// Whether a block branches back to the header of a loop only if its own `atom.cas` has found another value than it expected, which is what
-/// the word held before.
-fn repeats_if_overtaken(func: &Func, cfg: &Cfg, b: BlockId, l: &Loop) -> bool {
-    let header = cfg.order[l.first as usize];
-    let block = &func.blocks[b.0 as usize];
-    let Terminator::Branch { pred, negated, then, other, .. } = block.term else { return false };
-    let insts = func.insts(block);
-    let last_write = |r: VReg| insts.iter().rposition(|i| defines(func, i, r));
-    let Some(test) = last_write(pred).filter(|_| then != other) else { return false };
-    let variant = func.variant(&insts[test]);
-    let unequal = variant.has(Mod::Ne);
-    let compares = variant.op == Opcode::Setp && (unequal || variant.has(Mod::Eq)) && !variant.t().is_float();
-    let repeats = (then == header) != negated;
-    let ([Operand::Reg(x), Operand::Reg(y)], None) = (func.operands(insts[test].srcs), insts[test].guard) else {
-        return false;
-    };
-    compares
-        && repeats == unequal
-        && insts[..test].iter().enumerate().any(|(at, inst)| {
-            let v = func.variant(inst);
-            let cas = v.op == Opcode::Atom && v.has(Mod::Cas) && inst.guard.is_none();
-            let (dsts, srcs) = (func.operands(inst.dsts), func.operands(inst.srcs));
-            let ([Operand::Reg(found)], [word, Operand::Reg(expected), _]) = (dsts, srcs) else { return false };
-            let pair = [(x, y), (y, x)].contains(&(found, expected));
-            let kept = |r: VReg| !insts[at + 1..test].iter().any(|i| defines(func, i, r));
-            cas && pair && kept(*found) && kept(*expected) && looks_again(func, cfg, (*word, *expected, *found), l)
-        })
-}
-
-/// Whether each iteration of a loop loads the expected value from the word that `atom.cas` updates, or takes what that has found.
-fn looks_again(func: &Func, cfg: &Cfg, (word, expected, found): (Operand, VReg, VReg), l: &Loop) -> bool {
-    let blocks = &cfg.order[l.first as usize..=l.last as usize];
-    let insts = || blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
-    if let Operand::Mem(MemBase::Reg(base), _) = word
-        && insts().any(|i| defines(func, i, base))
-    {
-        return false;
-    }
-    let renews = |b: BlockId| func.insts(&func.blocks[b.0 as usize]).iter().any(|i| defines(func, i, expected));
-    !cfg.repeats_without(l, renews)
-        && insts().filter(|i| defines(func, i, expected)).all(|i| {
-            let from = func.operands(i.srcs).first();
-            i.guard.is_none()
-                && match func.variant(i).op {
-                    Opcode::Mov => from == Some(&Operand::Reg(found)),
-                    Opcode::Ld => from == Some(&word),
-                    _ => false,
-                }
-        })
+    body.leaves_on(&body.affected_by(looks))
 }
 
 /// Whether a loop waits for no threads but those of its CTA, which it awaits at a barrier in every iteration: whether it goes on depends on
 /// shared memory and the barriers' results alone, as in `do { changed = 0; ... } while (changed)`. What it finds in global memory it changes,
 /// by weak accesses, and does not hand on, as it would a flag of another CTA.
 fn in_step(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
-    let blocks = &cfg.order[l.first as usize..=l.last as usize];
-    let insts = |b: BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
-    let all = || blocks.iter().flat_map(|b| insts(*b));
+    let body = Body::new(func, cfg, l);
     let own = |i: &Inst| i.space == Some(MemSpace::Shared);
     let effect = |i: &Inst| func.variant(i).op.row().effect;
     let foreign = |i: &Inst| matches!(effect(i), Effect::Call | Effect::Machine) || observes_others(func, i) && !own(i);
-    if l.irreducible || all().any(foreign) {
+    if l.irreducible || body.any(foreign) {
         return false;
     }
     let reads =
         |i: &Inst| func.variant(i).op == Opcode::Ld && matches!(i.space, Some(MemSpace::Global | MemSpace::Generic));
     let writes = |i: &Inst| func.variant(i).op == Opcode::St && i.space == Some(MemSpace::Global);
-    if all().any(reads) && !all().any(writes) {
+    if body.any(reads) && !body.any(writes) {
         return false;
     }
     let meets = |i: &Inst| {
@@ -231,21 +137,15 @@ fn in_step(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
         let plain = srcs.len() <= given && srcs.first().is_none_or(|id| matches!(id, Operand::Imm(_)));
         is_cta_barrier(func, i) && !v.has(Mod::Arrive) && i.guard.is_none() && plain
     };
-    if cfg.repeats_without(l, |b| insts(b).any(meets)) {
+    if cfg.repeats_without(l, |b, _| func.insts(&func.blocks[b.0 as usize]).iter().any(meets)) {
         return false;
     }
-    let mut found: HashSet<VReg> = HashSet::new();
-    for inst in all().filter(|i| effect(i) == Effect::Memory && !own(i)) {
-        liveness::inst_writes(func, inst, &mut |r| _ = found.insert(r));
-    }
-    spread(func, blocks, &mut found);
-    let inside = |to: &BlockId| l.holds(cfg.position[to.0 as usize]);
-    let leaves = |b: &BlockId| !successors(&func.blocks[b.0 as usize].term).iter().all(inside);
+    let found = body.affected_by(|i| effect(i) == Effect::Memory && !own(i));
     let hands_on = |i: &Inst| {
         let given = |o: &Operand| matches!(o, Operand::Reg(r) if found.contains(r));
         effect(i) == Effect::Memory && own(i) && func.operands(i.srcs).iter().skip(1).any(given)
     };
-    if all().any(hands_on) || blocks.iter().any(|b| leaves(b) && branches_on(func, *b, &found)) {
+    if body.any(hands_on) || body.leaves_on(&found) {
         return false;
     }
     // Other CTAs of a cluster may write the shared window.
@@ -257,30 +157,6 @@ fn in_step(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
     !func.insts.iter().any(of_cluster)
 }
 
-/// Adds the registers of some blocks that depend on registers of a set, transitively.
-fn spread(func: &Func, blocks: &[BlockId], found: &mut HashSet<VReg>) {
-    let mut before = 0;
-    while before != found.len() {
-        before = found.len();
-        for inst in blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize])) {
-            let mut follows = false;
-            liveness::inst_reads(func, inst, &mut |r| follows |= found.contains(&r));
-            if follows {
-                liveness::inst_writes(func, inst, &mut |r| {
-                    found.insert(r);
-                });
-            }
-        }
-    }
-}
-
-/// Whether the end of a block depends on a register of a set.
-fn branches_on(func: &Func, b: BlockId, found: &HashSet<VReg>) -> bool {
-    let mut follows = false;
-    liveness::term_reads(func, &func.blocks[b.0 as usize].term, &mut |r| follows |= found.contains(&r));
-    follows
-}
-
 /// Whether lanes in loops of a function must let others overtake them: loops that may wait for other threads, and loops that never
 /// end.
 pub fn spins(func: &Func, cfg: &Cfg) -> bool {
@@ -290,7 +166,8 @@ pub fn spins(func: &Func, cfg: &Cfg) -> bool {
     let termination = LazyCell::new(|| Termination::new(func, cfg));
     // Another thread should come first where one only looks, even a number of times.
     let alone = |l: &Loop| {
-        termination.counts(l) && !only_looks(func, cfg, l) || claim::claims_free_words(func, cfg, l, &termination)
+        termination.counts(l) && !only_looks(Body::new(func, cfg, l))
+            || claim::claims_free_words(func, cfg, l, &termination)
     };
     polls_by_observing(func, cfg, alone)
         || polls_by_loads(func, cfg)
@@ -302,102 +179,66 @@ pub fn spins(func: &Func, cfg: &Cfg) -> bool {
 /// itself: it accesses no memory except in what it calls, and carries no register from one iteration to the next. Threads in it must not
 /// keep the others from what they do.
 fn never_ends(func: &Func, cfg: &Cfg, ends: impl Fn(&Loop) -> Ends) -> bool {
-    let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
-    let stays = |l: &Loop| {
-        let leaves = |to: &BlockId| !blocks(l).contains(to);
-        !blocks(l).iter().any(|b| successors(&func.blocks[b.0 as usize].term).iter().any(leaves))
-    };
-    if cfg.loops.iter().any(|l| stays(l) || ends(l) == Ends::Never) {
+    let body = |l: &Loop| Body::new(func, cfg, l);
+    if cfg.loops.iter().any(|l| !body(l).has_exit() || ends(l) == Ends::Never) {
         return true;
     }
-    let inert = |l: &&Loop| {
-        // Arguments and results lie in the frame.
-        let framed = |i: &Inst| func.operands(i.srcs).iter().any(|o| matches!(o, Operand::Mem(MemBase::Frame(_), _)));
-        let acts = |i: &Inst| func.variant(i).op.row().effect == Effect::Memory && !framed(i);
-        ends(l) != Ends::Always && !blocks(l).iter().any(|b| func.insts(&func.blocks[b.0 as usize]).iter().any(acts))
-    };
-    let inert: Vec<&Loop> = cfg.loops.iter().filter(inert).collect();
-    if inert.is_empty() {
-        return false;
-    }
-    let live = Liveness::new(func, cfg);
-    !inert.into_iter().all(|l| carries(func, cfg, &live, l))
+    // Arguments and results lie in the frame.
+    let framed = |i: &Inst| func.operands(i.srcs).iter().any(|o| matches!(o, Operand::Mem(MemBase::Frame(_), _)));
+    let accesses = |i: &Inst| func.variant(i).op.row().effect == Effect::Memory && !framed(i);
+    let inert = cfg.loops.iter().filter(|l| ends(l) != Ends::Always && !body(l).any(accesses));
+    some_carry_nothing(func, cfg, inert)
 }
 
-/// Whether a loop carries a register from one iteration to the next.
-fn carries(func: &Func, cfg: &Cfg, live: &Liveness, l: &Loop) -> bool {
-    let entry = &live.live_in[cfg.order[l.first as usize].0 as usize];
-    let blocks = &cfg.order[l.first as usize..=l.last as usize];
-    blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize])).any(|inst| {
-        let mut kept = false;
-        liveness::inst_writes(func, inst, &mut |r| kept |= entry.has(r.0));
-        kept
-    })
+/// Whether one of some loops carries no register from one iteration to the next.
+fn some_carry_nothing<'a>(func: &Func, cfg: &Cfg, some: impl Iterator<Item = &'a Loop>) -> bool {
+    let live = LazyCell::new(|| Liveness::new(func, cfg));
+    some.into_iter().any(|l| !Body::new(func, cfg, l).carries(&live))
 }
 
 /// Whether a loop counts by an atomic and stores what it got where it loads from: a thread takes the number of the next piece of work for its
 /// CTA, and each iteration takes another one.
-fn takes_numbers(func: &Func, blocks: &[BlockId]) -> bool {
-    let insts = || blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize]));
-    let mut numbers: HashSet<VReg> = HashSet::new();
-    for inst in insts() {
-        let v = func.variant(inst);
-        if v.op == Opcode::Atom && (v.has(Mod::Add) || v.has(Mod::Inc)) && !changes_nothing(func, inst) {
-            liveness::inst_writes(func, inst, &mut |r| _ = numbers.insert(r));
-        }
-    }
-    spread(func, blocks, &mut numbers);
-    let loads = |space| insts().any(|i| func.variant(i).op == Opcode::Ld && i.space == space);
-    let passes_on = |i: &Inst| {
+fn takes_numbers(body: Body<'_>) -> bool {
+    let func = body.func;
+    let numbers = body.affected_by(|i| {
+        let v = func.variant(i);
+        v.op == Opcode::Atom && (v.has(Mod::Add) || v.has(Mod::Inc)) && !changes_nothing(func, i)
+    });
+    let loads = |space| body.any(|i| func.variant(i).op == Opcode::Ld && i.space == space);
+    body.any(|i| {
         let is_number = |o: &Operand| matches!(o, Operand::Reg(r) if numbers.contains(r));
         func.variant(i).op == Opcode::St && func.operands(i.srcs).iter().skip(1).any(is_number) && loads(i.space)
-    };
-    !numbers.is_empty() && insts().any(passes_on)
+    })
 }
 
 /// Whether some loop observes other threads, itself or by a call, some branch in it depends on memory, and it does not end `alone`.
 fn polls_by_observing(func: &Func, cfg: &Cfg, alone: impl Fn(&Loop) -> bool) -> bool {
-    let insts = |b: &BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
-    let watched = |b: &BlockId| insts(b).any(|i| observes_others(func, i) || calls::observes(func, i));
+    let watches = |i: &Inst| observes_others(func, i) || calls::observes(func, i);
     if !cfg.reducible {
         let looped = |b: &&BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
-        return cfg.order.iter().filter(looped).any(watched);
+        return cfg.order.iter().filter(looped).any(|b| func.insts(&func.blocks[b.0 as usize]).iter().any(watches));
     }
-    let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
-    let watching = cfg.loops.iter().filter(|l| blocks(l).iter().any(watched));
-    watching.filter(|l| !alone(l) && !retries(func, cfg, l) && !in_step(func, cfg, l)).map(blocks).any(|blocks| {
-        let effect = |i: &Inst| func.variant(i).op.row().effect;
-        if blocks.iter().flat_map(insts).any(|i| effect(i) == Effect::Call) {
-            return true;
+    let effect = |i: &Inst| func.variant(i).op.row().effect;
+    cfg.loops.iter().any(|l| {
+        let body = Body::new(func, cfg, l);
+        if !body.any(watches) || alone(l) || retries(func, cfg, l) || in_step(func, cfg, l) {
+            return false;
         }
-        let mut found: HashSet<VReg> = HashSet::new();
-        for inst in blocks.iter().flat_map(insts).filter(|i| matches!(effect(i), Effect::Memory | Effect::Machine)) {
-            liveness::inst_writes(func, inst, &mut |r| {
-                found.insert(r);
-            });
-        }
-        spread(func, blocks, &mut found);
-        blocks.iter().any(|b| branches_on(func, *b, &found))
+        let observed = |i: &Inst| matches!(effect(i), Effect::Memory | Effect::Machine);
+        body.any(|i| effect(i) == Effect::Call) || body.branches_on(&body.affected_by(observed))
     })
 }
 
 /// Whether some loop loads from memory and carries no register from one iteration to the next: only another thread's
 /// write can end it, even if its loads are weak. Except in loops that take numbers, try an update again, or go in step with their CTA.
 fn polls_by_loads(func: &Func, cfg: &Cfg) -> bool {
-    let reads = |b: &BlockId| {
-        let loads = |i: &Inst| {
-            let constant = matches!(i.space, Some(MemSpace::KernelParam | MemSpace::Const | MemSpace::Local));
-            func.variant(i).op == Opcode::Ld && !constant
-        };
-        func.insts(&func.blocks[b.0 as usize]).iter().any(loads)
+    let loads = |i: &Inst| {
+        let constant = matches!(i.space, Some(MemSpace::KernelParam | MemSpace::Const | MemSpace::Local));
+        func.variant(i).op == Opcode::Ld && !constant
     };
-    let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
-    let free = |l: &Loop| takes_numbers(func, blocks(l)) || retries(func, cfg, l) || in_step(func, cfg, l);
-    let waits = |l: &&Loop| blocks(l).iter().any(reads) && !free(l);
-    let candidates: Vec<&Loop> = cfg.loops.iter().filter(waits).collect();
-    if candidates.is_empty() {
-        return false;
-    }
-    let live = Liveness::new(func, cfg);
-    !candidates.into_iter().all(|l| carries(func, cfg, &live, l))
+    let waits = |l: &&Loop| {
+        let body = Body::new(func, cfg, l);
+        body.any(loads) && !takes_numbers(body) && !retries(func, cfg, l) && !in_step(func, cfg, l)
+    };
+    some_carry_nothing(func, cfg, cfg.loops.iter().filter(waits))
 }

@@ -141,7 +141,7 @@ impl<'a> Body<'a> {
     }
 
     fn blocks(&self) -> &[BlockId] {
-        &self.all.cfg.order[self.l.first as usize..=self.l.last as usize]
+        self.all.cfg.blocks(self.l)
     }
 
     fn holds(&self, b: BlockId) -> bool {
@@ -260,7 +260,7 @@ impl<'a> Body<'a> {
         if at == l.first {
             return true;
         }
-        !cfg.repeats_without(l, |x| x == b)
+        !cfg.repeats_without(l, |x, _| x == b)
     }
 
     /// The definitions of a register in the loop.

@@ -188,7 +188,7 @@ pub fn pausing(form: &Func, block: [u32; 3]) -> Option<Pausing> {
     let inside = |b: BlockId| own.holds(cfg.position[b.0 as usize]);
     let together = own.first == at
         && !own.irreducible
-        && cfg.order[own.first as usize..=own.last as usize].iter().all(|b| {
+        && cfg.blocks(own).iter().all(|b| {
             let leaves = successors(&form.blocks[b.0 as usize].term).into_iter().any(|to| !inside(to));
             !leaves || !uniformity.branches[b.0 as usize] && !uniformity.divergent[b.0 as usize]
         });

@@ -1,7 +1,7 @@
 //! Calls of functions whose results may tell whether other threads have made progress, such as one that tries to take a lock: a loop that
 //! calls it again until it succeeds waits for those threads.
 
-use super::{observes_others, retries};
+use super::{observes_others, update::retries};
 use crate::{BlockId, Callee, Func, Inst, Ir, MemBase, Operand, Stage, pass::Cfg};
 use margay_check::FuncKind;
 use margay_isa::{Mod, Opcode};

@@ -14,7 +14,7 @@
 
 use crate::{
     AtomicOp, BlockId, Func, Inst, MemBase, MemSpace, Operand, Terminator, VReg,
-    pass::{Cfg, Loop, Termination, liveness::defines},
+    pass::{Cfg, Loop, Termination, liveness::position_of_only_definition},
 };
 use margay_check::FuncKind;
 use margay_isa::{Effect, Mod, Opcode, Type};
@@ -56,9 +56,8 @@ pub(super) fn claims_free_words(func: &Func, cfg: &Cfg, l: &Loop, termination: &
 
 /// The only instruction that defines a register, if it is executed whenever its block is.
 fn definition(func: &Func, r: VReg) -> Option<(usize, &Inst)> {
-    let mut all = func.insts.iter().enumerate().filter(|(_, i)| defines(func, i, r));
-    let one = all.next().filter(|(_, i)| i.guard.is_none());
-    one.filter(|_| all.next().is_none())
+    let at = position_of_only_definition(func, r)?;
+    Some((at, &func.insts[at])).filter(|(_, inst)| inst.guard.is_none())
 }
 
 /// The value of an operand of `bits` bits, if it is the same in all threads at all times.
@@ -90,7 +89,7 @@ impl<'a> Claim<'a> {
         }
         let header = cfg.order[l.first as usize];
         let effect = |i: usize| func.variant(&func.insts[i]).op.row().effect;
-        let of_loop = cfg.order[l.first as usize..=l.last as usize].iter();
+        let of_loop = cfg.blocks(l).iter();
         let mut acts = of_loop.flat_map(|b| func.blocks[b.0 as usize].insts.range()).filter(|i| {
             let inst = &func.insts[*i];
             let constant = matches!(inst.space, Some(MemSpace::KernelParam | MemSpace::Const));
@@ -113,29 +112,12 @@ impl<'a> Claim<'a> {
 
     /// Whether the loop is repeated only if the word was not free.
     fn repeats_if_taken(&self, cfg: &Cfg, l: &Loop) -> bool {
-        let mut seen = vec![self.header];
-        let mut next = 0;
-        while let Some(&b) = seen.get(next) {
-            next += 1;
-            for to in &cfg.succs[b.0 as usize] {
-                let says_taken = match self.func.blocks[b.0 as usize].term {
-                    Terminator::Branch { pred, negated, then, other, .. } if then != other => {
-                        self.means_taken(b, &Operand::Reg(pred), (*to == then) != negated, DEPTH)
-                    }
-                    _ => false,
-                };
-                if says_taken || !l.holds(cfg.position[to.0 as usize]) {
-                    continue;
-                }
-                if *to == self.header {
-                    return false;
-                }
-                if !seen.contains(to) {
-                    seen.push(*to);
-                }
+        !cfg.repeats_without(l, |b, to| match self.func.blocks[b.0 as usize].term {
+            Terminator::Branch { pred, negated, then, other, .. } if then != other => {
+                self.means_taken(b, &Operand::Reg(pred), (to == then) != negated, DEPTH)
             }
-        }
-        true
+            _ => false,
+        })
     }
 
     /// Whether a predicate with a value at the end of a block means that the word found in this iteration was not free.
