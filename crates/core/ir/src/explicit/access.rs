@@ -1,6 +1,6 @@
 //! What is known of a memory access in advance: a proof that it is in bounds, or that each address must be checked.
 
-use crate::{FormalHome, FrameId, FrameRole, Func, GlobalId, Ir, MemBase, Operand, Stage};
+use crate::{FormalHome, FrameId, FrameRole, FrameVar, Func, GlobalId, Ir, MemBase, Operand, Stage};
 
 /// What an engine must do about an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,10 +67,18 @@ pub fn access<S: Stage>(ir: &Ir<S>, func: &Func, operand: &Operand, bytes: u32) 
             if inside(var.size.into()) && !aligned(var.align) && var.role != FrameRole::Local && !var.address_taken {
                 return Access::Straddling;
             }
-            (inside(var.size.into()) && aligned(var.align)).then_some(Object::Variable(*id))
+            holds(var, *offset, bytes).then_some(Object::Variable(*id))
         }
     };
     proven.map_or(Access::Checked, Access::Proven)
+}
+
+/// Whether an access of `bytes` bytes per lane at an offset is inside a variable of the frame, and sufficiently aligned.
+pub fn holds(var: &FrameVar, offset: i64, bytes: u32) -> bool {
+    let align = alignment(bytes);
+    let end = offset.checked_add(i64::from(bytes));
+    let inside = offset >= 0 && end.is_some_and(|end| end <= i64::from(var.size));
+    inside && var.align >= align && offset % i64::from(align) == 0
 }
 
 /// Bytes of a kernel's parameters; nothing is known of them in other functions.

@@ -14,6 +14,7 @@ mod carriers;
 mod guard;
 mod transfer;
 
+pub(crate) use access::holds;
 pub use access::{Access, Object, access, alignment, parameter_bytes};
 pub use carriers::{Carrier, Carriers, Carries};
 pub(crate) use guard::Admitted;

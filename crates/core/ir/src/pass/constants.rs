@@ -1,7 +1,9 @@
-//! Constant propagation: readers of a register that is always the same constant get the constant.
+//! Constant propagation: readers of a register that is always the same constant get the constant, and accesses by a register that is always
+//! the same place in a local variable get that place.
 
 use crate::{
-    Func, Inst, Operand, VReg,
+    FrameId, FrameRole, Func, Inst, MemBase, MemSpace, Operand, VReg,
+    explicit::holds,
     pass::{
         Cfg,
         cfg::successors,
@@ -72,17 +74,13 @@ pub fn constants_at(func: &Func, cfg: &Cfg) -> Vec<BTreeMap<u32, u64>> {
     at.into_iter().map(|values| values.into_iter().filter_map(|(r, v)| Some((r, v?))).collect()).collect()
 }
 
-/// Replaces registers whose only definition is an unguarded `mov` of a constant, wherever they are plain operands; not those that may be
-/// read before, when they hold nothing in particular.
-pub fn propagate_constants(func: &mut Func) {
+/// Which registers have exactly one value: they are written by one instruction, and never read before. What others hold there is nothing in
+/// particular.
+fn written_once(func: &Func) -> Vec<bool> {
     let early = read_early(func, &Cfg::new(func, |_, _| false));
     let mut times = vec![0u32; func.regs.len()];
-    let mut value: Vec<Option<u64>> = vec![None; func.regs.len()];
     for inst in &func.insts {
         inst_writes(func, inst, &mut |r| times[r.0 as usize] += 1);
-        if let Some((r, v)) = constant(func, inst) {
-            value[r.0 as usize] = Some(v);
-        }
     }
     for home in &func.params {
         if let crate::FormalHome::Regs(regs) = home {
@@ -90,6 +88,22 @@ pub fn propagate_constants(func: &mut Func) {
         }
     }
     early.iter().for_each(|r| times[r as usize] += 1);
+    times.into_iter().map(|n| n == 1).collect()
+}
+
+/// Replaces registers whose only definition is an unguarded `mov` of a constant, wherever they are plain operands, and accesses to local
+/// variables by registers whose only definition is an address there.
+pub fn propagate_constants(func: &mut Func) {
+    let once = written_once(func);
+    propagate_numbers(func, &once);
+    propagate_places(func, &once);
+}
+
+fn propagate_numbers(func: &mut Func, once: &[bool]) {
+    let mut value: Vec<Option<u64>> = vec![None; func.regs.len()];
+    for (r, v) in func.insts.iter().filter_map(|inst| constant(func, inst)) {
+        value[r.0 as usize] = Some(v).filter(|_| once[r.0 as usize]);
+    }
     for i in 0..func.insts.len() {
         let inst = func.insts[i];
         let variant = func.variant(&inst);
@@ -102,10 +116,63 @@ pub fn propagate_constants(func: &mut Func) {
         }
         for at in inst.srcs.range() {
             if let Operand::Reg(r) = func.operands[at]
-                && times[r.0 as usize] == 1
                 && let Some(v) = value[r.0 as usize]
             {
                 func.operands[at] = Operand::Imm(v);
+            }
+        }
+    }
+}
+
+/// Compilers load the address of a local variable once (`mov.u64 %SPL, __local_depot0`), and access it by sums of that and constants. What is
+/// inside the variable needs no check then.
+fn propagate_places(func: &mut Func, once: &[bool]) {
+    let local = |id: FrameId| func.frame[id.0 as usize].role == FrameRole::Local;
+    let mut places: BTreeMap<VReg, (FrameId, i64)> = BTreeMap::new();
+    // Definitions may follow their uses in the order of blocks.
+    loop {
+        let known = places.len();
+        for inst in func.insts.iter().filter(|inst| inst.guard.is_none()) {
+            let variant = func.variant(inst);
+            let [Operand::Reg(r)] = func.operands(inst.dsts) else { continue };
+            let whole = !variant.t().is_float() && func.regs[r.0 as usize].bits() == variant.t().bits();
+            if !whole || !once[r.0 as usize] || places.contains_key(r) {
+                continue;
+            }
+            let place = match (variant.op, func.operands(inst.srcs)) {
+                (Opcode::Mov, [Operand::FrameAddr(id, offset)]) if local(*id) => Some((*id, *offset)),
+                (Opcode::Mov, [Operand::Reg(from)]) => places.get(from).copied(),
+                (Opcode::Add, [Operand::Reg(from), Operand::Imm(by)])
+                    if !variant.has(Mod::Cc) && !variant.has(Mod::Sat) =>
+                {
+                    let by = if variant.t().bits() == 32 { i64::from(*by as i32) } else { *by as i64 };
+                    places.get(from).and_then(|(id, offset)| Some((*id, offset.checked_add(by)?)))
+                }
+                _ => None,
+            };
+            places.extend(place.map(|place| (*r, place)));
+        }
+        if places.len() == known {
+            break;
+        }
+    }
+    if places.is_empty() {
+        return;
+    }
+    for i in 0..func.insts.len() {
+        let inst = func.insts[i];
+        let variant = func.variant(&inst);
+        let bytes = variant.t().bytes() * variant.vec();
+        if inst.space != Some(MemSpace::Local) || !matches!(variant.op, Opcode::Ld | Opcode::St) {
+            continue;
+        }
+        for at in inst.srcs.range() {
+            if let Operand::Mem(MemBase::Reg(r), more) = func.operands[at]
+                && let Some((id, offset)) = places.get(&r)
+                && let Some(offset) = offset.checked_add(more)
+                && holds(&func.frame[id.0 as usize], offset, bytes)
+            {
+                func.operands[at] = Operand::Mem(MemBase::Frame(*id), offset);
             }
         }
     }

@@ -10,7 +10,7 @@
 //! * [`spins`]: loops that may wait for other threads, or never end; [`mark_observing_calls`]: calls by which they may;
 //!   [`Termination`]: loops that terminate.
 //! * [`Ranges`]: bounds of integer registers.
-//! * [`propagate_constants`]: constants in registers become operands; [`constants_at`]: those that other registers still hold.
+//! * [`propagate_constants`]: constants in registers become operands, addresses of local variables bases of accesses; [`constants_at`]: those that other registers still hold.
 //! * [`controls`]: whether values decide if an instruction is executed; [`depends_on_reads`]: whether address and control dependences
 //!   order reads before an access.
 //! * [`adjacent()`]: loads and stores of adjacent elements.

@@ -8,7 +8,7 @@ mod update;
 pub use calls::mark_observing_calls;
 
 use crate::{
-    AtomicOp, BlockId, Func, Inst, MemBase, MemSpace, Operand,
+    AtomicOp, BlockId, Func, Inst, MemSpace, Operand,
     pass::{
         Cfg, Liveness, Loop, is_cta_barrier,
         liveness::defines,
@@ -183,9 +183,7 @@ fn never_ends(func: &Func, cfg: &Cfg, ends: impl Fn(&Loop) -> Ends) -> bool {
     if cfg.loops.iter().any(|l| !body(l).has_exit() || ends(l) == Ends::Never) {
         return true;
     }
-    // Arguments and results lie in the frame.
-    let framed = |i: &Inst| func.operands(i.srcs).iter().any(|o| matches!(o, Operand::Mem(MemBase::Frame(_), _)));
-    let accesses = |i: &Inst| func.variant(i).op.row().effect == Effect::Memory && !framed(i);
+    let accesses = |i: &Inst| func.variant(i).op.row().effect == Effect::Memory && !calls::is_passed(func, i);
     let inert = cfg.loops.iter().filter(|l| ends(l) != Ends::Always && !body(l).any(accesses));
     some_carry_nothing(func, cfg, inert)
 }

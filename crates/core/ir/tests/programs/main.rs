@@ -1,6 +1,7 @@
 //! Whole programs from text: lowering, linking, placing, verifying.
 
 mod common;
+mod constants;
 mod link;
 mod lower;
 mod place;

@@ -2,7 +2,7 @@
 //! calls it again until it succeeds waits for those threads.
 
 use super::{observes_others, update::retries};
-use crate::{BlockId, Callee, Func, Inst, Ir, MemBase, Operand, Stage, pass::Cfg};
+use crate::{BlockId, Callee, FrameRole, Func, Inst, Ir, MemBase, Operand, Stage, pass::Cfg};
 use margay_check::FuncKind;
 use margay_isa::{Mod, Opcode};
 use std::sync::Arc;
@@ -44,7 +44,10 @@ pub(super) fn observes(func: &Func, inst: &Inst) -> bool {
 
 /// Whether an instruction stores an argument of a call, or loads its result.
 pub(super) fn is_passed(func: &Func, inst: &Inst) -> bool {
-    let framed = |o: &Operand| matches!(o, Operand::Mem(MemBase::Frame(_), _));
+    let framed = |o: &Operand| match o {
+        Operand::Mem(MemBase::Frame(id), _) => func.frame[id.0 as usize].role != FrameRole::Local,
+        _ => false,
+    };
     matches!(func.variant(inst).op, Opcode::Ld | Opcode::St) && func.operands(inst.srcs).first().is_some_and(framed)
 }
 
