@@ -62,7 +62,7 @@ test: setup
 	@mkdir -p $(TARGET) && rm -f $(TIMES)
 	MARGAY_TEST_TIMES=$(TIMES) CARGO_TARGET_$(HOST)_RUNNER=$(CURDIR)/scripts/timed.sh $(CARGO) test $(WORKSPACE)
 	@# Hosts with AVX-512 also run the code of those without.
-	[ -z "$(LLVM)" ] || ! grep -qw avx512vl /proc/cpuinfo || MARGAY_CPU=x86-64-v3 MARGAY_TEST_ENGINE=simd $(CARGO) test $(WORKSPACE) --test cases
+	[ -z "$(LLVM)" ] || ! grep -qw avx512vl /proc/cpuinfo || MARGAY_CPU=x86-64-v3 MARGAY_TEST_ENGINE="simd simd-full" MARGAY_TEST_ABI=ptx $(CARGO) test $(WORKSPACE) --test cases
 	@echo "the ten slowest tests, in seconds:" && sort -rn $(TIMES) | head -10
 	@# The tests of the command have built it.
 	@examples/demo.sh $(TARGET)/debug/margay >/dev/null && echo "the demo's results are correct"

@@ -133,6 +133,7 @@ impl<'a> Walker<'a, '_> {
             size,
             align: shape.align,
             extent,
+            dimensions: d.dims.len,
             init: init.to_vec(),
         }));
         Some(first)

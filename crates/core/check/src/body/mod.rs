@@ -104,6 +104,8 @@ pub struct Local {
     pub align: u32,
     /// Array extent.
     pub extent: crate::Extent,
+    /// How many dimensions the array has.
+    pub dimensions: u32,
     /// Initial contents (`.global`, `.const`).
     pub init: Vec<crate::Init>,
 }

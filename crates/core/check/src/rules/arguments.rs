@@ -31,6 +31,7 @@ struct Actual {
     ty: Type,
     vector: u8,
     extent: Extent,
+    dimensions: u32,
     align: u32,
     size: u64,
     reg: bool,
@@ -67,7 +68,16 @@ pub(super) fn check(w: &mut Walker<'_, '_>, span: Span, actual: Operand, formal:
             let align = w.register_alignment(reg).unwrap_or(natural).max(natural);
             // Predicates count as one byte, as in formals.
             let size = u64::from(d.ty.bytes().max(1)) * u64::from(d.vector);
-            Actual { ty: d.ty, vector: d.vector, extent: Extent::Scalar, align, size, reg: true, at: d.name }
+            Actual {
+                ty: d.ty,
+                vector: d.vector,
+                extent: Extent::Scalar,
+                dimensions: 0,
+                align,
+                size,
+                reg: true,
+                at: d.name,
+            }
         }
         Operand::Symbol(SymRef::Local(i), _) if w.body.locals[i as usize].space == Space::Param => {
             let l = &w.body.locals[i as usize];
@@ -75,6 +85,7 @@ pub(super) fn check(w: &mut Walker<'_, '_>, span: Span, actual: Operand, formal:
                 ty: l.ty,
                 vector: l.vector,
                 extent: l.extent,
+                dimensions: l.dimensions,
                 align: l.align,
                 size: l.size,
                 reg: false,
@@ -144,7 +155,9 @@ fn matches(w: &mut Walker<'_, '_>, span: Span, a: &Actual, formal: &Formal, f: &
             let untyped = a.ty.kind() == Kind::Bits || formal.ty.kind() == Kind::Bits;
             // Formats that registers do not have, and pairs of halves, are not taken as bits.
             let plain = |t: Type| t.is_register() && t != Type::F16x2;
-            size && (a.ty == formal.ty || untyped && plain(a.ty) && plain(formal.ty))
+            // Parameters have one dimension, and ptxas takes no other shape for theirs, even for `[]`.
+            let flat = a.dimensions == 1;
+            flat && size && (a.ty == formal.ty || untyped && plain(a.ty) && plain(formal.ty))
         }
         _ => false,
     };
@@ -204,6 +217,9 @@ fn wrong_type(
         _ if arrays.0 != arrays.1 && a.reg => {
             format!("{way} `{name}` is a register; `{}` expects the `.param` array `{}`", f.name, written(formal))
         }
+        _ if a.dimensions > 1 => {
+            format!("{way} `{name}` has {} dimensions; `{}` expects `{}`", a.dimensions, f.name, written(formal))
+        }
         _ if sizes => {
             format!(
                 "{way} `{name}` has {}; `{}` expects `{}` with {}",
@@ -220,7 +236,7 @@ fn wrong_type(
         .label(formal.span, "the parameter");
     if arrays == (false, true) && !a.reg {
         d = d.help(format!("declare an array: `{}`", written(formal)));
-    } else if sizes && !a.reg {
+    } else if (sizes || a.dimensions > 1) && !a.reg {
         d = d.help(format!("declare `{}`", written(formal)));
     }
     w.report.push(d.note(format!("`margay abi` shows how `{}` is called", f.name)));

@@ -68,6 +68,16 @@ impl Function {
             Some(format!("store {} {value}, ptr {to}, align {align}{more}", piece_type(elem)))
         })?;
         self.stored(pointer, pieces);
+        // A shuffle may read the lanes of pieces that are not computed.
+        let mut rest = String::new();
+        for k in self.count..PIECES {
+            let to = piece_pointer(&mut rest, k, &name, pointer, elem);
+            let align = aligned(align, k * size(elem));
+            _ = writeln!(rest, "  store {} zeroinitializer, ptr {to}, align {align}{more}", piece_type(elem));
+        }
+        if !rest.is_empty() {
+            self.items.push(Item::Other(rest, None));
+        }
         Some(())
     }
 

@@ -116,3 +116,21 @@ entry:
     // Not all of 32 lanes.
     assert!(text.contains("%all = icmp eq i32 %bits, -1"), "{text}");
 }
+
+#[test]
+fn rows_without_threads_are_stored_as_zeros() {
+    let text = narrow(
+        "define void @f(<32 x i32> %a, ptr %p) {
+entry:
+  %b = mul <32 x i32> %a, %a
+  store <32 x i32> %b, ptr %p, align 64
+  ret void
+}
+",
+        12,
+    );
+    assert!(text.contains("  store <8 x i32> %n1.b, ptr %p1.store1, align 32\n"), "{text}");
+    for k in [2, 3] {
+        assert!(text.contains(&format!("  store <8 x i32> zeroinitializer, ptr %p{k}.store1, align ")), "{text}");
+    }
+}
