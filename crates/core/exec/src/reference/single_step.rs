@@ -162,7 +162,7 @@ impl Machine {
 
     /// Number of side effects so far.
     pub fn effects(&self) -> u64 {
-        self.cta.effects.get()
+        self.cta.effects.get().all
     }
 }
 
@@ -208,7 +208,7 @@ impl SingleStep {
             shared,
             barriers: vec![Barrier::new(warps); BARRIERS],
             dirty: false,
-            effects: Cell::new(0),
+            effects: Cell::default(),
             freed: false,
             clock: 0,
             visits: Vec::new(),

@@ -4,7 +4,7 @@
 //! group; groups that arrive at the same op merge. Every call creates a frame for the lanes of its group; frames form a
 //! tree by their parents, so lanes may be in different functions, or in the same one at different depths.
 
-use super::{in_flight::InFlight, uninitialized::Origin};
+use super::{in_flight::InFlight, polling::Effects, uninitialized::Origin};
 use crate::{
     LANES, Row,
     barrier::Barrier,
@@ -229,8 +229,8 @@ pub struct CtaState {
     pub barriers: Vec<Barrier>,
     /// Some barrier may have completed.
     pub dirty: bool,
-    /// Number of side effects visible to other threads.
-    pub effects: Cell<u64>,
+    /// Numbers of side effects so far.
+    pub effects: Cell<Effects>,
     /// Tensor memory was freed.
     pub freed: bool,
     /// What `%clock` counts: warp instructions executed and nanoseconds slept.
@@ -326,6 +326,14 @@ impl CtaState {
     /// Counts a side effect visible to other threads.
     #[inline(always)]
     pub fn note_effect(&self) {
-        self.effects.set(self.effects.get() + 1);
+        let Effects { all, outside } = self.effects.get();
+        self.effects.set(Effects { all: all + 1, outside: outside + 1 });
+    }
+
+    /// Counts one in the shared memory of the cluster.
+    #[inline(always)]
+    pub fn note_shared_effect(&self) {
+        let effects = self.effects.get();
+        self.effects.set(Effects { all: effects.all + 1, ..effects });
     }
 }

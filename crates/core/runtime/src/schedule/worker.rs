@@ -40,7 +40,7 @@ struct Unit<'a> {
     /// Linear index of its first CTA.
     first: u64,
     slices: u32,
-    /// It only polled in its last slice.
+    /// It only polled in its last slice, or goes in circles.
     waits: bool,
     tier: Tier,
     /// The attempts to have compiled code take it over.
@@ -242,7 +242,7 @@ impl<'a> Worker<'a> {
         let slice = guarded(|| unit.cta.run(fuel));
         shared.running.fetch_sub(runs, Relaxed);
         let step = slice.as_ref().map(|slice| slice.progress);
-        unit.waits = matches!(step, Ok(Step::Waiting { .. }));
+        unit.waits = matches!(step, Ok(Step::Waiting { .. } | Step::Circling));
         match unit.waits {
             true => _ = self.waiting_since.get_or_insert(started),
             false => self.waiting_since = None,
@@ -251,7 +251,8 @@ impl<'a> Worker<'a> {
         shared.ran(unit.tier, u64::from(matches!(step, Ok(Step::Done))), took);
         shared.span(self.index, unit.first, shared.ctas_of_unit(), started);
         let Slice { progress: step, executed } = slice?;
-        if step == Step::Done || step == Step::More && self.take_over(&mut unit, took)? {
+        let goes_on = matches!(step, Step::More | Step::Circling);
+        if step == Step::Done || goes_on && self.take_over(&mut unit, took)? {
             shared.epoch.fetch_add(1, Relaxed);
             shared.units_done(1);
             return shared.charge(executed);

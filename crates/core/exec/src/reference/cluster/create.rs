@@ -123,7 +123,7 @@ fn member(kernel: &ReferenceKernel, grid: &Grid<'_>, (id, rank): ([u32; 3], u32)
         shared,
         barriers: vec![Barrier::new(count as usize); BARRIERS],
         dirty: false,
-        effects: Cell::new(0),
+        effects: Cell::default(),
         freed: false,
         clock: 0,
         visits: Vec::new(),

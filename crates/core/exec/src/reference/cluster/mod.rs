@@ -11,7 +11,7 @@ use super::{
     code::{BarrierKind, Code},
     ctx::{Ctx, Windows, write},
     pause::Pauses,
-    polling::Polling,
+    polling::{Effects, Polling},
     schedule::{Random, SPINS, pick},
     state::{CtaState, Group, Wait, Warp},
     step::matrix::let_go,
@@ -222,8 +222,11 @@ impl<'a> Cluster<'a> {
     }
 
     /// Number of side effects so far.
-    fn effects(&self) -> u64 {
-        self.members.iter().map(|m| m.state.effects.get()).sum()
+    fn effects(&self) -> Effects {
+        self.members
+            .iter()
+            .map(|m| m.state.effects.get())
+            .fold(Effects::default(), |sum, of| Effects { all: sum.all + of.all, outside: sum.outside + of.outside })
     }
 
     /// A round whose turns are in order, as without a seed.
@@ -315,7 +318,10 @@ impl Cta for Cluster<'_> {
             }
             // Rounds in which all warps only poll are counted to the end.
             if spent >= fuel && (self.idle == 0 || !in_order) {
-                break Progress::More;
+                break match self.goes_in_circles() {
+                    true => Progress::Circling,
+                    false => Progress::More,
+                };
             }
         };
         Ok(Slice { progress, executed: spent.min(fuel) })

@@ -30,6 +30,27 @@ impl Cluster<'_> {
         hasher.finish()
     }
 
+    /// Whether the cluster does more than poll, but only others can end it. Random schedules repeat nothing.
+    pub(super) fn goes_in_circles(&mut self) -> bool {
+        let mut polling = std::mem::take(&mut self.polling);
+        let found = self.random.is_none() && polling.goes_in_circles(|| self.whole_fingerprint());
+        self.polling = polling;
+        found
+    }
+
+    /// A hash of the same with shared memory.
+    fn whole_fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.fingerprint().hash(&mut hasher);
+        for m in &self.members {
+            let block = &m.state.shared.block;
+            for i in 0..block.len() as u64 / 8 {
+                crate::mem::load::<u64>(block, block.base() + 8 * i).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+
     /// The fault of threads that all wait: a matrix instruction that not all lanes of a warp execute, or a deadlock.
     pub(super) fn deadlock(&self) -> Stop {
         let code = &self.kernel.code;

@@ -332,8 +332,10 @@ pub fn first_bad(
 /// Counts an access as a side effect and in the launch's counters.
 #[inline(always)]
 pub fn count(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
-    if access == AccessKind::Store {
-        ctx.cta.note_effect();
+    match (access, a.space) {
+        (AccessKind::Store, MemSpace::Shared) => ctx.cta.note_shared_effect(),
+        (AccessKind::Store, _) => ctx.cta.note_effect(),
+        _ => {}
     }
     if let Some(counts) = ctx.grid.counts {
         counts.access(a.space, ctx.active, addresses, size);

@@ -86,7 +86,10 @@ pub fn store<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp) -> Option<()> {
         let cells = found.block.cells::<<u32 as Scalar>::Cell>(first, LANES).filter(|_| size_of::<T>() == 4)?;
         rows[0].0.iter().zip(cells).for_each(|(v, c)| u32::set(c, *v));
     }
-    ctx.cta.note_effect();
+    match region {
+        Region::Shared => ctx.cta.note_shared_effect(),
+        _ => ctx.cta.note_effect(),
+    }
     Some(())
 }
 

@@ -102,8 +102,14 @@ pub(in crate::emit) fn find(func: &Func) -> HashMap<u32, Grouped> {
                 Effect::Call | Effect::Control => true,
                 // What may fault in ways of its own does so first: textures, bulk copies, matrices, accesses that are not plain.
                 Effect::Memory => !accesses_plainly(variant) || address.is_none() && has_address(func, inst),
-                Effect::Warp => matches!(variant.op, Opcode::Bar | Opcode::Barrier) || matrix::transfers(variant),
-                Effect::Pure | Effect::Machine => false,
+                Effect::Warp => {
+                    let op = variant.op;
+                    matches!(op, Opcode::Bar | Opcode::Barrier | Opcode::Wgmma | Opcode::Tcgen05)
+                        || matrix::transfers(variant)
+                }
+                // The rank of a CTA that the cluster does not have.
+                Effect::Machine => variant.op == Opcode::Mapa,
+                Effect::Pure => false,
             };
             if ends {
                 open.drain().for_each(|(_, group)| close(group, &mut found));
