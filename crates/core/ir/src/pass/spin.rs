@@ -179,9 +179,8 @@ pub fn spins(func: &Func, cfg: &Cfg) -> bool {
 /// Whether some loop sleeps (`nanosleep`), which gives other threads time for what it waits for, however it learns of that: by weak loads
 /// between which it doubles the time, say.
 fn sleeps(func: &Func, cfg: &Cfg) -> bool {
-    let sleeps =
-        |b: &BlockId| func.insts(&func.blocks[b.0 as usize]).iter().any(|i| func.variant(i).op == Opcode::Nanosleep);
-    cfg.loops.iter().any(|l| cfg.order[l.first as usize..=l.last as usize].iter().any(sleeps))
+    let sleeps = |inst: &Inst| func.variant(inst).op == Opcode::Nanosleep;
+    cfg.loops.iter().any(|l| Body::new(func, cfg, l).any(sleeps))
 }
 
 /// Whether some loop has no exit, or none that is taken as far as one can see ([`Ends::Never`]), or repeats
