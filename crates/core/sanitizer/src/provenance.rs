@@ -7,7 +7,7 @@
 //! analyzed.
 
 use crate::{Finding, FindingKind, Sanitizer, State, hash::Map, lanes, name, unwritten::Written};
-use margay_exec::{Memory, MemoryEvent, Semantics};
+use margay_exec::{Memory, MemoryEvent};
 use margay_ir::{Func, FuncId, GlobalId, Inst, Ir, MemBase, MemSpace, Operand, Placed, SourcePlace, VReg};
 use margay_isa::{Opcode, Space};
 
@@ -248,12 +248,6 @@ impl Sanitizer {
         // Compilers also load what follows a variable in its last vector.
         let padded = !e.access.writes() && e.size > e.element;
         let end = if padded { low + self.image.shared_room(id) } else { high };
-        // An atomic operation on a byte accesses the word around it.
-        let part = e.order.semantics != Semantics::Weak && {
-            let site = state.sites.number(&e.actor, e.access, e.order, e.element);
-            state.sites.get(site).stands_for_part(&self.image)
-        };
-        let (low, end) = if part { (low & !3, end.next_multiple_of(4)) } else { (low, end) };
         let stray = lanes(e.actor.lanes).find(|l| {
             let address = e.addresses[*l as usize];
             address.wrapping_sub(*window) < *bytes && (address < low || address + size > end)
