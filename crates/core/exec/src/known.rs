@@ -12,10 +12,15 @@ pub trait Known {
     /// The only instruction that defines a register, if it has no guard.
     fn definition(&self, register: VReg) -> Option<&Inst>;
 
+    /// The row of a register that needs no definition.
+    fn value(&self, _register: VReg) -> Option<Row> {
+        None
+    }
+
     /// The row of a special register other than `%laneid`.
     fn special(&self, operand: &Operand) -> Option<Row>;
 
-    /// The row of an operand of 32 bits, or of a predicate (word 0 is the mask), if it depends on nothing but these. Definitions are
+    /// The row of an operand of at most 32 bits, or of a predicate (word 0 is the mask), if it depends on nothing but these. Definitions are
     /// followed through `depth` instructions.
     fn row(&self, operand: &Operand, depth: u32) -> Option<Row> {
         let r = match operand {
@@ -26,6 +31,9 @@ pub trait Known {
             Operand::Reg(_) => return None,
             other => return self.special(other),
         };
+        if let Some(row) = self.value(r) {
+            return Some(row);
+        }
         let func = self.func();
         let inst = self.definition(r)?;
         let (variant, [_]) = (func.variant(inst), func.operands(inst.dsts)) else { return None };
@@ -34,13 +42,14 @@ pub trait Known {
             return None;
         }
         let types = operand_types(func, inst);
-        if types.dsts.iter().chain(&types.srcs).any(|ty| !matches!(ty.bits(), 1 | 32)) {
+        if types.dsts.iter().chain(&types.srcs).any(|ty| ty.bits() > 32) {
             return None;
         }
         let mut rows = Vec::new();
         for (src, ty) in func.operands(inst.srcs).iter().zip(&types.srcs) {
             rows.push([match src {
                 Operand::Imm(v) if *ty == Type::Pred => Row([if v & 1 == 1 { u32::MAX } else { 0 }; LANES]),
+                Operand::Imm(v) if ty.bits() < 32 => Row([*v as u32 & !(u32::MAX << ty.bits()); LANES]),
                 src => self.row(src, depth - 1)?,
             }]);
         }

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod barrier;
+mod chosen;
 mod clash;
 mod clock;
 mod deferred;

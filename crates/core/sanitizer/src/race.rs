@@ -18,8 +18,8 @@ use crate::{
     ticket,
 };
 use margay_exec::{
-    AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SpreadEvent,
-    SyncEvent, Tensor,
+    AccessKind, Actor, LANES, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics,
+    SpreadEvent, SyncEvent, Tensor,
 };
 use std::cell::Cell;
 
@@ -42,16 +42,6 @@ fn follow_order(
             threads.write(cta, at, address, e.order, e.access == AccessKind::Atomic);
         }
     }
-}
-
-/// The number of the site of an access, which the event remembers.
-fn site_of(state: &mut State, e: &MemoryEvent<'_>) -> u32 {
-    if let Some(known) = e.memo.get().checked_sub(1) {
-        return known;
-    }
-    let site = state.sites.number(&e.actor, e.access, e.order, e.element);
-    e.memo.set(site + 1);
-    site
 }
 
 /// Notes who stores flags, and who reads what.
@@ -99,10 +89,34 @@ fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
 
 impl Sanitizer {
     pub(crate) fn look_for_races(&self, state: &mut State, e: &MemoryEvent<'_>) {
-        let site = site_of(state, e);
+        let site = self.site_of(state, e);
         if self.is_ignored(state, e, site) {
             return;
         }
+        match self.lanes_that_choose(state, e, site) {
+            lanes if lanes == e.actor.lanes => self.compare(state, e, site),
+            0 => {}
+            lanes => {
+                let actor = Actor { lanes, ..e.actor };
+                self.compare(state, &MemoryEvent { actor, ..*e }, site);
+            }
+        }
+    }
+
+    /// The number of the site of an access, which the event remembers, unless it is one that is looked at as a whole each time.
+    fn site_of(&self, state: &mut State, e: &MemoryEvent<'_>) -> u32 {
+        if let Some(known) = e.memo.get().checked_sub(1) {
+            return known;
+        }
+        let site = state.sites.number(&e.actor, e.access, e.order, e.element);
+        if !self.may_choose(state, site) {
+            e.memo.set(site + 1);
+        }
+        site
+    }
+
+    /// Records an access, and compares it with earlier ones.
+    fn compare(&self, state: &mut State, e: &MemoryEvent<'_>, site: u32) {
         let form = Form::of(e);
         let weak = e.order.semantics == Semantics::Weak;
         let alone = e.actor.lanes.is_power_of_two() || matches!(form, Form::Row(..));

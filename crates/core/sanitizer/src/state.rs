@@ -2,7 +2,7 @@
 
 use crate::{
     barrier::{self, Arrivals},
-    clash,
+    chosen, clash,
     deferred::Deferred,
     ended, family,
     finding::{Finding, FindingKind},
@@ -147,6 +147,7 @@ pub struct State {
     pub needs: Map<(u32, u32), bool>,
     /// By function, position of a load and warp: the lanes that do not use its value.
     pub unused: Map<(u32, u32, u32), u32>,
+    pub chosen: chosen::Chosen,
     /// What was queued, by thread (linear index in the grid): what precedes it, and where.
     pub queued: Map<u64, Vec<family::Queued>>,
     /// What this grid has allocated on the heap.

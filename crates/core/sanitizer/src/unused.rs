@@ -21,19 +21,35 @@ use margay_ir::{
     },
 };
 use margay_isa::{Component, Effect, Opcode, Special};
+use std::borrow::Cow;
 
 /// Definitions through which a guard is traced.
-const DEPTH: u32 = 24;
+pub(crate) const DEPTH: u32 = 24;
 
 /// A function, for one warp of a CTA.
-struct Code<'a> {
-    func: &'a Func,
+pub(crate) struct Code<'a> {
+    pub func: &'a Func,
     /// The indices of the threads in their CTA, by lane.
-    threads: [[u32; 3]; LANES],
+    pub threads: [[u32; 3]; LANES],
     /// Numbers of threads of a CTA.
-    block: [u32; 3],
+    pub block: [u32; 3],
     /// By register: the instruction that defines it, if there is only one.
-    defs: Vec<Option<u32>>,
+    pub defs: Cow<'a, [Option<u32>]>,
+    /// Registers whose values are known otherwise.
+    pub values: Vec<(VReg, Row)>,
+}
+
+/// By register: the instruction that defines it, if there is only one, without a guard.
+pub(crate) fn definitions(func: &Func) -> Vec<Option<u32>> {
+    let (mut defs, mut seen) = (vec![None; func.regs.len()], BitSet::new(func.regs.len()));
+    for (i, inst) in func.insts.iter().enumerate() {
+        inst_writes(func, inst, &mut |r| {
+            let again = seen.has(r.0);
+            seen.insert(r.0);
+            defs[r.0 as usize] = (!again && inst.guard.is_none()).then_some(i as u32);
+        });
+    }
+    defs
 }
 
 impl Known for Code<'_> {
@@ -43,6 +59,10 @@ impl Known for Code<'_> {
 
     fn definition(&self, register: VReg) -> Option<&Inst> {
         self.defs[register.0 as usize].map(|i| &self.func.insts[i as usize])
+    }
+
+    fn value(&self, register: VReg) -> Option<Row> {
+        self.values.iter().find(|(known, _)| *known == register).map(|(_, row)| *row)
     }
 
     /// The thread's index in its CTA, and the numbers of threads.
@@ -58,19 +78,11 @@ impl Known for Code<'_> {
 
 impl<'a> Code<'a> {
     fn new(func: &'a Func, threads: [[u32; 3]; LANES], block: [u32; 3]) -> Code<'a> {
-        let (mut defs, mut seen) = (vec![None; func.regs.len()], BitSet::new(func.regs.len()));
-        for (i, inst) in func.insts.iter().enumerate() {
-            inst_writes(func, inst, &mut |r| {
-                let again = seen.has(r.0);
-                seen.insert(r.0);
-                defs[r.0 as usize] = (!again && inst.guard.is_none()).then_some(i as u32);
-            });
-        }
-        Code { func, threads, block, defs }
+        Code { func, threads, block, defs: Cow::Owned(definitions(func)), values: Vec::new() }
     }
 
     /// The lanes for which a predicate certainly has a value.
-    fn certain(&self, o: &Operand, value: bool, depth: u32) -> u32 {
+    pub fn certain(&self, o: &Operand, value: bool, depth: u32) -> u32 {
         if let Some(row) = self.row(o, depth) {
             return if value { row.0[0] } else { !row.0[0] };
         }

@@ -31,6 +31,13 @@ impl Random {
         let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ z >> 31) % n.max(1)
     }
+
+    /// The length of a turn, from 1 to a power of two, whose exponent is equally likely to be any number below `magnitudes`: some
+    /// threads are overtaken within a few instructions, and others run far ahead.
+    pub fn slice(&mut self, magnitudes: u64) -> u64 {
+        let magnitude = self.below(magnitudes);
+        1 + self.below(1 << magnitude)
+    }
 }
 
 /// Takes the group that runs next, merged with all other groups at the same place.

@@ -1,11 +1,14 @@
 //! Dependences of an instruction on the values that others yield, by forward slicing.
 //!
 //! * `control.rs`: whether the values decide if the instruction is executed at all.
+//! * `chosen.rs`: under which conditions the value of a load made in advance is used.
 //! * `order.rs`: whether address and control dependences order reads before an access.
 
+mod chosen;
 mod control;
 mod order;
 
+pub use chosen::conditions_of_use;
 pub use control::controls;
 pub use order::depends_on_reads;
 

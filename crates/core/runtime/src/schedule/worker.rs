@@ -19,8 +19,8 @@ const SLICE: u64 = 1 << 16;
 /// The same for the first slices of CTAs that are to be taken over early, and their number.
 const SHORT_SLICE: u64 = 1 << 8;
 const MANY_SLICES: u32 = 64;
-/// Limit of a random slice.
-const RANDOM_SLICE: u64 = 1000;
+/// The limit of a random slice is a power of two with an exponent below this.
+const RANDOM_MAGNITUDES: u64 = 11;
 /// Slices after which a unit is suspected to wait for another one; times the worker's live units if it does more than poll, since most such
 /// units are just long.
 const SUSPECT_AFTER: u32 = 16;
@@ -30,7 +30,7 @@ const FACTOR_FOR_CODE: u32 = 64;
 const FEW_LIVE: usize = 3;
 /// ... for this long.
 const WAIT_FOR_OTHERS: Duration = Duration::from_micros(500);
-/// Limit of a worker's live units, except for cooperative grids, and of one that picks at random.
+/// Limit of a worker's live units, except for cooperative grids, and of those of one that picks at random while some do not wait.
 const MAX_LIVE: usize = 256;
 const MAX_LIVE_RANDOM: usize = 8;
 
@@ -173,7 +173,8 @@ impl<'a> Worker<'a> {
 
     fn max_live(&self) -> usize {
         let most = if self.shared.grid.launch.shape.cooperative { usize::MAX } else { MAX_LIVE };
-        if self.random.is_some() { most.min(MAX_LIVE_RANDOM) } else { most }
+        let few = self.random.is_some() && !self.live.iter().all(|unit| unit.waits);
+        if few { most.min(MAX_LIVE_RANDOM) } else { most }
     }
 
     /// Whether to start another unit. The unit that a waiting one waits for may have started already, on another worker.
@@ -228,7 +229,7 @@ impl<'a> Worker<'a> {
         match &mut self.random {
             None if unit.slices < MANY_SLICES && self.shared.code.in_short_slices() => SHORT_SLICE.min(limit),
             None => SLICE.min(limit),
-            Some(random) => 1 + random.below(RANDOM_SLICE),
+            Some(random) => random.slice(RANDOM_MAGNITUDES),
         }
     }
 
@@ -265,7 +266,9 @@ impl<'a> Worker<'a> {
             }
         };
         unit.slices = unit.slices.saturating_add(1);
-        if unit.waits && unit.slices >= SUSPECT_AFTER {
+        // One thread alone has something else to do as long as not all units wait.
+        let busy = self.workers == 1 && (shared.left() > 0 || self.live.iter().any(|other| !other.waits));
+        if unit.waits && unit.slices >= SUSPECT_AFTER && !busy {
             // The unit that it waits for may need the processor.
             std::thread::yield_now();
         }
@@ -320,5 +323,12 @@ impl Random {
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ z >> 31) % n.max(1)
+    }
+
+    /// The length of a slice, from 1 to a power of two, whose exponent is equally likely to be any number below `magnitudes`: some
+    /// threads are overtaken within a few instructions, and others run far ahead.
+    fn slice(&mut self, magnitudes: u64) -> u64 {
+        let magnitude = self.below(magnitudes);
+        1 + self.below(1 << magnitude)
     }
 }

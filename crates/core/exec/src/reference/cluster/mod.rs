@@ -28,6 +28,8 @@ use waits::incomplete;
 
 /// Ops that a warp executes in one turn.
 const QUANTUM: u64 = 1 << 14;
+/// The limit of a random turn is a power of two with an exponent below this.
+const RANDOM_MAGNITUDES: u64 = 10;
 /// Rounds in which all warps only polled before the caller is told, since they may wait for another cluster.
 const IDLE_ROUNDS: u32 = 16;
 
@@ -131,17 +133,17 @@ impl<'a> Cluster<'a> {
         let mut round = Round::default();
         for member in 0..self.members.len() {
             let count = self.members[member].warps.len();
-            let (skip, quantum) = match &mut self.random {
-                Some(random) => (random.below(count as u64) as usize, 1 + random.below(512)),
-                None => (0, QUANTUM.min(most)),
-            };
+            let skip = self.random.as_mut().map_or(0, |random| random.below(count as u64) as usize);
             for i in 0..count {
                 let warp = (i + skip) % count;
                 if self.members[member].warps[warp].ready.is_empty() && !self.members[member].warps[warp].ended {
                     continue;
                 }
                 // Lanes that a barrier does not hold have the rest of the warp's turn, unless it opens for others.
-                let mut left = quantum;
+                let mut left = match &mut self.random {
+                    Some(random) => random.slice(RANDOM_MAGNITUDES),
+                    None => QUANTUM.min(most),
+                };
                 loop {
                     let (turn, executed) = self.turn(member, warp, left)?;
                     round.executed += executed;

@@ -13,7 +13,7 @@ use crate::emit::{
     text::{Elem, Ty, Val, constant, int},
 };
 use margay_exec::{AccessKind, Interest, LINE_BYTES, LineUse, RowLoad};
-use margay_ir::{BlockId, Func, Inst, MemSpace};
+use margay_ir::{BlockId, Func, Inst, MemSpace, pass::conditions_of_use};
 use margay_isa::{Effect, Mod, Opcode};
 use std::mem::offset_of;
 
@@ -53,7 +53,13 @@ impl Emitter<'_> {
             }
             _ => false,
         };
-        !apart && evenly && bytes <= 16 && inst.space == Some(MemSpace::Shared)
+        !apart && evenly && bytes <= 16 && inst.space == Some(MemSpace::Shared) && !self.is_ahead(inst, access)
+    }
+
+    /// Whether an access is a load whose value is used under conditions, so that the observer wants to know whether they hold.
+    fn is_ahead(&self, inst: &Inst, access: AccessKind) -> bool {
+        let index = self.func.insts.iter().position(|i| (i.at, i.variant) == (inst.at, inst.variant));
+        access == AccessKind::Load && index.is_some_and(|i| conditions_of_use(self.func, i as u32).is_some())
     }
 
     /// Notes a weak access if the uses of its lines allow that, and branches to the returned label; the code emitted next reports it
