@@ -19,6 +19,7 @@ _AFTER = {
     "torch._inductor.runtime.benchmarking": "margay._triton",
     "torch._inductor.runtime.triton_heuristics": "margay._triton",
     "torch.utils.cpp_extension": "margay.torch.blas",
+    "bitsandbytes.cextension": "margay.torch.blas",
     "cuda.bindings._internal.runtime": "margay._bindings",
     "cuda.bindings._internal.runtime_ptds": "margay._bindings",
     "cuda.bindings._bindings.cyruntime": "margay._bindings",

@@ -11,11 +11,11 @@ from margay.cupy.library import Refused, array, put, version, wait, written
 
 _NOT_INITIALIZED, _INVALID_VALUE, _NOT_SUPPORTED = 1, 7, 15
 _TYPES = {"S": numpy.float32, "D": numpy.float64, "C": numpy.complex64, "Z": numpy.complex128}
-_BFLOAT16 = "bfloat16"  # NumPy has no such type
+BFLOAT16 = "bfloat16"  # NumPy has no such type
 # `cudaDataType_t`
 _DATA = {
     0: numpy.float32, 1: numpy.float64, 2: numpy.float16, 3: numpy.int8, 4: numpy.complex64, 5: numpy.complex128, 10: numpy.int32,
-    14: _BFLOAT16,
+    14: BFLOAT16,
 }  # fmt: skip
 # `cublasComputeType_t`: the type of the scalars; each has a pedantic variant, and single precision has fast ones.
 _COMPUTE = {
@@ -24,7 +24,7 @@ _COMPUTE = {
 }  # fmt: skip
 _COMPLEX = {numpy.float32: numpy.complex64, numpy.float64: numpy.complex128}
 # Sums of narrow numbers are formed in wider ones.
-_SUMS = {numpy.float16: numpy.float32, numpy.int8: numpy.int32, _BFLOAT16: numpy.float32}
+SUMS = {numpy.float16: numpy.float32, numpy.int8: numpy.int32, BFLOAT16: numpy.float32}
 
 
 class _Handle:
@@ -72,7 +72,7 @@ def _setter(name):
     return lambda handle, value: setattr(_of(handle), name, value or 0)
 
 
-def _scalar(address, dtype):
+def scalar(address, dtype):
     """A factor. It may be on the host or on the device, whose addresses are the host's as well."""
     if not address:
         raise Refused(_INVALID_VALUE)
@@ -80,16 +80,16 @@ def _scalar(address, dtype):
     return numpy.frombuffer((ctypes.c_char * size).from_address(address), dtype)[0].copy()
 
 
-def _read(address, shape, strides, dtype, as_type=None):
-    if dtype is _BFLOAT16:
+def read(address, shape, strides, dtype, as_type=None):
+    if dtype is BFLOAT16:
         values = array(address, shape, strides, numpy.uint16).astype(numpy.uint32) << 16
         return values.view(numpy.float32)
     values = array(address, shape, strides, dtype)
     return values if as_type is None else values.astype(as_type, copy=False)
 
 
-def _write(address, shape, strides, dtype, values):
-    if dtype is _BFLOAT16:
+def write(address, shape, strides, dtype, values):
+    if dtype is BFLOAT16:
         bits = numpy.ascontiguousarray(values, numpy.float32).view(numpy.uint32)
         rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
         values = numpy.where(numpy.isnan(values), (bits >> 16) | 64, rounded).astype(numpy.uint16)
@@ -99,7 +99,7 @@ def _write(address, shape, strides, dtype, values):
     written(place)
 
 
-def _applied(operation, matrices):
+def applied(operation, matrices):
     """`op(A)`: as it is, transposed, or conjugated too."""
     if operation not in (0, 1, 2):
         raise Refused(_INVALID_VALUE)
@@ -115,24 +115,24 @@ def _multiply(handle, transa, transb, sizes, alpha, a, b, beta, c, batch, scale)
     m, n, k = sizes
     if min(m, n, k, batch) < 0:
         raise Refused(_INVALID_VALUE)
-    sums = _SUMS.get(c[1], c[1])
+    sums = SUMS.get(c[1], c[1])
     if sums is not numpy.int32 or scale is not numpy.int32:
         sums = numpy.result_type(sums, scale)
 
     def read(operand, operation, rows, columns):
         address, dtype, leading, stride = operand
         shape = (batch, rows, columns) if operation == 0 else (batch, columns, rows)
-        return _applied(operation, _read(address, shape, (stride, 1, leading), dtype, sums))
+        return applied(operation, read(address, shape, (stride, 1, leading), dtype, sums))
 
-    weight = _scalar(alpha, scale)
+    weight = scalar(alpha, scale)
     result = numpy.zeros((batch, m, n), sums)
     if weight != 0 and k:
         result = numpy.matmul(read(a, transa, m, k), read(b, transb, k, n)) * weight
     address, dtype, leading, stride = c
-    weight = _scalar(beta, scale)
+    weight = scalar(beta, scale)
     if weight != 0:  # otherwise C need not hold numbers
-        result = result + weight * _read(address, (batch, m, n), (stride, 1, leading), dtype, sums)
-    _write(address, (batch, m, n), (stride, 1, leading), dtype, result)
+        result = result + weight * read(address, (batch, m, n), (stride, 1, leading), dtype, sums)
+    write(address, (batch, m, n), (stride, 1, leading), dtype, result)
 
 
 def _gemm(t):
@@ -159,7 +159,7 @@ def _gemm_batched(t):
     return compute
 
 
-def _typed(*kinds):
+def typed(*kinds):
     if any(kind not in _DATA for kind in kinds):
         raise Refused(_NOT_SUPPORTED)
     return [_DATA[kind] for kind in kinds]
@@ -180,7 +180,7 @@ def _gemm_ex(handle, transa, transb, m, n, k, alpha, a, ta, lda, b, tb, ldb, bet
 def _gemm_strided_ex(
     handle, transa, transb, m, n, k, alpha, a, ta, lda, sa, b, tb, ldb, sb, beta, c, tc, ldc, sc, batch, compute, algorithm
 ):
-    ta, tb, tc = _typed(ta, tb, tc)
+    ta, tb, tc = typed(ta, tb, tc)
     operands = (a, ta, lda, sa), (b, tb, ldb, sb), beta, (c, tc, ldc, sc)
     _multiply(handle, transa, transb, (m, n, k), alpha, *operands, batch, _scale_of(compute, tc))
 
@@ -198,11 +198,11 @@ def _vector(address, n, step, dtype):
 def _gemv(t):
     def compute(handle, trans, m, n, alpha, a, lda, x, incx, beta, y, incy):
         _begin(handle)
-        matrix = _applied(trans, array(a, (m, n), (1, lda), t))
+        matrix = applied(trans, array(a, (m, n), (1, lda), t))
         rows, columns = matrix.shape
         out = _vector(y, rows, incy, t)
-        result = _scalar(alpha, t) * (matrix @ _vector(x, columns, incx, t))
-        weight = _scalar(beta, t)
+        result = scalar(alpha, t) * (matrix @ _vector(x, columns, incx, t))
+        weight = scalar(beta, t)
         out[...] = result if weight == 0 else result + weight * out
         written(array(y, (rows,), (abs(incy),), t))
 
@@ -214,7 +214,7 @@ def _ger(t, conjugated=False):
         _begin(handle)
         row = _vector(y, n, incy, t)
         matrix = array(a, (m, n), (1, lda), t)
-        matrix += _scalar(alpha, t) * numpy.outer(_vector(x, m, incx, t), row.conj() if conjugated else row)
+        matrix += scalar(alpha, t) * numpy.outer(_vector(x, m, incx, t), row.conj() if conjugated else row)
 
     return compute
 
@@ -255,7 +255,7 @@ def _axpy(t):
     def compute(handle, n, alpha, x, incx, y, incy):
         _begin(handle)
         out = _vector(y, n, incy, t)
-        out += _scalar(alpha, t) * _vector(x, n, incx, t)
+        out += scalar(alpha, t) * _vector(x, n, incx, t)
 
     return compute
 
@@ -264,7 +264,7 @@ def _scal(t, factor):
     def compute(handle, n, alpha, x, incx):
         _begin(handle)
         values = _vector(x, n, incx, t)
-        values *= _scalar(alpha, factor)
+        values *= scalar(alpha, factor)
 
     return compute
 
@@ -274,11 +274,11 @@ def _geam(t):
         _begin(handle)
         result = numpy.zeros((m, n), t)
         for place, operation, address, leading in ((alpha, transa, a, lda), (beta, transb, b, ldb)):
-            scale = _scalar(place, t)
+            scale = scalar(place, t)
             if scale != 0:
                 shape = (m, n) if operation == 0 else (n, m)
-                result += scale * _applied(operation, array(address, shape, (1, leading), t))
-        _write(c, (m, n), (1, ldc), t, result)
+                result += scale * applied(operation, array(address, shape, (1, leading), t))
+        write(c, (m, n), (1, ldc), t, result)
 
     return compute
 
@@ -288,7 +288,7 @@ def _dgmm(t):
         _begin(handle)
         diagonal = _vector(x, m if side == 0 else n, incx, t)
         matrix = array(a, (m, n), (1, lda), t)
-        _write(c, (m, n), (1, ldc), t, diagonal[:, None] * matrix if side == 0 else matrix * diagonal)
+        write(c, (m, n), (1, ldc), t, diagonal[:, None] * matrix if side == 0 else matrix * diagonal)
 
     return compute
 
@@ -297,9 +297,9 @@ def _syrk(t):
     def compute(handle, uplo, trans, n, k, alpha, a, lda, beta, c, ldc):
         _begin(handle)
         shape = (n, k) if trans == 0 else (k, n)
-        matrix = _applied(trans and 1, array(a, shape, (1, lda), t))
-        out, weight = array(c, (n, n), (1, ldc), t), _scalar(beta, t)
-        result = _scalar(alpha, t) * (matrix @ matrix.T)
+        matrix = applied(trans and 1, array(a, shape, (1, lda), t))
+        out, weight = array(c, (n, n), (1, ldc), t), scalar(beta, t)
+        result = scalar(alpha, t) * (matrix @ matrix.T)
         if weight != 0:
             result = result + weight * out
         numpy.copyto(out, result, where=factor.triangle(uplo, numpy.ones((n, n), bool)))
@@ -315,8 +315,8 @@ def _trsm(t):
         matrix = factor.triangle(uplo, array(a, (size, size), (1, lda), t))
         if diagonal == 1:  # ones, whatever the memory holds
             numpy.fill_diagonal(matrix, 1)
-        matrix, out = _applied(trans, matrix), array(b, (m, n), (1, ldb), t)
-        right = _scalar(alpha, t) * out
+        matrix, out = applied(trans, matrix), array(b, (m, n), (1, ldb), t)
+        right = scalar(alpha, t) * out
         out[...] = numpy.linalg.solve(matrix, right) if side == 0 else numpy.linalg.solve(matrix.T, right.T).T
 
     return compute
@@ -355,7 +355,7 @@ def _getri_batched(t):
         orders = array(pivots, (batch, n), (n, 1), numpy.int32) if pivots else [None] * batch
         for order, a, c in zip(orders, _addresses(matrices, batch), _addresses(inverses, batch), strict=True):
             inverse = factor.lu_solve(array(a, (n, n), (1, lda), t), order, numpy.eye(n, dtype=t), 0)
-            _write(c, (n, n), (1, ldc), t, inverse)
+            write(c, (n, n), (1, ldc), t, inverse)
         array(infos, (batch,), (1,), numpy.int32)[...] = 0
 
     return compute

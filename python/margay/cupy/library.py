@@ -22,10 +22,11 @@ _KINDS = {
     "f": ctypes.c_float,
     "d": ctypes.c_double,
 }
-# CUBLAS_STATUS_INTERNAL_ERROR, CUFFT_INTERNAL_ERROR, CURAND_STATUS_INTERNAL_ERROR, CUSOLVER_ and CUSPARSE_STATUS_INTERNAL_ERROR
-_FAILED = {"cublas": 14, "cufft": 5, "curand": 999, "cusolver": 7, "cusparse": 7}
+# CUBLAS_STATUS_INTERNAL_ERROR, CUFFT_INTERNAL_ERROR, CURAND_STATUS_INTERNAL_ERROR, CUSOLVER_ and CUSPARSE_STATUS_INTERNAL_ERROR. A name
+# stands before its beginnings.
+_FAILED = {"cublasLt": 14, "cublas": 14, "cufft": 5, "curand": 999, "cusolver": 7, "cusparse": 7}
 # What needs no handle and no device tells of the library that is installed.
-_KEPT = ("GetProperty", "GetVersion", "GetErrorName", "GetErrorString")
+_KEPT = ("GetProperty", "Version", "GetErrorName", "GetErrorString", "GetStatusName", "GetStatusString")
 _PT_LOAD, _PT_DYNAMIC, _DT_STRTAB, _DT_STRSZ = 1, 2, 5, 10
 _CHECKS_WRITES = _checks.wanted("init")
 
@@ -129,7 +130,9 @@ def _exported(library: str) -> list[str]:
         path = next(line[line.find("/") :].rstrip() for line in maps if f"/lib{library}.so" in line)
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
         names = _dynamic_names(image)
-    return [name.decode() for name in names if name.startswith(library.encode())]
+    # Among them are those that it imports, perhaps of a library whose name is longer.
+    found = [name.decode() for name in names if name.startswith(library.encode())]
+    return [name for name in found if _library(name) == library]
 
 
 def _dynamic_names(image: mmap.mmap) -> list[bytes]:

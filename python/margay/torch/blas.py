@@ -1,6 +1,6 @@
-"""cuBLAS for code that calls it itself, with the handle of torch: `torch.cuda.current_blas_handle()`, and extensions.
+"""cuBLAS and cuBLASLt for code that calls them itself: with the handle of torch, `torch.cuda.current_blas_handle()`, and extensions.
 
-cuBLAS contains only machine code. As for CuPy, NumPy computes the calls on the same memory; torch's own operators make none. Replacing the
+They contain only machine code. As for CuPy, NumPy computes the calls on the same memory; torch's own operators make none. Replacing the
 library's functions takes some milliseconds, so it waits for the first use.
 """
 
@@ -19,13 +19,14 @@ def serve() -> bool:
     from margay import _replace
 
     try:
-        from margay.cupy import blas, library
+        from margay.cupy import blas, blas_lt, library
     except ImportError:
         return False
     if not _replace.is_possible():
         return False
-    library.announce(("libcublas",))
-    library.serve(str(Path(torch.__file__).parent / "lib/libtorch_cuda.so"), blas.functions(), blas.REST)
+    library.announce(("libcublas", "libcublasLt"))
+    for part in (blas, blas_lt):
+        library.serve(str(Path(torch.__file__).parent / "lib/libtorch_cuda.so"), part.functions(), part.REST)
     return True
 
 
@@ -39,11 +40,13 @@ def _serving(function):
 
 
 def install() -> None:
-    """Serves cuBLAS once a program asks for its handle, or loads an extension that it has compiled. Called after the import of torch, and of
-    `torch.utils.cpp_extension`."""
+    """Serves cuBLAS once a program asks for its handle, or loads an extension that it has compiled; at once for bitsandbytes, whose library
+    is an extension. Called after the import of torch, of `torch.utils.cpp_extension` and of bitsandbytes' library."""
     import margay.torch
 
     if margay.torch.is_installed():
+        if "bitsandbytes.cextension" in sys.modules:
+            serve()
         _serve_before(torch.cuda, "current_blas_handle")
         _serve_before(sys.modules.get("torch.utils.cpp_extension"), "_import_module_from_library")
 

@@ -48,7 +48,7 @@ def names() -> list[str]:
         if name in _OWN or name.startswith(_OWN_PREFIXES):
             continue
         composed = (name in _COMPOSED or name in whole.NAMES) and not has(name, "CompositeImplicitAutograd")
-        if name in OURS or name in ANSWERS or composed or (has(name, "CUDA") and not _is_view(name)):
+        if name in OURS or name in ANSWERS or name in whole.ABOVE_AUTOGRAD or composed or (has(name, "CUDA") and not _is_view(name)):
             found.append(name)
     return found
 
@@ -127,6 +127,11 @@ def _register() -> int:
             count += 1
     for name, key, answer in recurrent.layers():
         _libraries["aten"].impl(name, answer, key, allow_override=True)
+    for name in whole.ABOVE_AUTOGRAD:
+        # `torch.vmap` decomposes an operator only while no device has a kernel for it.
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(name, "FuncTorchBatched"):
+            composed = functools.partial(kernel.overload_of(name)._op_dk, torch._C.DispatchKey.CompositeImplicitAutograd)
+            _override(name, composed, "FuncTorchBatched")
     _serve_composite_calls(kernels)
     # A program may override the kernels, as it may override torch's own, but torch lets Python override no kernel of Python's.
     for library in _libraries.values():
