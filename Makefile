@@ -116,7 +116,7 @@ bench-python:
 test-python: wheel
 	@scripts/test-python.sh $(TARGET) $(TESTS)
 
-# Mixed-size accesses to the same bytes are outside Rust's memory model (mem/raw.rs explains why they occur), so Miri's weak memory
+# Mixed-size accesses to the same bytes are outside Rust's memory model (mem/raw explains why they occur), so Miri's weak memory
 # emulation, which does not support them, is off. Device addresses are integers, hence permissive provenance. The lists of crossbeam, on
 # which Rayon stands, pass under tree borrows only, and Rayon's threads outlive the tests.
 miri:

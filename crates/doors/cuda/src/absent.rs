@@ -28,7 +28,7 @@ macro_rules! absent {
             #[unsafe(no_mangle)]
             pub extern "C" fn $name() -> u32 {
                 enter(stringify!($name), || {
-                    crate::account::unsupported(stringify!($name));
+                    crate::process::account::unsupported(stringify!($name));
                     Err(Code::NOT_SUPPORTED)
                 })
             }

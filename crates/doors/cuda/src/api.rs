@@ -78,7 +78,7 @@ thread_local! {
 
 /// Records why the current call is about to fail, for reports of failed calls (`--check api`).
 pub fn because(why: impl FnOnce() -> String) {
-    if crate::watch::wanted().is_some_and(|what| what.api) {
+    if crate::checks::watch::wanted().is_some_and(|what| what.api) {
         let _ = REASON.try_with(|reason| reason.set(Some(why()))); // destroyed while the thread exits
     }
 }
@@ -102,7 +102,7 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
         because(|| "a host function or callback of a stream must not call the API".to_string());
         Err(Code::NOT_PERMITTED)
     } else {
-        crate::order::host::inside(|| catch_unwind(AssertUnwindSafe(body))).unwrap_or_else(|_| {
+        crate::checks::order::host::inside(|| catch_unwind(AssertUnwindSafe(body))).unwrap_or_else(|_| {
             eprintln!("margay has a bug: `{name}` panicked; please report it");
             Err(Code::UNKNOWN)
         })
@@ -110,9 +110,9 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
     let code = outcome.err().unwrap_or(Code::SUCCESS);
     let why = REASON.try_with(Cell::take).ok().flatten();
     if code != Code::SUCCESS {
-        crate::watch::failed(name, code, why);
+        crate::checks::watch::failed(name, code, why);
         if code != Code::NOT_READY {
-            crate::logs::deliver();
+            crate::process::logs::deliver();
         }
     }
     if logged() {
@@ -138,7 +138,7 @@ pub fn check_environment() -> Result<(), String> {
             return Err(format!("{variable}: unknown value `{word}`; expected one of {}", known.join(", ")));
         }
     }
-    crate::watch::check_environment()?;
+    crate::checks::watch::check_environment()?;
     let engine = std::env::var("MARGAY_ENGINE").unwrap_or_default();
     let engines = margay::engines();
     if !engine.is_empty() && engines.iter().all(|e| e.name() != engine) {
@@ -159,7 +159,7 @@ pub fn report_error(message: &str) {
     report_as("error", message);
 }
 
-/// The same with a word for machines ([`crate::reports`]): `fault`, `finding` or `error`.
+/// The same with a word for machines ([`crate::process::reports`]): `fault`, `finding` or `error`.
 pub fn report_as(kind: &str, message: &str) {
     record_as(kind, message);
     if !asked("MARGAY_LOG", "quiet") {
@@ -169,8 +169,8 @@ pub fn report_as(kind: &str, message: &str) {
 
 /// The same without printing it.
 pub fn record_as(kind: &str, message: &str) {
-    crate::reports::note(kind, message);
-    crate::logs::log(message);
+    crate::process::reports::note(kind, message);
+    crate::process::logs::log(message);
 }
 
 /// Prints a message that is not an error.

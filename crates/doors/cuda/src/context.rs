@@ -9,7 +9,7 @@ use crate::{
     driver::{current, current_even_failed, current_handle, driver, pop, push},
     handle::Handle,
     raw::{In, Out},
-    stream::{PRIORITIES, Stream},
+    work::stream::{PRIORITIES, Stream},
 };
 use bytemuck::AnyBitPattern;
 use margay_runtime::{Cancel, Device, Error, Limits, Mark, Stream as Queue};
@@ -172,7 +172,7 @@ pub fn unique() -> u64 {
 impl Context {
     /// Creates a context on a device.
     pub fn new(device: &Arc<Device>, number: i32, handle: Handle<Context>, flags: u32) -> Context {
-        let what = crate::watch::wanted();
+        let what = crate::checks::watch::wanted();
         if what.is_some_and(|what| what.init) {
             device.memory().track_writes();
         }
@@ -229,7 +229,7 @@ impl Context {
     pub fn check(&self) -> Outcome {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(code) = *failed else { return Ok(()) };
-        if crate::reports::forgives() {
+        if crate::process::reports::forgives() {
             *failed = None;
         }
         Err(code)
@@ -267,7 +267,7 @@ impl Context {
     pub fn settle(&self) {
         if !AT_WORK.get() {
             self.finish();
-            crate::order::seen_context(self);
+            crate::checks::order::seen_context(self);
         }
     }
 
@@ -314,15 +314,15 @@ impl Context {
             return code; // the process ends
         }
         self.write_printed();
-        let words = crate::image::words(error);
+        let words = crate::module::image::words(error);
         // Other errors are the call's own, which the program may expect.
         let stopped = if let Error::Stopped(report) = error { Some(report) } else { None };
         crate::api::report_as(if stopped.is_some() { "fault" } else { "error" }, &words);
         if let Some(report) = stopped {
-            crate::account::failed(&words);
-            crate::watch::stopped(report);
+            crate::process::account::failed(&words);
+            crate::checks::watch::stopped(report);
         }
-        if code.is_sticky() && !crate::reports::ends_kernel_only() {
+        if code.is_sticky() && !crate::process::reports::ends_kernel_only() {
             self.give_up(code);
         }
         code
@@ -345,8 +345,8 @@ impl Context {
 
     /// Frees all allocations of the context.
     pub fn free_memory(&self) {
-        crate::watch::leaks(self);
-        crate::usage::left(self);
+        crate::checks::watch::leaks(self);
+        crate::checks::usage::left(self);
         // Without the lock, since freeing may wait for launches.
         let all = std::mem::take(&mut *self.memory());
         for address in all.into_keys() {
@@ -401,7 +401,7 @@ fn synchronize(handle: Handle<Context>) -> Outcome {
     if let Some(outcome) = crate::green::synchronize(Handle::of(number), &context) {
         return outcome;
     }
-    crate::graph::capture::check_context(context.handle)?;
+    crate::work::graph::capture::check_context(context.handle)?;
     not_at_work()?;
     context.settle();
     context.waited()
@@ -517,10 +517,10 @@ api! {
         context.set(current_handle())
     }
     2000 fn cuCtxDetach(context: Handle<Context>) { destroy(context) }
-    12050 fn cuCtxRecordEvent(context: Handle<Context>, event: Handle<crate::event::Event>) {
-        crate::event::record_all(event, &*named(context)?)
+    12050 fn cuCtxRecordEvent(context: Handle<Context>, event: Handle<crate::work::event::Event>) {
+        crate::work::event::record_all(event, &*named(context)?)
     }
-    12050 fn cuCtxWaitEvent(context: Handle<Context>, event: Handle<crate::event::Event>) {
+    12050 fn cuCtxWaitEvent(context: Handle<Context>, event: Handle<crate::work::event::Event>) {
         let (context, event) = (named(context)?, driver()?.events.get(event)?);
         let Some(mark) = event.mark().filter(|mark| !mark.is_reached()) else { return Ok(()) };
         let queues = context.queues.lock().unwrap_or_else(PoisonError::into_inner);

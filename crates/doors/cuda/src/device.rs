@@ -7,7 +7,7 @@ use crate::{
     driver::{driver, initialize},
     facts::{self, Facts},
     handle::Handle,
-    pool::{Pool, Source},
+    memory::pool::{Pool, Source},
     raw::{Host, In, Out, Text, forever},
     visible::{count, visible, why_none},
 };
@@ -145,7 +145,7 @@ crate::api::function! {
             return Err(Code::INVALID_DEVICE);
         }
         let (free, own) = match driver() {
-            Ok(driver) => (crate::room::free(driver.device.memory()), crate::room::used(driver.device.memory())),
+            Ok(driver) => (crate::memory::room::free(driver.device.memory()), crate::memory::room::used(driver.device.memory())),
             Err(_) => (profile().free_memory(), 0),
         };
         out.set(Facts {
@@ -289,18 +289,18 @@ api! {
     }
     11020 fn cuDeviceGetMemPool(pool: Out<Handle<Pool>>, device: i32) {
         check(device)?;
-        pool.set(crate::pool::current(Source::Device)?)
+        pool.set(crate::memory::pool::current(Source::Device)?)
     }
     11020 fn cuDeviceSetMemPool(device: i32, pool: Handle<Pool>) {
         check(device)?;
-        crate::pool::set_current(Source::Device, pool)
+        crate::memory::pool::set_current(Source::Device, pool)
     }
     11030 fn cuFlushGPUDirectRDMAWrites(_target: u32, _scope: u32) { Err(Code::NOT_SUPPORTED) }
 
     /// These tables are not documented. Programs that can do without them continue; NVIDIA's own runtime
     /// cannot, and if one is linked into the program, that is reported once.
     3000 fn cuGetExportTable(table: Out<usize>, _id: In<Uuid>) {
-        crate::image::foreign_runtimes().iter().for_each(|words| crate::api::report_error(words));
+        crate::module::image::foreign_runtimes().iter().for_each(|words| crate::api::report_error(words));
         table.offer(0);
         Err(Code::NOT_FOUND)
     }

@@ -1,25 +1,31 @@
 //! The driver of a process: its device, its objects by handle, and the context stack of each thread.
 
 use crate::{
-    advice::Advice,
     code::{Code, Outcome},
     context::Context,
-    event::Event,
-    function::Function,
-    graph::{Condition, Exec, Graph, GraphMemories, NodeRef, UserObject},
     green::{Descriptor, Green},
     handle::{Handle, Table},
-    ipc::Ipc,
-    library::{Library, LibraryKernel},
-    link::Link,
-    module::Module,
-    pool::{Defaults, Pool, Pooled, Source},
+    memory::{
+        advice::Advice,
+        ipc::Ipc,
+        pool::{Defaults, Pool, Pooled, Source},
+        references::{SurfaceReference, TextureReference},
+        texture::{ArrayObject, Surface, Texture},
+        virtual_memory::{AddressSpace, Physical},
+    },
+    module::{
+        Module,
+        function::Function,
+        library::{Library, LibraryKernel},
+        link::Link,
+    },
     raw::is_forked,
-    references::{SurfaceReference, TextureReference},
-    stream::Stream,
-    texture::{ArrayObject, Surface, Texture},
-    virtual_memory::{AddressSpace, Physical},
     visible::count,
+    work::{
+        event::Event,
+        graph::{Condition, Exec, Graph, GraphMemories, NodeRef, UserObject},
+        stream::Stream,
+    },
 };
 use margay_runtime::Device;
 use std::{
@@ -44,7 +50,7 @@ pub struct Driver {
     pub modules: Table<Module>,
     /// Libraries, which belong to no context.
     pub libraries: Table<Library>,
-    /// Kernels of libraries, whose handles the API accepts in place of functions' ([`crate::function::get`]).
+    /// Kernels of libraries, whose handles the API accepts in place of functions' ([`crate::module::function::get`]).
     pub kernels: Table<LibraryKernel>,
     /// Functions of modules.
     pub functions: Table<Function>,
@@ -113,7 +119,7 @@ pub fn initialize() -> Outcome {
     driver_or_error()?;
     static OPENED: Once = Once::new();
     OPENED.call_once(|| {
-        crate::account::open();
+        crate::process::account::open();
         crate::raw::watch_forks();
     });
     INITIALISED.store(true, Relaxed);
@@ -132,8 +138,8 @@ pub fn driver() -> Result<&'static Driver, Code> {
 pub fn look_for_leaks() {
     if let Ok(driver) = driver() {
         driver.contexts.each(|context| {
-            crate::watch::leaks(context);
-            crate::usage::left(context);
+            crate::checks::watch::leaks(context);
+            crate::checks::usage::left(context);
         });
     }
 }

@@ -5,15 +5,17 @@
 
 use crate::{
     api::api,
+    checks::order,
     code::{Code, Outcome},
     context::{Context, not_at_work, unique},
     device::{capability, check, multiprocessors, profile},
     driver::{current_handle, driver},
-    event::Event,
     handle::Handle,
-    order,
     raw::{In, Out},
-    stream::{Stream, StreamHandle, create_in},
+    work::{
+        event::Event,
+        stream::{Stream, StreamHandle, create_in},
+    },
 };
 use bytemuck::{AnyBitPattern, Zeroable};
 use margay_runtime::Mark;

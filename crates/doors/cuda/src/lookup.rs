@@ -9,34 +9,34 @@ use crate::{
 /// The lists of all files: the only list of all functions.
 const LISTS: &[&[Entry]] = &[
     ENTRIES,
-    crate::advice::ENTRIES,
-    crate::batch::ENTRIES,
+    crate::memory::advice::ENTRIES,
+    crate::memory::batch::ENTRIES,
     crate::context::ENTRIES,
-    crate::copy::ENTRIES,
+    crate::memory::copy::ENTRIES,
     crate::device::ENTRIES,
-    crate::event::ENTRIES,
-    crate::function::ENTRIES,
+    crate::work::event::ENTRIES,
+    crate::module::function::ENTRIES,
     crate::green::ENTRIES,
-    crate::launch::ENTRIES,
-    crate::ipc::ENTRIES,
-    crate::library::ENTRIES,
-    crate::link::ENTRIES,
-    crate::logs::ENTRIES,
+    crate::work::launch::ENTRIES,
+    crate::memory::ipc::ENTRIES,
+    crate::module::library::ENTRIES,
+    crate::module::link::ENTRIES,
+    crate::process::logs::ENTRIES,
     crate::memory::ENTRIES,
-    crate::memory_operation::ENTRIES,
+    crate::work::memory_operation::ENTRIES,
     crate::module::ENTRIES,
-    crate::old_launch::ENTRIES,
-    crate::pool::ENTRIES,
-    crate::references::ENTRIES,
-    crate::stream::ENTRIES,
-    crate::tensor::ENTRIES,
-    crate::texture::ENTRIES,
-    crate::virtual_memory::ENTRIES,
+    crate::work::old_launch::ENTRIES,
+    crate::memory::pool::ENTRIES,
+    crate::memory::references::ENTRIES,
+    crate::work::stream::ENTRIES,
+    crate::memory::tensor::ENTRIES,
+    crate::memory::texture::ENTRIES,
+    crate::memory::virtual_memory::ENTRIES,
 ];
 
 /// Every function of the library.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
-    LISTS.iter().chain(&crate::graph::LISTS).chain(&crate::absent::LISTS).copied().flatten()
+    LISTS.iter().chain(&crate::work::graph::LISTS).chain(&crate::absent::LISTS).copied().flatten()
 }
 
 /// A name without the suffix of the form for the thread's default stream.

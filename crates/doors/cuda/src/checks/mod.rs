@@ -1,0 +1,8 @@
+//! What programs are checked for (`MARGAY_CHECK`) beyond what engines find in one launch: [`watch`] selects launches and collects findings,
+//! [`order`] compares work in different streams, and the other files tell it what it needs to know.
+
+pub mod faults;
+pub mod order;
+pub mod stacks;
+pub mod usage;
+pub mod watch;

@@ -1,0 +1,222 @@
+//! Accesses of the program itself to memory that work in streams accesses too: managed and page-locked memory.
+//!
+//! The program's code is not instrumented. But when work has ended of which the program does not know that, every page of such memory that
+//! the work has accessed as a whole is protected. So the program's next access to it is a fault, which is reported, and the program goes on. Pages
+//! are open while any work runs; calls that submit work wait for it for a time, so that this is rare. Correct programs never meet the
+//! protection, not even by system calls, because only whole pages are protected. Work that synchronizes with the program in other
+//! ways than by its end, by accesses or fences of the scope of the system, is left out.
+
+use super::{Order, Piece, locked};
+use crate::{
+    checks::{faults, stacks},
+    code::Outcome,
+    context::{Context, Owner, is_at_work},
+    memory::pages::{self, Access, PAGE},
+    work::stream::StreamRef,
+};
+use margay_sanitizer::{Finding, FindingKind};
+use std::{
+    backtrace::Backtrace,
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+/// Pages that a piece of work has accessed as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pages {
+    start: usize,
+    len: usize,
+    /// All of their bytes are written.
+    written: bool,
+}
+
+impl Pages {
+    fn contains(&self, address: usize) -> bool {
+        address.wrapping_sub(self.start) < self.len
+    }
+
+    fn meets(&self, other: &Pages) -> bool {
+        self.start < other.start + other.len && other.start < self.start + self.len
+    }
+
+    fn allow(&self, access: Access) {
+        pages::allow(self.start, self.len, access);
+    }
+}
+
+thread_local! {
+    /// How many functions of the API this thread is in.
+    static INSIDE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs a function of the API, whose accesses are not the program's own.
+pub fn inside<T>(function: impl FnOnce() -> T) -> T {
+    INSIDE.set(INSIDE.get() + 1);
+    let result = function();
+    INSIDE.set(INSIDE.get() - 1);
+    result
+}
+
+/// How long a call waits for the work that it submits: a kernel may wait for what the program does next.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// How often it does that in vain before it waits no more.
+const MOST_VAIN: u32 = 2;
+static VAIN: AtomicU32 = AtomicU32::new(0);
+
+/// Submits work for a call that need not wait for it. If the program might access memory of the work, the call waits for a time.
+pub fn submit(stream: &StreamRef, work: impl FnOnce(&Arc<Context>) -> Outcome + Send + 'static) -> Outcome {
+    let shares = |context: &Context| context.memory().values().any(|a| a.owner != Owner::Device);
+    let waits = VAIN.load(Relaxed) < MOST_VAIN && faults::CAN_CATCH && locked().is_some_and(|order| !order.lost);
+    if !waits || !shares(stream.context()) {
+        stream.work_later(work);
+        return Ok(());
+    }
+    let began = Instant::now();
+    let outcome = stream.work_for(PATIENCE, work);
+    if began.elapsed() >= PATIENCE {
+        VAIN.fetch_add(1, Relaxed);
+    }
+    outcome
+}
+
+/// The pages that a piece of work has accessed, of memory that the program may access.
+pub fn pages_of(piece: &Piece) -> Vec<Pages> {
+    let mut all: Vec<Pages> = Vec::new();
+    if !faults::CAN_CATCH || piece.touched.is_system() {
+        return all;
+    }
+    let memory = piece.context.memory();
+    for (base, allocated) in memory.iter().filter(|(_, allocated)| allocated.owner != Owner::Device) {
+        // Allocations have their last pages to themselves, the program's own memory has not.
+        let own = !matches!(allocated.owner, Owner::Registered(_));
+        let (first, end) = (base.next_multiple_of(PAGE as u64), base + allocated.len as u64);
+        for start in (first..end).step_by(PAGE) {
+            let bytes = (end - start).min(PAGE as u64);
+            let whole = if own || bytes == PAGE as u64 { piece.touched.whole(start, bytes) } else { None };
+            let Some(written) = whole else { continue };
+            match all.last_mut() {
+                Some(last) if last.start + last.len == start as usize && last.written == written => last.len += PAGE,
+                _ => all.push(Pages { start: start as usize, len: PAGE, written }),
+            }
+        }
+    }
+    all
+}
+
+impl Order {
+    /// Work begins, which may access everything.
+    pub fn begin_work(&mut self) {
+        self.open();
+        self.running += 1;
+    }
+
+    /// Work has ended.
+    pub fn end_work(&mut self) {
+        self.running = self.running.saturating_sub(1);
+        self.protect();
+    }
+
+    /// Makes all pages accessible.
+    pub fn open(&mut self) {
+        for pages in self.protected.drain(..) {
+            pages.allow(Access::All);
+            if !self.opened.contains(&pages) {
+                self.opened.push(pages);
+            }
+        }
+    }
+
+    /// Protects what the program must not access now.
+    pub fn protect(&mut self) {
+        if self.running > 0 || self.lost {
+            return;
+        }
+        let all = |written| {
+            let pages = self.unknown.iter().flat_map(|piece| piece.pages.iter());
+            pages.filter(move |pages| pages.written == written).copied()
+        };
+        let protected: Vec<Pages> = all(false).chain(all(true)).collect();
+        if !protected.is_empty() && !faults::catch(met) {
+            return;
+        }
+        protected.iter().for_each(|p| p.allow(if p.written { Access::None } else { Access::Read }));
+        self.protected = protected;
+    }
+
+    /// A range is freed or allocated anew.
+    pub fn release(&mut self, address: u64, bytes: u64) {
+        let range = Pages { start: address as usize, len: bytes as usize, written: true };
+        self.open();
+        self.opened.retain(|p| !p.meets(&range));
+        self.unknown.iter_mut().for_each(|piece| piece.pages.retain(|p| !p.meets(&range)));
+        self.protect();
+    }
+}
+
+/// This thread has met the protection of a page; whether it was one of these. `writes` says what it does, if that is known.
+fn met(address: usize, writes: Option<bool>) -> bool {
+    let Some(mut order) = locked() else { return false };
+    if !order.protected.iter().any(|pages| pages.contains(address)) {
+        // Another thread may have opened it meanwhile.
+        return order.opened.iter().any(|pages| pages.contains(address));
+    }
+    order.open();
+    // A function of the API goes on, and the next work protects the pages again.
+    if INSIDE.get() > 0 || is_at_work() {
+        return true;
+    }
+    let hit = |pages: &&Pages| pages.contains(address) && (pages.written || writes != Some(false));
+    let mut latest = order.unknown.iter().rev();
+    let met = latest.find_map(|piece| Some((piece, *piece.pages.iter().find(hit)?)));
+    let Some((piece, pages)) = met else { return true };
+    let by = stacks::program(&Backtrace::force_capture().to_string());
+    let parties = [by.iter().take(3).cloned().collect::<Vec<_>>().join(", "), piece.by()];
+    let finding = report(piece, &parties[1], address as u64, (writes, pages.written), &by);
+    // One finding for the pages is enough.
+    for piece in &mut order.unknown {
+        piece.pages.retain(|p| !p.meets(&pages));
+    }
+    order.protect();
+    let is_new = order.found.insert(parties);
+    drop(order);
+    if is_new {
+        crate::checks::watch::report(&finding);
+    }
+    true
+}
+
+fn report(
+    piece: &Piece,
+    submitted: &str,
+    address: u64,
+    (writes, written): (Option<bool>, bool),
+    by: &[String],
+) -> Finding {
+    let verb = |writes: Option<bool>| match writes {
+        Some(true) => "writes",
+        Some(false) => "reads",
+        None => "accesses",
+    };
+    let other = verb(Some(written));
+    let mut notes = Vec::from_iter(piece.allocation(address));
+    let submitted = if submitted == piece.name { String::new() } else { format!(", submitted by {submitted}") };
+    notes.push(format!("{} in {} {other}{submitted}", piece.name, piece.place));
+    notes.extend(stacks::told(&format!("the program {} in", verb(writes)), by));
+    Finding {
+        kind: FindingKind::Race,
+        title: format!(
+            "race: the program {} memory at {address:#x} that {} in {} {other}, and has not waited for it",
+            verb(writes),
+            piece.name,
+            piece.place,
+        ),
+        parties: Vec::new(),
+        notes,
+        help: Some("wait for the work before the program accesses the memory (`cudaStreamSynchronize`)".into()),
+        times: 1,
+    }
+}
