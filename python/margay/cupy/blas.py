@@ -119,7 +119,7 @@ def _multiply(handle, transa, transb, sizes, alpha, a, b, beta, c, batch, scale)
     if sums is not numpy.int32 or scale is not numpy.int32:
         sums = numpy.result_type(sums, scale)
 
-    def read(operand, operation, rows, columns):
+    def matrices(operand, operation, rows, columns):
         address, dtype, leading, stride = operand
         shape = (batch, rows, columns) if operation == 0 else (batch, columns, rows)
         return applied(operation, read(address, shape, (stride, 1, leading), dtype, sums))
@@ -127,7 +127,7 @@ def _multiply(handle, transa, transb, sizes, alpha, a, b, beta, c, batch, scale)
     weight = scalar(alpha, scale)
     result = numpy.zeros((batch, m, n), sums)
     if weight != 0 and k:
-        result = numpy.matmul(read(a, transa, m, k), read(b, transb, k, n)) * weight
+        result = numpy.matmul(matrices(a, transa, m, k), matrices(b, transb, k, n)) * weight
     address, dtype, leading, stride = c
     weight = scalar(beta, scale)
     if weight != 0:  # otherwise C need not hold numbers

@@ -1,4 +1,4 @@
-"""cuBLASLt as a program calls it, against products that are computed here."""
+"""cuBLAS and cuBLASLt as a program calls them, against products that are computed here."""
 
 import ctypes
 from pathlib import Path
@@ -97,3 +97,14 @@ def test_what_is_not_served_is_refused(lt):
     assert multiply(lt, a, a, torch.empty(5, 4, device="cuda")) == 7
     lt.cublasLtGetStatusString.restype = ctypes.c_char_p
     assert lt.cublasLtGetStatusString(15)
+
+
+def test_cublas_multiplies_with_the_handle_of_torch(lt):
+    handle = ctypes.c_void_p(torch.cuda.current_blas_handle())
+    a, b = torch.randn(5, 7), torch.randn(7, 3)
+    on_device, out = [b.cuda(), a.cuda()], torch.ones(5, 3, device="cuda")
+    at = [ctypes.c_void_p(t.data_ptr()) for t in (*on_device, out)]
+    two, one = ctypes.c_float(2), ctypes.c_float(1)
+    # By column, these are the transposed matrices.
+    assert lt.cublasSgemm_v2(handle, 0, 0, 3, 5, 7, ctypes.byref(two), at[0], 3, at[1], 7, ctypes.byref(one), at[2], 3) == 0
+    torch.testing.assert_close(out.cpu(), 2 * (a @ b) + 1)
