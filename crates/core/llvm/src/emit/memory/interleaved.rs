@@ -121,7 +121,17 @@ impl Emitter<'_> {
         mut f: impl FnMut(&mut Self, &[Val]),
     ) -> Result<()> {
         self.access_interleaved(source, (elem.bits() / 8, count, false), mask, |e, addresses| {
-            let found: Vec<Val> = addresses.iter().flat_map(|at| e.fetch(at, elem, 1, mask, Kind::Weak)).collect();
+            let found: Vec<Val> = addresses
+                .iter()
+                .flat_map(|at| match row_of_frame(at, elem) {
+                    // Rows lie in the frame with all their lanes, so there is no need to leave any out.
+                    Some(first) => {
+                        let (ty, pointer) = (Ty::lanes(elem), e.pointer(first));
+                        vec![e.load_piece(&ty.to_string(), ty, &pointer, elem.bits() / 8)]
+                    }
+                    None => e.fetch(at, elem, 1, mask, Kind::Weak),
+                })
+                .collect();
             f(e, &found);
         })
     }
@@ -131,9 +141,24 @@ impl Emitter<'_> {
         let bytes = values.first().map_or(0, |v| v.ty.elem.bits() / 8);
         self.access_interleaved(target, (bytes, values.len() as u32, true), mask, |e, addresses| {
             for (at, v) in addresses.iter().zip(values) {
-                e.put(at, std::slice::from_ref(v), bytes, mask, Kind::Weak);
+                if !e.blend_row(at, v, mask) {
+                    e.put(at, std::slice::from_ref(v), bytes, mask, Kind::Weak);
+                }
             }
         })
+    }
+
+    /// Stores some lanes of a row with what the others hold, which only this warp accesses; without mask registers, stores of some lanes
+    /// take longer, above all of bytes. Returns whether it has.
+    fn blend_row(&mut self, at: &Address, v: &Val, mask: Option<&Val>) -> bool {
+        let (Some(first), false) = (row_of_frame(at, v.ty.elem), self.options.mask_registers) else { return false };
+        let Some(lanes) = self.lanes(mask) else { return false };
+        let (ty, bytes, pointer) = (Ty::lanes(v.ty.elem), v.ty.elem.bits() / 8, self.pointer(first));
+        let (v, whole) = (self.w.splat(v), ty.to_string());
+        let before = self.load_piece(&whole, ty, &pointer, bytes);
+        let after = self.w.select(&lanes, &v, &before);
+        self.store_piece(&whole, &after, &pointer, bytes);
+        true
     }
 
     /// Emits an access to `count` elements of `bytes` bytes; `f` gets the address of each, and is called a second time if the access may
@@ -265,6 +290,14 @@ impl Emitter<'_> {
                 format_args!("call {lanes} @margay.local(i64 {rows}, <32 x i32> {at}, {lanes} {windows})"),
             ),
         )
+    }
+}
+
+/// The address of the first lane, if lanes access consecutive elements of a row of the frame.
+fn row_of_frame(at: &Address, elem: Elem) -> Option<&Val> {
+    match at {
+        Address::Affine { bases, width: 32, stride } if *stride == i64::from(elem.bits() / 8) => bases.first(),
+        _ => None,
     }
 }
 

@@ -2,9 +2,11 @@
 
 use crate::emit::{
     memory::{
-        partial::{MaskedAlign, masked_align},
+        branchless::{SPARE, load_lanes, store_lanes},
+        partial::{MaskedAlign, lanes_of_bits, masked_align},
         together::{
-            FEW, consecutive, few_loads, join_rows, load_all_together, load_together, store_rows, store_together,
+            FEW, consecutive, few_loads, join_rows, load_all_together, load_together, may_be_together, store_rows,
+            store_together,
         },
         unit::Kind,
     },
@@ -17,16 +19,29 @@ pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: &str, after: 
     row_loop(header, before, "", step, after)
 }
 
-/// The same after code that may have handled all lanes together.
+/// The same after code that may have handled all lanes together, and goes to `%loop` or falls through otherwise.
 fn row_loop(header: &str, before: &str, together: &str, step: &str, after: &str) -> String {
-    let (jump, from) = if together.is_empty() { ("", "entry") } else { ("  br label %loop\nloop:\n", "loop") };
+    let from = if together.is_empty() { "entry" } else { "loop" };
+    let jump = match together {
+        "" => "",
+        // The code has returned, or has gone to the loop.
+        _ if together.trim_end().lines().last().is_some_and(|line| line.starts_with("  ret ")) => "loop:\n",
+        _ => "  br label %loop\nloop:\n",
+    };
+    let (variables, before) = variables_apart(before);
     format!(
-        "define internal {header} #1 {{\nentry:\n{ADDRESSES}{SPILL}{before}{together}{jump}  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
+        "define internal {header} #1 {{\nentry:\n{ADDRESSES}{variables}{SPILL}{together}{jump}{before}  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
          %left = phi i32 [ %mask, %{from} ], [ %rest, %each ]\n  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
          %less = sub i32 %left, 1\n  %rest = and i32 %left, %less\n  %ap = getelementptr i64, ptr %addresses, i32 %lane\n  \
          %a = load i64, ptr %ap, align 8\n  %p = inttoptr i64 %a to ptr\n{step}  %more = icmp ne i32 %rest, 0\n  \
          br i1 %more, label %each, label %end\nend:\n{after}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)"
     )
+}
+
+/// The allocations of variables in a text, and the rest: only what the entry block allocates is part of the frame.
+fn variables_apart(text: &str) -> (String, String) {
+    let (variables, rest): (Vec<&str>, Vec<&str>) = text.split_inclusive('\n').partition(|l| l.contains(" alloca "));
+    (variables.concat(), rest.concat())
 }
 
 /// A helper unrolled over all 32 lanes; in `step`, `#` denotes the lane.
@@ -42,11 +57,7 @@ fn row_list(header: &str, together: &str, before: &str, step: &str, after: &str)
                    %p# = inttoptr i64 %a# to ptr\n";
         body.push_str(&format!("{one}{step}").replace('#', &lane.to_string()));
     }
-    let spills = format!("{ADDRESSES}{SPILL}{before}");
-    // Only what the entry block allocates is part of the frame.
-    let (variables, spills): (Vec<&str>, Vec<&str>) =
-        spills.split_inclusive('\n').partition(|l| l.contains(" alloca "));
-    let (variables, spills) = (variables.concat(), spills.concat());
+    let (variables, spills) = variables_apart(&format!("{ADDRESSES}{SPILL}{before}"));
     format!("define internal {header} #1 {{\nentry:\n{variables}{together}{spills}{body}{after}}}")
 }
 
@@ -222,7 +233,7 @@ pub(super) fn load_row(elem: Elem, width: u32) -> String {
          %v = call {piece} @{name}(ptr {attribute}%at{argument}, <{width} x i1> %on, {piece} zeroinitializer)\n  ret {piece} %v\n}}\n\
          declare {piece} @{name}(ptr{declared}, <{width} x i1>, {piece})",
         elem = Ty::scalar(elem),
-        on = row_mask(width),
+        on = lanes_of_bits(elem, width, "mask", &[("on", 0)]),
     )
 }
 
@@ -236,22 +247,14 @@ pub(super) fn store_row(elem: Elem, width: u32) -> String {
          call void @{name}({piece} %v, ptr {attribute}%at{argument}, <{width} x i1> %on)\n  ret void\n}}\n\
          declare void @{name}({piece}, ptr{declared}, <{width} x i1>)",
         elem = Ty::scalar(elem),
-        on = row_mask(width),
+        on = lanes_of_bits(elem, width, "mask", &[("on", 0)]),
     )
-}
-
-/// The lowest `width` bits of `%mask` as the mask `%on`.
-fn row_mask(width: u32) -> String {
-    match width {
-        32 => "  %on = bitcast i32 %mask to <32 x i1>\n".into(),
-        _ => format!("  %low = trunc i32 %mask to i{width}\n  %on = bitcast i{width} %low to <{width} x i1>\n"),
-    }
 }
 
 pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) -> String {
     let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
-        let (together, rows) = load_together(elem, lean);
+        let (together, rows) = load_together(elem, hardware, lean);
         let (body, declared) = if lean { eights(elem, true) } else { by_hardware(elem, true, true) };
         let header = format!("<32 x {t}> @margay.gather.{t}(<32 x i64> %at, i32 %mask)");
         let begin = begin(elem, lean);
@@ -268,10 +271,16 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
     );
     let after = format!("  %result = load <32 x {t}>, ptr %out, align 64\n  ret <32 x {t}> %result\n");
     let together = (kind == Kind::Weak && elem.bits() <= 64).then(|| {
-        let (text, declared) = load_together(elem, lean);
+        let (text, declared) = load_together(elem, hardware, lean);
         // Lean code is short, and asks for few lanes only whether they are few.
-        let few = if lean { FEW.into() } else { few_loads(Ty::scalar(elem), Ty::lanes(elem), align) };
-        (format!("{few}{text}"), format!("{declared}\ndeclare i32 @llvm.ctpop.i32(i32)"))
+        let (few, many) = match lean {
+            true => (FEW.into(), String::new()),
+            false => {
+                let few = few_loads(Ty::scalar(elem), Ty::lanes(elem), align);
+                (format!("{SPARE}{}{few}", may_be_together(elem)), load_lanes(elem, align, "loop"))
+            }
+        };
+        (format!("{few}{text}{many}"), format!("{declared}\ndeclare i32 @llvm.ctpop.i32(i32)"))
     });
     let (together, declared) = together.unwrap_or_default();
     let text = row_loop(
@@ -287,14 +296,14 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
 pub(super) fn gather_all(elem: Elem, kind: Kind, hardware: bool) -> String {
     let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
-        let (rows, (body, declared)) = (load_all_together(elem), by_hardware(elem, true, false));
+        let (rows, (body, declared)) = (load_all_together(elem, hardware), by_hardware(elem, true, false));
         let header = format!("<32 x {t}> @margay.gather.all.{t}(<32 x i64> %at)");
         return format!("define internal {header} #1 {{\n{rows}{body}}}\n{declared}");
     }
     let load = kind.load(&t.to_string(), "%p#", align);
     let mut text = row_list(
         &format!("<32 x {t}> @margay.gather.all.{t}{}(<32 x i64> %at)", kind.suffix()),
-        &if kind == Kind::Weak { load_all_together(elem) } else { String::new() },
+        &if kind == Kind::Weak { load_all_together(elem, hardware) } else { String::new() },
         "",
         &format!("  %v# = {load}\n  %r# = insertelement <32 x {t}> %r^, {t} %v#, i32 #\n"),
         &format!("  ret <32 x {t}> %r31\n"),
@@ -309,7 +318,7 @@ pub(super) fn gather_all(elem: Elem, kind: Kind, hardware: bool) -> String {
 pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) -> String {
     let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
     if hardware {
-        let (together, rows) = store_together(elem);
+        let (together, rows) = store_together(elem, hardware);
         let (body, declared) = if lean { eights(elem, false) } else { by_hardware(elem, false, true) };
         let header = format!("void @margay.scatter.{t}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)");
         let begin = begin(elem, lean);
@@ -323,8 +332,15 @@ pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) -
     if kind == Kind::Strong || elem.bits() > 64 {
         return lane_loop(&header, &before, &step, "  ret void\n");
     }
-    let (together, declared) = store_together(elem);
-    let text = row_loop(&header, &before, &format!("{FEW}{together}"), &step, "  ret void\n");
+    let (together, declared) = store_together(elem, hardware);
+    let (spare, likely, many) = match lean {
+        true => ("", String::new(), String::new()),
+        false => {
+            let (_, spill) = variables_apart(&before);
+            (SPARE, may_be_together(elem), store_lanes(elem, align, &spill, "loop"))
+        }
+    };
+    let text = row_loop(&header, &before, &format!("{spare}{FEW}{likely}{together}{many}"), &step, "  ret void\n");
     format!("{text}\n{declared}")
 }
 

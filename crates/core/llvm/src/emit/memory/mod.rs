@@ -4,6 +4,7 @@ pub(in crate::emit) mod address;
 pub(in crate::emit) mod ahead;
 pub(in crate::emit) mod atomic;
 pub(in crate::emit) mod bounds;
+mod branchless;
 pub(in crate::emit) mod combine;
 mod convert;
 pub(in crate::emit) mod copy;

@@ -15,6 +15,8 @@ use crate::emit::{
 
 /// Lanes that the functions test at once.
 const PART: u32 = 8;
+/// The smallest page of any host, in bytes.
+const PAGE: u32 = 4096;
 
 /// How masked loads and stores get their alignment, in bytes: an attribute of the pointer since LLVM 22, an argument before.
 pub(super) struct MaskedAlign {
@@ -34,10 +36,42 @@ pub(super) fn masked_align(bytes: u32) -> MaskedAlign {
     }
 }
 
+/// Code for masks of so many lanes each from the bits of the word `%{bits}`; each has a name and a first bit. This is for accesses without
+/// mask registers: LLVM takes the bits of a word apart one by one, which is 140 instructions for 32 lanes, but finds the masks of the host's
+/// accesses in the signs of words.
+pub(super) fn lanes_of_bits(elem: Elem, width: u32, bits: &str, masks: &[(&str, u32)]) -> String {
+    let part = |on: &str, first: u32| match width {
+        32 => format!("  %{on} = bitcast i32 %{bits} to <32 x i1>\n"),
+        _ => format!(
+            "  %{on}.at = lshr i32 %{bits}, {first}\n  %{on}.low = trunc i32 %{on}.at to i{width}\n  \
+             %{on} = bitcast i{width} %{on}.low to <{width} x i1>\n"
+        ),
+    };
+    if elem.bits() < 32 {
+        // The host has no such accesses, and LLVM looks at the bits.
+        return masks.iter().map(|(on, first)| part(on, *first)).collect();
+    }
+    let words = format!("<{width} x i32>");
+    let mut text = format!(
+        "  %word = insertelement {words} poison, i32 %{bits}, i32 0\n  \
+         %words = shufflevector {words} %word, {words} poison, {words} zeroinitializer\n"
+    );
+    for (on, first) in masks {
+        let shifts = (0..width).map(|lane| format!("i32 {}", 31 - first - lane)).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!(
+            "  %{on}.signs = shl {words} %words, <{shifts}>\n  %{on} = icmp slt {words} %{on}.signs, zeroinitializer\n"
+        ));
+    }
+    text
+}
+
 impl Emitter<'_> {
     /// Loads a row for some of its lanes; the others are zero.
     pub(super) fn masked_load(&mut self, piece: &str, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) -> Val {
         let (width, align) = (row.width, self.accesses.aligned.unwrap_or(align));
+        if self.needs_code(ty.elem, row) && ty.elem.bits() < 32 {
+            return self.load_by_code(piece, ty, pointer, mask, row);
+        }
         if self.options.masks() == Masks::Calls {
             let bits = self.row_bits(mask, row);
             self.w.declared.insert(load_row(ty.elem, width));
@@ -45,9 +79,6 @@ impl Emitter<'_> {
             return self
                 .w
                 .value(ty, format_args!("call {piece} @margay.load.{width}.{elem}(ptr {pointer}, i32 {bits})"));
-        }
-        if self.needs_code(ty.elem, row) && ty.elem.bits() < 32 {
-            return self.load_by_code(piece, ty, pointer, mask, row);
         }
         let mask = self.piece(mask, row);
         let name = format!("llvm.masked.load.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
@@ -60,16 +91,17 @@ impl Emitter<'_> {
     /// Stores some lanes of a row.
     pub(super) fn masked_store(&mut self, piece: &Val, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) {
         let (width, align) = (row.width, self.accesses.aligned.unwrap_or(align));
-        if self.options.masks() == Masks::Calls {
+        let calls = self.options.masks() == Masks::Calls;
+        if self.needs_code(ty.elem, row) && (ty.elem.bits() < 32 || !calls) {
+            return self.store_by_code(piece, ty, pointer, align, mask, row);
+        }
+        if calls {
             let bits = self.row_bits(mask, row);
             self.w.declared.insert(store_row(ty.elem, width));
             let (elem, ty) = (Ty::scalar(ty.elem), ty.part(width));
             return self
                 .w
                 .line(format_args!("call void @margay.store.{width}.{elem}(ptr {pointer}, {ty} {piece}, i32 {bits})"));
-        }
-        if self.needs_code(ty.elem, row) {
-            return self.store_by_code(piece, ty, pointer, align, mask, row);
         }
         let mask = self.piece(mask, row);
         let name = format!("llvm.masked.store.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
@@ -136,7 +168,8 @@ fn each(begin: &str, from: &str, bits: &str, step: &str, after: &str) -> String 
     )
 }
 
-/// A function that loads the lanes of `%bits` from consecutive elements.
+/// A function that loads the lanes of `%bits` from consecutive elements, and zeros for the others. Unless they lie on two pages, one of which
+/// may not exist, what is between them is loaded, too.
 fn load_some(elem: Elem, width: u32) -> String {
     let (t, part, bytes) = (Ty::scalar(elem), Ty::lanes(elem).part(width), elem.bits() / 8);
     let step = format!(
@@ -144,11 +177,18 @@ fn load_some(elem: Elem, width: u32) -> String {
          %to = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %to, align {bytes}\n"
     );
     let all = u32::MAX >> (32 - width);
+    let mask = lanes_of_bits(elem, width, "bits", &[("on", 0)]);
     let begin = format!(
-        "  %out = alloca {part}, align 64\n  %all = icmp eq i32 %bits, {}\n  br i1 %all, label %whole, label %apart\nwhole:\n  \
-         %every = load {part}, ptr %p, align {bytes}\n  ret {part} %every\napart:\n  \
+        "  %out = alloca {part}, align 64\n  %all = icmp eq i32 %bits, {}\n  br i1 %all, label %whole, label %partly\nwhole:\n  \
+         %every = load {part}, ptr %p, align {bytes}\n  ret {part} %every\npartly:\n  %at = ptrtoint ptr %p to i64\n  \
+         %in.page = and i64 %at, {}\n  %one.page = icmp ule i64 %in.page, {}\n  %any = icmp ne i32 %bits, 0\n  \
+         %near = and i1 %one.page, %any\n  br i1 %near, label %among, label %apart\namong:\n  \
+         %row = load {part}, ptr %p, align {bytes}\n{mask}  \
+         %chosen = select <{width} x i1> %on, {part} %row, {part} zeroinitializer\n  ret {part} %chosen\napart:\n  \
          store {part} zeroinitializer, ptr %out, align 64\n",
-        all as i32
+        all as i32,
+        PAGE - 1,
+        PAGE - width * bytes,
     );
     let after = format!("  %found = load {part}, ptr %out, align 64\n  ret {part} %found\n");
     format!(
@@ -183,8 +223,12 @@ fn store_some(elem: Elem, width: u32) -> String {
             let MaskedAlign { attribute, argument, .. } = masked_align(bytes);
             text.push_str(&format!(
                 "  %none{k} = icmp eq i{PART} %m{k}, 0\n  br i1 %none{k}, label %after{k}, label %some{k}\nsome{k}:\n  \
-                 %on{k} = bitcast i{PART} %m{k} to {mask}\n  \
-                 call void @{name}({part} %v{k}, ptr {attribute}%p{k}{argument}, {mask} %on{k})\n"
+                 {}  \
+                 call void @{name}({part} %v{k}, ptr {attribute}%p{k}{argument}, {mask} %on{k})\n",
+                {
+                    let on = format!("on{k}");
+                    lanes_of_bits(elem, PART, "bits", &[(&on, first)]).replace("%word", &format!("%p{k}.word"))
+                }
             ));
         }
         text.push_str(&format!("  br label %after{k}\nafter{k}:\n"));

@@ -2,7 +2,7 @@
 
 use super::{
     lanes::align_of,
-    partial::{MaskedAlign, masked_align},
+    partial::{MaskedAlign, lanes_of_bits, masked_align},
     unit::Kind,
 };
 use crate::emit::text::{Elem, Ty, mangle};
@@ -61,6 +61,24 @@ pub(super) fn few_loads(t: Ty, all: Ty, align: u32) -> String {
 /// The lanes of a row that is looked for at run time first: those of a CTA that is 16 threads wide. A wider one has two of them.
 const HALF: u32 = 16;
 
+/// Code that leaves lanes to the code for single lanes if the first two of them neither access consecutive elements nor share one, so that
+/// lanes at addresses of their own cost no comparison of vectors. Lanes of different halves tell nothing, nor does a single lane, whose
+/// other one may be arbitrary.
+pub(super) fn may_be_together(elem: Elem) -> String {
+    format!(
+        "  %lane.a = call i32 @llvm.cttz.i32(i32 %mask, i1 false)\n  %in.a = and i32 %lane.a, 31\n  %less.a = sub i32 %mask, 1\n  \
+         %rest.a = and i32 %mask, %less.a\n  %lane.b = call i32 @llvm.cttz.i32(i32 %rest.a, i1 false)\n  \
+         %in.b = and i32 %lane.b, 31\n  %at.a = getelementptr i64, ptr %addresses, i32 %in.a\n  \
+         %at.b = getelementptr i64, ptr %addresses, i32 %in.b\n  %one.a = load i64, ptr %at.a, align 8\n  \
+         %one.b = load i64, ptr %at.b, align 8\n  %apart.ab = sub i64 %one.b, %one.a\n  %lanes.ab = sub i32 %in.b, %in.a\n  \
+         %bytes.ab = mul i32 %lanes.ab, {}\n  %wide.ab = zext i32 %bytes.ab to i64\n  \
+         %row.ab = icmp eq i64 %apart.ab, %wide.ab\n  %same.ab = icmp eq i64 %apart.ab, 0\n  %either.ab = or i1 %row.ab, %same.ab\n  \
+         %halves.ab = xor i32 %in.a, %in.b\n  %far.ab = icmp uge i32 %halves.ab, {HALF}\n  %any.ab = or i1 %either.ab, %far.ab\n  \
+         %perhaps = freeze i1 %any.ab\n  br i1 %perhaps, label %perhaps.together, label %apart.lanes\nperhaps.together:\n",
+        elem.bits() / 8
+    )
+}
+
 /// Code that goes to `%one` if the lanes of a mask access consecutive elements from `%base0` and `%base1` on, by the halves `%in0` and
 /// `%in1` of the mask, else to a label, where `%fa` is the address of the first lane.
 fn find_rows(bytes: u32, otherwise: &str) -> String {
@@ -71,8 +89,7 @@ fn find_rows(bytes: u32, otherwise: &str) -> String {
              %index{k} = or i32 %lane{k}, {first}\n  %fp{k} = getelementptr i64, ptr %addresses, i32 %index{k}\n  \
              %fa{k} = load i64, ptr %fp{k}, align 8\n  %far{k} = zext i32 %lane{k} to i64\n  \
              %back{k} = mul i64 %far{k}, {bytes}\n  %begin{k} = sub i64 %fa{k}, %back{k}\n  \
-             %base{k} = inttoptr i64 %begin{k} to ptr\n  %bits{k} = trunc i32 %half{k} to i16\n  \
-             %in{k} = bitcast i16 %bits{k} to <16 x i1>\n",
+             %base{k} = inttoptr i64 %begin{k} to ptr\n",
             first = k * HALF
         ));
     }
@@ -91,11 +108,21 @@ fn find_rows(bytes: u32, otherwise: &str) -> String {
     )
 }
 
+/// The halves `%in0` and `%in1` of the mask.
+fn half_masks(elem: Elem, hardware: bool) -> String {
+    let half =
+        |k| format!("  %bits{k} = trunc i32 %half{k} to i16\n  %in{k} = bitcast i16 %bits{k} to <{HALF} x i1>\n");
+    match hardware {
+        true => half(0) + &half(1),
+        false => lanes_of_bits(elem, HALF, "mask", &[("in0", 0), ("in1", HALF)]),
+    }
+}
+
 /// The begin of a loop over the lanes of a mask that loads from consecutive addresses at once: whatever lanes there are if they access
 /// rows, or if halves of the warp share an element, and single elements that the lanes of shorter rows share, but in lean code. Lanes
 /// run apart where their loops end at different times, and those left still access rows, as the light tier's code does where it counts
 /// rows as varying.
-pub(super) fn load_together(elem: Elem, lean: bool) -> (String, String) {
+pub(super) fn load_together(elem: Elem, hardware: bool, lean: bool) -> (String, String) {
     let (t, bytes, align) = (Ty::scalar(elem), elem.bits() / 8, align_of(elem, Kind::Weak));
     let (all, half) = (Ty::lanes(elem), Ty::lanes(elem).part(HALF));
     let name = format!("llvm.masked.load.v{HALF}{}.p0", mangle(t));
@@ -109,7 +136,7 @@ pub(super) fn load_together(elem: Elem, lean: bool) -> (String, String) {
     };
     // A half without lanes loads what the other one does.
     let one = format!(
-        "{}one:\n{}{}  %found = shufflevector {half} %found0, {half} %found1, <32 x i32> <{order}>\n  ret {all} %found\n\
+        "{}one:\n{}{}{}  %found = shufflevector {half} %found0, {half} %found1, <32 x i32> <{order}>\n  ret {all} %found\n\
          several:\n  %void = icmp eq i32 %half1, 0\n  %fb = select i1 %void, i64 %fa0, i64 %fa1\n  \
          %begins.0 = insertelement <32 x i64> poison, i64 %fa, i32 0\n  \
          %begins.1 = insertelement <32 x i64> %begins.0, i64 %fb, i32 {HALF}\n  \
@@ -123,6 +150,7 @@ pub(super) fn load_together(elem: Elem, lean: bool) -> (String, String) {
          %same.on = bitcast i32 %mask to <32 x i1>\n  \
          %same.some = select <32 x i1> %same.on, {all} %same.all, {all} zeroinitializer\n  ret {all} %same.some\nmixed:\n",
         find_rows(bytes, "several"),
+        half_masks(elem, hardware),
         load(0),
         load(1)
     );
@@ -153,11 +181,11 @@ pub(super) fn load_together(elem: Elem, lean: bool) -> (String, String) {
 }
 
 /// The begin of a loop over the lanes of a mask that stores rows at once.
-pub(super) fn store_together(elem: Elem) -> (String, String) {
+pub(super) fn store_together(elem: Elem, hardware: bool) -> (String, String) {
     let (all, half) = (Ty::lanes(elem), Ty::lanes(elem).part(HALF));
     let name = format!("llvm.masked.store.v{HALF}{}.p0", mangle(Ty::scalar(elem)));
     let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Kind::Weak));
-    let mut text = find_rows(elem.bits() / 8, "apart.lanes") + "one:\n";
+    let mut text = find_rows(elem.bits() / 8, "apart.lanes") + "one:\n" + &half_masks(elem, hardware);
     for k in 0..32 / HALF {
         let picks = (k * HALF..(k + 1) * HALF).map(|lane| format!("i32 {lane}")).collect::<Vec<_>>().join(", ");
         text.push_str(&format!(
@@ -180,12 +208,21 @@ fn load_same(elem: Elem, address: &str) -> String {
     )
 }
 
-/// The begin of an unrolled helper that loads rows of consecutive addresses, or one element for all lanes, at once.
-pub(super) fn load_all_together(elem: Elem) -> String {
-    let all = Ty::lanes(elem);
-    let rows = consecutive(elem.bits() / 8, &load_rows(elem));
+/// The begin of an unrolled helper that loads rows of consecutive addresses, or one element for all lanes, at once. Without hardware for
+/// lanes at addresses of their own, where vectors have many registers, the first two lanes tell whether to compare the others.
+pub(super) fn load_all_together(elem: Elem, hardware: bool) -> String {
+    let (all, bytes) = (Ty::lanes(elem), elem.bits() / 8);
+    let rows = consecutive(bytes, &load_rows(elem));
+    let perhaps = match hardware {
+        true => String::new(),
+        false => format!(
+            "  %one.a = extractelement <32 x i64> %at, i32 0\n  %one.b = extractelement <32 x i64> %at, i32 1\n  \
+             %apart.ab = sub i64 %one.b, %one.a\n  %row.ab = icmp eq i64 %apart.ab, {bytes}\n  %same.ab = icmp eq i64 %apart.ab, 0\n  \
+             %perhaps = or i1 %row.ab, %same.ab\n  br i1 %perhaps, label %perhaps.together, label %mixed\nperhaps.together:\n"
+        ),
+    };
     format!(
-        "{rows}  %firsts.1 = shufflevector <32 x i64> %at, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
+        "{perhaps}{rows}  %firsts.1 = shufflevector <32 x i64> %at, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
          %unlike = icmp ne <32 x i64> %at, %firsts.1\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
          %alike = icmp eq i32 %unlike.bits, 0\n  br i1 %alike, label %same, label %mixed\nsame:\n  \
          %same.a = extractelement <32 x i64> %at, i32 0\n{}  ret {all} %same.all\nmixed:\n",
