@@ -159,7 +159,8 @@ impl Function {
         self.flush();
     }
 
-    /// Finds the masks whose bits are used other than in comparisons with 0 and -1.
+    /// Finds the masks whose bits are used other than in comparisons with 0 and -1 that follow in the text: blocks may precede those that
+    /// dominate them.
     fn find_packed(&mut self, body: &[&str]) {
         let mut masks: HashMap<&str, &str> = HashMap::new();
         for line in body {
@@ -169,14 +170,17 @@ impl Function {
                 masks.insert(name, mask);
             }
         }
+        let mut read: HashSet<&str> = HashSet::new();
         for line in body {
-            let text = parts(line).1;
+            let (name, text) = parts(line);
             let tests = text.starts_with("icmp eq i32 ") || text.starts_with("icmp ne i32 ");
-            if !tests || !(text.ends_with(", 0") || text.ends_with(", -1") && self.count == PIECES) {
-                names(text)
-                    .filter_map(|name| masks.get(name))
-                    .for_each(|mask| _ = self.packed.insert(mask.to_string()));
+            let tests = tests && (text.ends_with(", 0") || text.ends_with(", -1") && self.count == PIECES);
+            for (bits, mask) in names(text).filter_map(|name| masks.get_key_value(name)) {
+                if !tests || !read.contains(bits) {
+                    self.packed.insert(mask.to_string());
+                }
             }
+            read.extend(name);
         }
     }
 

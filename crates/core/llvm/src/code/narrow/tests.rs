@@ -97,6 +97,26 @@ fn tests_of_masks_need_no_packing() {
 }
 
 #[test]
+fn tests_that_precede_their_mask_find_its_bits() {
+    let body = "  br label %first
+then:
+  %none = icmp eq i32 %bits, 0
+  call void @g(i1 %none)
+  ret void
+first:
+  %some = icmp ult <32 x i32> %a, splat (i32 3)
+  %bits = bitcast <32 x i1> %some to i32
+  %all = icmp eq i32 %bits, -1
+  br i1 %all, label %first, label %then
+";
+    let text = narrowed("<32 x i32> %a", body);
+    assert!(
+        text.contains("  %some = icmp slt <32 x i32> ") && text.contains("  %bits = bitcast <32 x i1> %some"),
+        "{text}"
+    );
+}
+
+#[test]
 fn pieces_without_threads_are_not_computed() {
     let text = narrow(
         "define void @f(<32 x i32> %a) {
