@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import torch
-
 # Indices, which CUDA kernels take from the CPU.
 _INDICES = {"aten::index.Tensor", "aten::index.Tensor_out", "aten::_index_put_impl_", "aten::index_put_", "aten::_unsafe_index.Tensor"}
 # Arguments that they take from the CPU although they have dimensions, because they are read on the host.

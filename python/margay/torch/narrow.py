@@ -6,8 +6,6 @@ import re
 
 import torch
 
-from margay.torch import memory
-
 _REFUSED = re.compile(
     r"not implemented for '(\w+)'|not supported for|not support|expected scalar type|unsupported (data)?type|"
     r"only .*(float|dtype)|does(n't| not) support|dtype|Unsupported|floating-point or complex",

@@ -26,6 +26,7 @@ mod footprint;
 mod form;
 mod hash;
 mod incidental;
+mod inferred;
 mod init;
 mod judge;
 mod marks;

@@ -11,6 +11,7 @@ use crate::{
     clock::Time,
     deferred::{By, Even, Fate, Spread},
     form::{Form, RowForm},
+    inferred::Inferred,
     lanes,
     row::Row,
     site::Kind,
@@ -18,10 +19,9 @@ use crate::{
     ticket,
 };
 use margay_exec::{
-    AccessKind, Actor, LANES, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics,
-    SpreadEvent, SyncEvent, Tensor,
+    AccessKind, Actor, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SpreadEvent,
+    SyncEvent, Tensor,
 };
-use std::cell::Cell;
 
 /// Applies release and acquire patterns at a location.
 fn follow_order(
@@ -428,25 +428,9 @@ impl Sanitizer {
         let site = state.sites.number(&e.actor, access, order, 8);
         let windows = state.ctas.iter().map(|c| c.shared).find(|(base, size)| at.wrapping_sub(*base) < *size);
         let window = windows.map(|w| [w]);
-        let memory = margay_exec::Memory::new(0);
-        let event = MemoryEvent {
-            actor: e.actor,
-            addresses: &[at; LANES],
-            size: 8,
-            element: 8,
-            space: margay_ir::MemSpace::Shared,
-            access,
-            order,
-            windows: window.as_ref().map_or(&[], |w| &w[..]),
-            local: (0, 0),
-            values: None,
-            undefined: Default::default(),
-            peek: &|_, _| false,
-            memory: &memory,
-            tracked: false,
-            row: None,
-            memo: &Cell::new(0),
-        };
+        let inferred = Inferred::at(at);
+        let windows = window.as_ref().map_or(&[][..], |w| &w[..]);
+        let event = MemoryEvent { windows, ..inferred.event(e.actor, access, order, 8) };
         state.advance();
         let index = self.index(e.actor.cta);
         self.mix(state, index, (at, at + 7));

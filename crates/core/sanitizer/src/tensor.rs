@@ -5,9 +5,8 @@
 //! them (section 9.7.16.6.2.1). Pairs that are pipelined need no wait, but order between the threads that issue them. What lanes of a warp
 //! load or store they do together.
 
-use crate::{Finding, FindingKind, Party, Sanitizer, State};
-use margay_exec::{LANES, MemoryEvent, TensorEvent, UndefinedEvent};
-use std::cell::Cell;
+use crate::{Finding, FindingKind, Party, Sanitizer, State, inferred::Inferred};
+use margay_exec::{MemoryEvent, TensorEvent, UndefinedEvent};
 
 /// The first address; a CTA has its part by its index in the grid.
 pub const MEMORY: u64 = 1 << 62;
@@ -60,7 +59,6 @@ impl Sanitizer {
         }
         let base = MEMORY + u64::from(self.index(e.cta)) * BYTES;
         let site = state.sites.number(&e.actor, e.access, e.order, WORD as u32);
-        let memory = margay_exec::Memory::new(0);
         for (lane, column, count) in e.runs {
             let address = base + (u64::from(*lane) * COLUMNS + u64::from(*column)) * WORD;
             let size = count * WORD as u32;
@@ -72,27 +70,9 @@ impl Sanitizer {
             if hits.is_empty() {
                 continue;
             }
-            self.judge_all(
-                state,
-                &MemoryEvent {
-                    actor: e.actor,
-                    addresses: &[address; LANES],
-                    size,
-                    element: WORD as u32,
-                    space: margay_ir::MemSpace::Shared,
-                    access: e.access,
-                    order: e.order,
-                    windows: &[],
-                    local: (0, 0),
-                    values: None,
-                    undefined: Default::default(),
-                    peek: &|_, _| false,
-                    memory: &memory,
-                    tracked: false,
-                    row: None,
-                    memo: &Cell::new(0),
-                },
-            );
+            let inferred = Inferred::at(address);
+            let event = inferred.event(e.actor, e.access, e.order, size);
+            self.judge_all(state, &MemoryEvent { element: WORD as u32, ..event });
         }
     }
 }
