@@ -5,7 +5,7 @@
 //! slice and goes to the back if it is not done. A worker starts another unit when its queue is empty, or once per
 //! round when the unit in front has had many slices: so a CTA that polls for a later one makes progress, although no
 //! GPU guarantees that. Cooperative grids start all units at once. With a seed, one worker picks units and slice
-//! lengths at random, reproducibly; it has a few units, and starts others when all of these wait.
+//! lengths at random, reproducibly; it has a few units, and starts others once all of these wait.
 //!
 //! A kernel whose CTAs never wait for each other runs ranges of them ([`margay_exec::Batch`]). Ranges grow until one
 //! takes about a millisecond, so that handing them out is cheap and the end of a grid is balanced. Other threads are

@@ -30,7 +30,7 @@ const FACTOR_FOR_CODE: u32 = 64;
 const FEW_LIVE: usize = 3;
 /// ... for this long.
 const WAIT_FOR_OTHERS: Duration = Duration::from_micros(500);
-/// Limit of a worker's live units, except for cooperative grids, and of those of one that picks at random while some do not wait.
+/// Limit of a worker's live units, except for cooperative grids, and of those of one that picks at random until all of them wait.
 const MAX_LIVE: usize = 256;
 const MAX_LIVE_RANDOM: usize = 8;
 
@@ -66,6 +66,8 @@ pub(super) struct Worker<'a> {
     live: VecDeque<Unit<'a>>,
     /// Picks units and lengths of slices, in launches with a seed.
     random: Option<Random>,
+    /// All units that it had started have waited at the same time.
+    all_waited: bool,
     /// Since when every slice was one of a unit that only polled.
     waiting_since: Option<Instant>,
     stall: Option<Stall>,
@@ -74,7 +76,17 @@ pub(super) struct Worker<'a> {
 impl<'a> Worker<'a> {
     pub fn new(shared: &'a Shared<'a>, current: CurrentCode<'a>, index: usize, workers: usize) -> Worker<'a> {
         let random = Some(shared.grid.launch.seed).filter(|seed| *seed != 0).map(Random);
-        Worker { shared, index, workers, current, live: VecDeque::new(), random, waiting_since: None, stall: None }
+        Worker {
+            shared,
+            index,
+            workers,
+            current,
+            live: VecDeque::new(),
+            random,
+            all_waited: false,
+            waiting_since: None,
+            stall: None,
+        }
     }
 
     /// Runs units and ranges until none are left.
@@ -173,7 +185,7 @@ impl<'a> Worker<'a> {
 
     fn max_live(&self) -> usize {
         let most = if self.shared.grid.launch.shape.cooperative { usize::MAX } else { MAX_LIVE };
-        let few = self.random.is_some() && !self.live.iter().all(|unit| unit.waits);
+        let few = self.random.is_some() && !self.all_waited;
         if few { most.min(MAX_LIVE_RANDOM) } else { most }
     }
 
@@ -244,6 +256,7 @@ impl<'a> Worker<'a> {
         shared.running.fetch_sub(runs, Relaxed);
         let step = slice.as_ref().map(|slice| slice.progress);
         unit.waits = matches!(step, Ok(Step::Waiting { .. } | Step::Circling));
+        self.all_waited |= unit.waits && self.live.iter().all(|other| other.waits);
         match unit.waits {
             true => _ = self.waiting_since.get_or_insert(started),
             false => self.waiting_since = None,
