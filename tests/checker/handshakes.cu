@@ -154,5 +154,3 @@ K count_mixed_scope_wrong(int* d) { if (blockIdx.x & 1) atomicAdd(d, 1);
 K count_by_cta_then_grid_right(int* d) { __shared__ int n; if (threadIdx.x == 0) n = 0; __syncthreads(); atomicAdd_block(&n, threadIdx.x); __syncthreads(); if (threadIdx.x == 0) atomicAdd(d, n); }
 //@ grid=3 block=32 zero
 K count_by_cta_global_right(int* d) { atomicAdd_block(&d[blockIdx.x], 1); __syncthreads(); if (threadIdx.x == 0) atomicAdd(&d[100], d[blockIdx.x]); }
-//@ grid=24 block=32 zero
-K grid_barrier_many_right(int* d) { if (threadIdx.x == 0) { d[blockIdx.x] = 1; __threadfence(); atomicAdd(&arrived, 1); while (atomicAdd(&arrived, 0) < 24) {} __threadfence(); d[64 + blockIdx.x] = d[(blockIdx.x + 5) % 24]; } }
