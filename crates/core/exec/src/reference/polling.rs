@@ -24,6 +24,8 @@ pub(super) struct Polling {
     ops: u64,
     /// No side effect since the last question whether it only polls.
     only_polls: bool,
+    /// Nor anything but polls since the answer that it does.
+    still_polls: bool,
     /// A state since the last side effect, and the number of states seen.
     anchor: u64,
     samples: u64,
@@ -67,7 +69,18 @@ impl Polling {
 
     /// Whether there was no side effect since the last question.
     pub fn only_polls(&mut self) -> bool {
-        std::mem::replace(&mut self.only_polls, true)
+        self.still_polls = std::mem::replace(&mut self.only_polls, true);
+        self.still_polls
+    }
+
+    /// Whether it has only polled since it was found to do so; if so, whether its state has recurred by then.
+    pub fn still_polls(&self) -> Option<bool> {
+        self.still_polls.then_some(self.repeats)
+    }
+
+    /// Notes a round in which some thread did more than poll.
+    pub fn advanced(&mut self) {
+        self.still_polls = false;
     }
 
     /// Notes the state of a cluster that only polls; returns whether it has recurred since the last side effect.

@@ -21,6 +21,8 @@ const SHORT_SLICE: u64 = 1 << 8;
 const MANY_SLICES: u32 = 64;
 /// The limit of a random slice is a power of two with an exponent below this.
 const RANDOM_MAGNITUDES: u64 = 11;
+/// One random pick in this many may be of a unit that waits, as long as others do not.
+const TIMES_READY: u64 = 8;
 /// Slices after which a unit is suspected to wait for another one; times the worker's live units if it does more than poll, since most such
 /// units are just long.
 const SUSPECT_AFTER: u32 = 16;
@@ -140,7 +142,7 @@ impl<'a> Worker<'a> {
                 return Ok(());
             }
             if let Some(random) = &mut self.random {
-                let pick = random.below(self.live.len() as u64) as usize;
+                let pick = random.unit(&self.live);
                 self.live.swap(0, pick);
             }
             let Some(unit) = self.live.pop_front() else { return Ok(()) };
@@ -336,6 +338,16 @@ impl Random {
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ z >> 31) % n.max(1)
+    }
+
+    /// The index of the unit to run next: any, but rarely one that waits if others do not.
+    fn unit(&mut self, live: &VecDeque<Unit<'_>>) -> usize {
+        let ready = live.iter().filter(|unit| !unit.waits).count() as u64;
+        if ready == 0 || self.below(TIMES_READY) == 0 {
+            return self.below(live.len() as u64) as usize;
+        }
+        let nth = self.below(ready) as usize;
+        (0..live.len()).filter(|i| !live[*i].waits).nth(nth).unwrap_or(0)
     }
 
     /// The length of a slice, from 1 to a power of two, whose exponent is equally likely to be any number below `magnitudes`: some

@@ -47,6 +47,10 @@ struct Release {
     cluster: u32,
     scope: Scope,
     clock: Arc<Clock>,
+    /// Warp and lane of the thread that released it, or of one of them if several were merged.
+    by: (u32, u32),
+    /// The thread's fence, or what its releasing operation was as one.
+    fence: Fence,
 }
 
 /// A fence of a thread: its clock and time.
@@ -210,6 +214,19 @@ impl Release {
             _ => Scope::Gpu,
         };
         self.scope >= needed && scope >= needed
+    }
+
+    /// Whether it releases the same once more: a thread that polls by `atomicAdd(p, 0)` releases what its last fence has made visible
+    /// over and over.
+    fn repeats(&self, other: &Release) -> bool {
+        (self.cta, self.by, self.scope) == (other.cta, other.by, other.scope) && self.fence.is(&other.fence)
+    }
+}
+
+impl Fence {
+    /// Whether it is the same fence.
+    fn is(&self, other: &Fence) -> bool {
+        self.time == other.time && Arc::ptr_eq(&self.clock, &other.clock)
     }
 }
 

@@ -80,7 +80,8 @@ impl Threads {
             let mut clock = (*fence.clock).clone();
             clock.raise((cta.index, warp, 1 << lane), Side::Program, fence.time);
             clock.raise_copies((cta.index, warp, lane), fence.copies);
-            made.push(Release { cta: cta.index, cluster: cta.cluster, scope, clock: Arc::new(clock) });
+            let (clock, fence) = (Arc::new(clock), fence.clone());
+            made.push(Release { cta: cta.index, cluster: cta.cluster, scope, clock, by: (warp, lane), fence });
         };
         if strong && order.semantics.releases() {
             published = true;
@@ -90,8 +91,7 @@ impl Threads {
             let mut last: Option<&Fence> = None;
             for (class, fence) in t.fences.iter().enumerate().rev() {
                 // A fence of a wider scope counts for narrower ones too.
-                let same = |f: &Fence| last.is_some_and(|l| l.time == f.time && Arc::ptr_eq(&l.clock, &f.clock));
-                if let Some(fence) = fence.as_ref().filter(|f| !same(f)) {
+                if let Some(fence) = fence.as_ref().filter(|f| !last.is_some_and(|last| last.is(f))) {
                     make(fence, CLASSES[class].min(order.scope));
                     last = Some(fence);
                 }
@@ -103,6 +103,7 @@ impl Threads {
         match self.released.get_mut(&at) {
             Some(list) if modifies => {
                 list.retain(|r| r.is_morally_strong_with(me, order.scope));
+                made.retain(|new| !list.iter().any(|r| new.repeats(r)));
                 list.extend(made);
                 if list.len() > MOST_RELEASES {
                     collapse(list);
@@ -286,7 +287,9 @@ impl Threads {
                         cta.learn(who.warp, lane, &clock, read);
                     } else {
                         let (index, cluster) = (cta.index, cta.cluster);
-                        let release = Release { cta: index, cluster, scope: Scope::Sys, clock: clock.clone() };
+                        let fence = Fence { clock: clock.clone(), copies: Copies::default(), time: self.now };
+                        let (by, scope) = ((who.warp, lane), Scope::Sys);
+                        let release = Release { cta: index, cluster, scope, clock: clock.clone(), by, fence };
                         push_pending(cta.thread(who.warp, lane), Pending { release, scope: order.scope, read });
                     }
                 }
@@ -480,17 +483,23 @@ fn push_pending(t: &mut Thread, new: Pending) {
     t.pending.push(new);
 }
 
-/// Merges all releases at a location whose scope is the device or wider.
+/// Merges the releases at a location that are acquired together, and if many are left, all of the device.
 fn collapse(list: &mut Vec<Release>) {
-    let Some(at) = list.iter().position(|r| r.scope >= Scope::Gpu) else { return };
-    let mut all = list.swap_remove(at);
-    let clock = Arc::make_mut(&mut all.clock);
-    list.retain(|r| {
-        let wide = r.scope >= Scope::Gpu;
-        if wide {
-            clock.join(&r.clock);
+    merge(list, |r| (r.scope.min(Scope::Gpu), Some(r.cta)));
+    if list.len() > MOST_RELEASES / 2 {
+        // Too much order only hides races, and never invents any.
+        merge(list, |r| (r.scope.min(Scope::Gpu), Some(r.cta).filter(|_| r.scope < Scope::Gpu)));
+    }
+}
+
+/// Merges the releases with the same key.
+fn merge<K: PartialEq>(list: &mut Vec<Release>, key: impl Fn(&Release) -> K) {
+    let mut merged: Vec<Release> = Vec::new();
+    for release in list.drain(..) {
+        match merged.iter_mut().find(|m| key(m) == key(&release)) {
+            Some(all) => Arc::make_mut(&mut all.clock).join(&release.clock),
+            None => merged.push(release),
         }
-        !wide
-    });
-    list.push(all);
+    }
+    *list = merged;
 }

@@ -30,8 +30,9 @@ use waits::incomplete;
 const QUANTUM: u64 = 1 << 14;
 /// The limit of a random turn is a power of two with an exponent below this.
 const RANDOM_MAGNITUDES: u64 = 10;
-/// Rounds in which all warps only polled before the caller is told, since they may wait for another cluster.
+/// Rounds in which all warps only polled before the caller is told, since they may wait for another cluster, and those of random turns.
 const IDLE_ROUNDS: u32 = 16;
+const IDLE_RANDOM_ROUNDS: u32 = 2;
 
 /// One CTA of the cluster.
 pub(super) struct Member {
@@ -58,6 +59,8 @@ pub(super) struct Round {
     pub ran: bool,
     /// Some group did more than poll memory.
     pub advanced: bool,
+    /// Some group polled memory for as long as one does that waits.
+    polled: bool,
     /// Warp instructions.
     pub executed: u64,
 }
@@ -71,6 +74,8 @@ enum Turn {
     Ran,
     /// It ran, but only polled memory.
     Polled,
+    /// The same, in a random turn that was too short to tell.
+    Looked,
 }
 
 impl<'a> Cluster<'a> {
@@ -78,6 +83,7 @@ impl<'a> Cluster<'a> {
         let code = &self.kernel.code;
         let Member { state, warps } = &mut self.members[member];
         let warp = &mut warps[warp];
+        let (before, effects) = (warp.spins, state.effects.get());
         let mut stop = None;
         let (mut ran, mut executed, mut lanes) = (false, 0, 0);
         loop {
@@ -118,12 +124,14 @@ impl<'a> Cluster<'a> {
         }
         // A warp that sleeps without polling memory does not wait for another one.
         let polled = warp.spins >= SPINS || warp.slept && warp.spins > 0;
+        let looked = self.random.is_some() && warp.spins > before && state.effects.get() == effects;
         if (polled || warp.slept) && warp.ready.len() < 2 {
             (warp.spins, warp.slept) = (0, false);
         }
         match stop {
             Some(stop) => Err(stop),
             None if polled => Ok((Turn::Polled, executed)),
+            None if looked => Ok((Turn::Looked, executed)),
             None => Ok((if ran { Turn::Ran } else { Turn::Nothing }, executed)),
         }
     }
@@ -150,6 +158,7 @@ impl<'a> Cluster<'a> {
                     left = left.saturating_sub(executed);
                     round.ran |= turn != Turn::Nothing;
                     round.advanced |= turn == Turn::Ran;
+                    round.polled |= turn == Turn::Polled;
                     let met = self.members[member].state.dirty;
                     let opened = met && self.release_barriers(member);
                     if !met || opened || turn != Turn::Ran || left == 0 || self.random.is_some() {
@@ -295,7 +304,7 @@ impl Cta for Cluster<'_> {
         let progress = loop {
             let in_order = self.random.is_some() && self.polling.is_quiet();
             let round = if in_order { self.round_in_order() } else { self.round(fuel) };
-            let Round { ran, advanced, executed } = round?;
+            let Round { ran, advanced, polled, executed } = round?;
             spent += executed;
             self.polling.ran(self.effects(), executed);
             if self.is_done() {
@@ -310,8 +319,14 @@ impl Cta for Cluster<'_> {
                     return Err(self.deadlock());
                 }
             }
-            self.idle = if advanced { 0 } else { self.idle + 1 };
-            if self.idle >= IDLE_ROUNDS {
+            if advanced {
+                self.idle = 0;
+                self.polling.advanced();
+            } else if polled || !ran {
+                self.idle += 1;
+            }
+            let random = self.random.is_some() && !in_order;
+            if self.idle >= if random { IDLE_RANDOM_ROUNDS } else { IDLE_ROUNDS } {
                 self.idle = 0;
                 break match self.polling.only_polls() {
                     false => Progress::More,
@@ -320,9 +335,10 @@ impl Cta for Cluster<'_> {
             }
             // Rounds in which all warps only poll are counted to the end.
             if spent >= fuel && (self.idle == 0 || !in_order) {
-                break match self.goes_in_circles() {
-                    true => Progress::Circling,
-                    false => Progress::More,
+                break match self.polling.still_polls() {
+                    Some(repeats) => Progress::Waiting { repeats },
+                    None if self.goes_in_circles() => Progress::Circling,
+                    None => Progress::More,
                 };
             }
         };
