@@ -367,3 +367,52 @@ fn better_code_runs_the_other_ctas_while_one_is_held_and_after() {
     assert_eq!(ended(&fake.log.lock().unwrap()), [0]);
     assert_eq!(*better.ranges.0.lock().unwrap(), [1, 2, 3]);
 }
+
+/// Code for CTAs that becomes better once the first one has run.
+struct Improving {
+    old: Arc<Fake>,
+    new: Arc<Fake>,
+    improved: Arc<AtomicBool>,
+}
+
+impl CodeSource for Improving {
+    fn version(&self) -> u32 {
+        self.improved.load(Relaxed).into()
+    }
+
+    fn best(&self) -> (Arc<dyn Kernel>, Tier) {
+        match self.improved.load(Relaxed) {
+            false => (self.old.clone(), Tier::Reference),
+            true => (self.new.clone(), Tier::Light),
+        }
+    }
+
+    fn ran(&self, _: Tier, _: u64, _: Duration, _: u64, _: usize) {}
+
+    fn holds_back(&self, _: u64, _: usize) -> bool {
+        false
+    }
+}
+
+#[test]
+fn better_code_runs_the_ctas_that_one_in_flight_waits_for() {
+    let improved = Arc::new(AtomicBool::new(false));
+    let arrived = Arc::new(AtomicU64::new(0));
+    let (now, count) = (improved.clone(), arrived.clone());
+    let waits = move |_, _| {
+        now.store(true, Relaxed);
+        Ok(if count.load(Relaxed) < 3 { Step::More } else { Step::Done })
+    };
+    // The others wait for each other too, and do more than poll.
+    let meets = move |_, runs| {
+        arrived.fetch_add(u64::from(runs == 0), Relaxed);
+        Ok(if arrived.load(Relaxed) < 3 { Step::More } else { Step::Done })
+    };
+    let fake = |behavior: Behavior| Arc::new(Fake { behavior, log: Mutex::default() });
+    let (old, new) = (fake(Box::new(waits)), fake(Box::new(meets)));
+    let code = Improving { old: old.clone(), new: new.clone(), improved };
+    let instructions = Some(200 << 16);
+    assert!(launch(&code, &Setting { grid: [4, 1, 1], workers: 1, instructions, ..PLAIN }).is_ok(), "too many slices");
+    assert_eq!(ended(&old.log.lock().unwrap()), [0]);
+    assert_eq!(ended(&new.log.lock().unwrap()), [1, 2, 3]);
+}

@@ -26,7 +26,7 @@ const TIMES_READY: u64 = 8;
 /// Slices after which a unit is suspected to wait for another one; times the worker's live units if it does more than poll, since most such
 /// units are just long.
 const SUSPECT_AFTER: u32 = 16;
-/// Times as many slices, if better code is ready for the units that have not started, or is being made.
+/// Times as many slices, if better code for the units that have not started is being made, or is ready but runs ranges.
 const FACTOR_FOR_CODE: u32 = 64;
 /// A worker with this many live units waits for units that run on other workers before it starts another one...
 const FEW_LIVE: usize = 3;
@@ -120,6 +120,7 @@ impl<'a> Worker<'a> {
                     continue;
                 }
             }
+            self.renew()?;
             if self.wants_unit() {
                 // Code that came while units were held may run ranges, and then cannot start units.
                 if self.current.batch.is_some() {
@@ -183,6 +184,20 @@ impl<'a> Worker<'a> {
             held = true;
         }
         held
+    }
+
+    /// Has better code run the units that have not started although others are in flight, which may wait for them. Not if it runs
+    /// ranges: those would end before the units in flight go on.
+    fn renew(&mut self) -> Result<(), Stop> {
+        let shared = self.shared;
+        let idle = self.live.is_empty() || shared.left() == 0;
+        if idle || self.current.batch.is_some() || self.current.version == shared.code.version() {
+            return Ok(());
+        }
+        if !shared.code.best().0.by_range() {
+            self.current = CurrentCode::new(shared, Instant::now())?;
+        }
+        Ok(())
     }
 
     fn max_live(&self) -> usize {
