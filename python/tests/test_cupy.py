@@ -215,6 +215,65 @@ def test_linear_algebra(tmp_path, dtype):
     run(tmp_path, NEAR + f"    dtype = {dtype!r}\n" + LINEAR)
 
 
+FACTORS = """
+    from cupy import cublas
+    from cupyx import cusolver, lapack
+    from cupyx.scipy.linalg import lu_factor, solve_triangular
+
+    def same(found, expected):
+        numpy.testing.assert_allclose(cupy.asnumpy(found), cupy.asnumpy(expected), rtol=tolerance, atol=tolerance)
+
+    tolerance = 2e-3 if dtype in "fF" else 1e-8
+    for n in (1, 5, 70):
+        a, b, tall, right = (numbers(shape, dtype) for shape in ((n, n), (n, 3), (n + 40, n), (n + 40, 2)))
+        positive = a @ a.conj().T + n * numpy.eye(n, dtype=dtype)
+        x, p, y = cupy.asarray(a), cupy.asarray(positive), cupy.asarray(b)
+        factors, pivots = lu_factor(x)
+        order = list(range(n))
+        for k, pivot in enumerate(pivots.tolist()):
+            order[k], order[pivot] = order[pivot], order[k]
+        same((cupy.tril(factors, -1) + cupy.eye(n, dtype=dtype)) @ cupy.triu(factors), a[order])
+        q, r = cupy.linalg.qr(cupy.asarray(tall), "complete")
+        same(q @ r, tall)
+        same(q.conj().T @ q, numpy.eye(n + 40))
+        same(p @ lapack.posv(p.copy(), y), b)
+        batch = cupy.stack([p, 2 * p])
+        same(batch @ lapack.posv(batch, cupy.stack([y, y])), numpy.stack([b, b]))
+        same(x @ cusolver.gesv(x, y), b)
+        least = numpy.linalg.lstsq(tall, right, rcond=None)[0]
+        same(lapack.gels(cupy.asarray(tall), cupy.asarray(right)), least)
+        same(cusolver.gels(cupy.asarray(tall), cupy.asarray(right)), least)
+        same(lapack.gels(cupy.asarray(tall.T), y), numpy.linalg.lstsq(tall.T, b, rcond=None)[0])
+        for lower in (True, False):
+            factor = cupy.linalg.cholesky(p)
+            same(p @ lapack.potrs(factor if lower else factor.conj().T.copy(), y.copy(), lower), b)
+        values = numpy.linalg.svd(tall, compute_uv=False)
+        for decompose in (cusolver.gesvdj, cusolver.gesvda):
+            u, s, v = decompose(cupy.asarray(tall))
+            same((u[:, :n] * s.astype(dtype)) @ v.conj().T[:n], tall)
+            same(s, values)
+            same(decompose(cupy.asarray(tall), compute_uv=False), values)
+        w, v = cusolver.syevj(p)
+        same(w, numpy.linalg.eigvalsh(positive))
+        same(p @ v, v * w.astype(dtype))
+        triangles = cupy.tril(batch)
+        same(triangles @ solve_triangular(triangles, cupy.stack([y, y]), lower=True), numpy.stack([b, b]))
+        for lower in (True, False) if dtype in "fd" and n > 2 else ():
+            band, result = numbers((3, n), dtype), cupy.ones(n, dtype)
+            matrix = numpy.diag(band[0 if lower else 2])
+            for i in (1, 2):
+                stored = numpy.diag(band[i, :-i] if lower else band[2 - i, i:], i)
+                matrix += stored + stored.T
+            cublas.sbmv(2, 2.0, cupy.asfortranarray(cupy.asarray(band)), y[:, 0].copy(), 3.0, result, lower=lower)
+            same(result, 2 * matrix @ b[:, 0] + 3)
+"""
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
+def test_factorizations(tmp_path, dtype):
+    run(tmp_path, NEAR + f"    dtype = {dtype!r}\n" + FACTORS)
+
+
 SPARSE = """
     from cupyx import cusparse
     from cupyx.scipy import sparse
@@ -316,12 +375,43 @@ def test_sparse_systems(tmp_path, dtype):
     run(tmp_path, NEAR + f"    dtype = {dtype!r}\n" + SYSTEMS)
 
 
+INCOMPLETE = """
+    from cupyx.scipy import sparse
+    from cupyx.scipy.sparse.linalg import spilu
+
+    a = numpy.where(numpy.random.default_rng(2).random((25, 25)) < 0.3, numbers((25, 25), dtype), 0) + 6 * numpy.eye(25, dtype=dtype)
+    right, factors, stored = numbers((25, 2), dtype), a.copy(), a != 0
+    for i in range(1, 25):
+        for k in range(i):
+            if stored[i, k]:
+                factors[i, k] /= factors[k, k]
+                rest = stored[i] & stored[k] & (numpy.arange(25) > k)
+                factors[i, rest] -= factors[i, k] * factors[k, rest]
+    found = spilu(sparse.csr_matrix(cupy.asarray(a)), fill_factor=1).solve(cupy.asarray(right)).get()
+    unit = numpy.tril(factors, -1) + numpy.eye(25, dtype=dtype)
+    numpy.testing.assert_allclose(unit @ numpy.triu(factors) @ found, right, rtol=1e-3, atol=1e-3)
+    a[3, 3] = 0
+    try:
+        spilu(sparse.csr_matrix(cupy.asarray(a)), fill_factor=1)
+    except ValueError as error:
+        assert "a(3,3) is missing" in str(error), error
+    else:
+        raise AssertionError("no error")
+"""
+
+
+@pytest.mark.parametrize("dtype", ["f", "D"])
+def test_incomplete_factorization(tmp_path, dtype):
+    pytest.importorskip("scipy")
+    run(tmp_path, NEAR + f"    dtype = {dtype!r}\n" + INCOMPLETE)
+
+
 REFUSED = """
     from cupy_backends.cuda.libs import cusolver
     handle = cusolver.create()
     try:
         cusolver.sgesvdjBatched_bufferSize(0, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1)
-        cusolver.spotrs(handle, 0, 1, 1, 0, 1, 0, 1, 0)
+        cusolver.ssytrf_bufferSize(handle, 1, 0, 1)
     except cusolver.CUSOLVERError as error:
         print(error)
     cusolver.destroy(handle)

@@ -209,6 +209,24 @@ def _gemv(t):
     return compute
 
 
+def _sbmv(t):
+    def compute(handle, uplo, n, k, alpha, a, lda, x, incx, beta, y, incy):
+        """A symmetric matrix of which one triangle of a band is stored, a diagonal as a row."""
+        _begin(handle)
+        band = array(a, (k + 1, n), (1, lda), t)
+        matrix = numpy.zeros((n, n), t)
+        for i in range(min(k + 1, n)):
+            stored = band[i, : n - i] if uplo == 0 else band[k - i, i:]
+            numpy.fill_diagonal(matrix[i:], stored)
+            numpy.fill_diagonal(matrix[:, i:], stored)
+        out = _vector(y, n, incy, t)
+        result, weight = scalar(alpha, t) * (matrix @ _vector(x, n, incx, t)), scalar(beta, t)
+        out[...] = result if weight == 0 else result + weight * out
+        written(array(y, (n,), (abs(incy),), t))
+
+    return compute
+
+
 def _ger(t, conjugated=False):
     def compute(handle, m, n, alpha, x, incx, y, incy, a, lda):
         _begin(handle)
@@ -322,6 +340,15 @@ def _trsm(t):
     return compute
 
 
+def _trsm_batched(t):
+    def compute(handle, side, uplo, trans, diagonal, m, n, alpha, matrices, lda, rights, ldb, batch):
+        _begin(handle)
+        for a, b in zip(_addresses(matrices, batch), _addresses(rights, batch), strict=True):
+            _trsm(t)(handle, side, uplo, trans, diagonal, m, n, alpha, a, lda, b, ldb)
+
+    return compute
+
+
 def _addresses(place, batch):
     return array(place, (batch,), (1,), numpy.uint64).tolist()
 
@@ -399,6 +426,7 @@ def _of_type(letter: str, t: type) -> dict:
         f"{letter}dgmm": ("piiipipipi", _dgmm(t)),
         f"{letter}syrk_v2": ("piiiippippi", _syrk(t)),
         f"{letter}trsm_v2": ("piiiiiippipi", _trsm(t)),
+        f"{letter}trsmBatched": ("piiiiiippipii", _trsm_batched(t)),
         f"I{letter.lower()}amax_v2": ("pipip", _extreme(t, numpy.argmax)),
         f"I{letter.lower()}amin_v2": ("pipip", _extreme(t, numpy.argmin)),
         f"{letter}getrfBatched": ("pipippi", _getrf_batched(t)),
@@ -407,6 +435,7 @@ def _of_type(letter: str, t: type) -> dict:
     }
     if real is None:
         found[f"{letter}ger_v2"] = "piippipipi", _ger(t)
+        found[f"{letter}sbmv_v2"] = "piiippipippi", _sbmv(t)
         found[f"{letter}dot_v2"] = "pipipip", _dot(t)
     else:
         for name, conjugated in (("u", False), ("c", True)):

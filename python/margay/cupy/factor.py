@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy
 
+_COLUMNS = 32  # that are factored at a time: the rest of the work is products of matrices
+
 
 def triangle(uplo: int, matrix: numpy.ndarray) -> numpy.ndarray:
     """The lower (0) or the upper (1) triangle of a matrix."""
@@ -15,19 +17,24 @@ def lu(matrix: numpy.ndarray, pivots: numpy.ndarray | None) -> int:
 
     Rows are exchanged if there is an array for the pivots, which counts rows from 1.
     """
-    info = 0
-    for k in range(min(matrix.shape)):
-        if pivots is not None:
-            column = matrix[k:, k]
-            p = k + int(numpy.argmax(numpy.abs(column.real) + numpy.abs(column.imag)))
-            pivots[k] = p + 1
-            if p != k:
-                matrix[[k, p]] = matrix[[p, k]]
-        if matrix[k, k] == 0:
-            info = info or k + 1
-            continue
-        matrix[k + 1 :, k] /= matrix[k, k]
-        matrix[k + 1 :, k + 1 :] -= numpy.outer(matrix[k + 1 :, k], matrix[k, k + 1 :])
+    info, size = 0, min(matrix.shape)
+    for begin in range(0, size, _COLUMNS):
+        end = min(begin + _COLUMNS, size)
+        for k in range(begin, end):
+            if pivots is not None:
+                column = matrix[k:, k]
+                p = k + int(numpy.argmax(numpy.abs(column.real) + numpy.abs(column.imag)))
+                pivots[k] = p + 1
+                if p != k:
+                    matrix[[k, p]] = matrix[[p, k]]
+            if matrix[k, k] == 0:
+                info = info or k + 1
+                continue
+            matrix[k + 1 :, k] /= matrix[k, k]
+            matrix[k + 1 :, k + 1 : end] -= numpy.outer(matrix[k + 1 :, k], matrix[k, k + 1 : end])
+        for k in range(begin, end - 1):
+            matrix[k + 1 : end, end:] -= numpy.outer(matrix[k + 1 : end, k], matrix[k, end:])
+        matrix[end:, end:] -= matrix[end:, begin:end] @ matrix[begin:end, end:]
     return info
 
 
@@ -67,11 +74,31 @@ def cholesky(uplo: int, matrix: numpy.ndarray) -> int:
     return 0 if size == len(matrix) else size + 1
 
 
+def reflect(reflectors: numpy.ndarray, tau: numpy.ndarray, right: numpy.ndarray, adjoint: bool = False) -> None:
+    """Replaces a matrix by its product with the Q of a QR factorization, or with Q's adjoint.
+
+    The product of a few reflectors is `I - V T V^H` (Schreiber and Van Loan, "A storage-efficient WY representation").
+    """
+    begins = range(0, len(tau), _COLUMNS)
+    for begin in begins if adjoint else reversed(begins):
+        end = min(begin + _COLUMNS, len(tau))
+        v = numpy.tril(reflectors[begin:, begin:end], -1)
+        numpy.fill_diagonal(v, 1)
+        t = numpy.zeros((end - begin, end - begin), v.dtype)
+        for i in range(end - begin):
+            t[i, i] = tau[begin + i]
+            t[:i, i] = -t[i, i] * (t[:i, :i] @ (v[:, :i].conj().T @ v[:, i]))
+        right[begin:] -= v @ ((t.conj().T if adjoint else t) @ (v.conj().T @ right[begin:]))
+
+
 def orthogonal(matrix: numpy.ndarray, tau: numpy.ndarray) -> None:
     """Replaces the reflectors of a QR factorization by the first columns of Q."""
-    m, n = matrix.shape
-    result = numpy.eye(m, n, dtype=matrix.dtype)
-    for i in reversed(range(len(tau))):
-        reflector = numpy.concatenate([numpy.ones(1, matrix.dtype), matrix[i + 1 :, i]])
-        result[i:] -= tau[i] * numpy.outer(reflector, reflector.conj() @ result[i:])
+    result = numpy.eye(*matrix.shape, dtype=matrix.dtype)
+    reflect(matrix, tau, result)
     matrix[...] = result
+
+
+def cholesky_solve(uplo: int, factor: numpy.ndarray, right: numpy.ndarray) -> numpy.ndarray:
+    """Solves `A X = B` with the Cholesky factor of A."""
+    lower = numpy.tril(factor) if uplo == 0 else numpy.triu(factor).conj().T
+    return numpy.linalg.solve(lower.conj().T, numpy.linalg.solve(lower, right))

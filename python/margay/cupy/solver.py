@@ -13,6 +13,8 @@ from margay.cupy.library import Refused, array, put, wait, written
 
 _NOT_INITIALIZED, _NOT_SUPPORTED = 1, 9
 _TYPES = {"S": numpy.float32, "D": numpy.float64, "C": numpy.complex64, "Z": numpy.complex128}
+# The types in which iterative refinement may factor
+_LOWER = {"S": "SHBX", "D": "DSHBX", "C": "CKEY", "Z": "ZCKEY"}
 # `cudaDataType_t`
 _DATA = {0: numpy.float32, 1: numpy.float64, 4: numpy.complex64, 5: numpy.complex128}
 _WITH_VECTORS = 1  # `cusolverEigMode_t`
@@ -108,6 +110,25 @@ def _potrf_batched(t):
     return compute
 
 
+def _potrs(t):
+    def compute(handle, uplo, n, count, a, lda, b, ldb, info):
+        _begin(handle)
+        right = _matrix(b, n, count, ldb, t)
+        _store(right, factor.cholesky_solve(uplo, _matrix(a, n, n, lda, t), right))
+        _tell(info, 0)
+
+    return compute
+
+
+def _potrs_batched(t):
+    def compute(handle, uplo, n, count, matrices, lda, rights, ldb, info, batch):
+        _begin(handle)
+        for addresses in zip(*(array(place, (batch,), (1,), numpy.uint64).tolist() for place in (matrices, rights)), strict=True):
+            _potrs(t)(handle, uplo, n, count, addresses[0], lda, addresses[1], ldb, info)
+
+    return compute
+
+
 def _geqrf(t):
     def compute(handle, m, n, a, lda, tau, work, size, info):
         _begin(handle)
@@ -124,6 +145,50 @@ def _orgqr(t):
     def compute(handle, m, n, k, a, lda, tau, work, size, info):
         _begin(handle)
         factor.orthogonal(_matrix(a, m, n, lda, t), array(tau, (k,), (1,), t))
+        _tell(info, 0)
+
+    return compute
+
+
+def _ormqr(t):
+    def compute(handle, side, operation, m, n, k, a, lda, tau, c, ldc, work, size, info):
+        _begin(handle)
+        out, adjoint = _matrix(c, m, n, ldc, t), operation != 0
+        reflectors = _matrix(a, m if side == 0 else n, k, lda, t)
+        if side == 0:
+            factor.reflect(reflectors, array(tau, (k,), (1,), t), out, adjoint)
+        else:  # C Q is the adjoint of Q^H C^H
+            turned = out.conj().T.copy()
+            factor.reflect(reflectors, array(tau, (k,), (1,), t), turned, not adjoint)
+            out[...] = turned.conj().T
+        written(out)
+        _tell(info, 0)
+
+    return compute
+
+
+def _gesv(t):
+    """Linear systems by iterative refinement, whose lower precision need not be used: the number of iterations is 0."""
+
+    def compute(handle, n, count, a, lda, pivots, b, ldb, x, ldx, work, size, iterations, info):
+        _begin(handle)
+        matrix = _matrix(a, n, n, lda, t).copy()
+        order = array(pivots, (n,), (1,), numpy.int32) if pivots else numpy.empty(n, numpy.int32)
+        singular = factor.lu(matrix, order)
+        if not singular:
+            _store(_matrix(x, n, count, ldx, t), factor.lu_solve(matrix, order, _matrix(b, n, count, ldb, t), 0))
+        put(iterations, ctypes.c_int, 0)
+        _tell(info, singular)
+
+    return compute
+
+
+def _gels(t):
+    def compute(handle, m, n, count, a, lda, b, ldb, x, ldx, work, size, iterations, info):
+        _begin(handle)
+        found = numpy.linalg.lstsq(_matrix(a, m, n, lda, t), _matrix(b, m, count, ldb, t), rcond=None)[0]
+        _store(_matrix(x, n, count, ldx, t), found)
+        put(iterations, ctypes.c_int, 0)
         _tell(info, 0)
 
     return compute
@@ -172,6 +237,13 @@ def _syevd(t):
     return compute
 
 
+def _syevj(t):
+    def compute(handle, mode, uplo, n, a, lda, w, work, size, info, parameters):
+        _syevd(t)(handle, mode, uplo, n, a, lda, w, work, size, info)
+
+    return compute
+
+
 def _syevj_batched(t):
     def compute(handle, mode, uplo, n, a, lda, w, work, size, infos, parameters, batch):
         _begin(handle)
@@ -180,6 +252,39 @@ def _syevj_batched(t):
         for i in range(batch):
             _decompose(mode, uplo, _matrix(a + i * step, n, n, lda, t), values[i])
         _store(told, 0)
+
+    return compute
+
+
+def _gesvdj(t):
+    def compute(handle, mode, thin, m, n, a, lda, s, u, ldu, v, ldv, work, size, info, parameters):
+        _begin(handle)
+        left, values, right = numpy.linalg.svd(_matrix(a, m, n, lda, t), full_matrices=not thin)
+        _store(array(s, (min(m, n),), (1,), _real(t)), values)
+        if mode == _WITH_VECTORS:
+            _store(_matrix(u, *left.shape, ldu, t), left)
+            _store(_matrix(v, *right.shape[::-1], ldv, t), right.conj().T)
+        _tell(info, 0)
+
+    return compute
+
+
+def _gesvda(t):
+    """The first singular values of matrices, with their vectors, and how far the products of these are from the matrices."""
+
+    def compute(handle, mode, rank, m, n, a, lda, sa, s, ss, u, ldu, su, v, ldv, sv, work, size, infos, residuals, batch):
+        _begin(handle)
+        matrices = array(a, (batch, m, n), (sa, 1, lda), t)
+        left, values, right = numpy.linalg.svd(matrices, full_matrices=False)
+        left, values, right = left[..., :rank], values[:, :rank], right[:, :rank]
+        _store(array(s, (batch, rank), (ss, 1), _real(t)), values)
+        if mode == _WITH_VECTORS:
+            _store(array(u, (batch, m, rank), (su, 1, ldu), t), left)
+            _store(array(v, (batch, n, rank), (sv, 1, ldv), t), right.conj().swapaxes(1, 2))
+        if residuals:
+            rest = numpy.linalg.norm(matrices - (left * values[:, None]) @ right, axis=(1, 2))
+            (ctypes.c_double * batch).from_address(residuals)[:] = rest.tolist()
+        _store(array(infos, (batch,), (1,), numpy.int32), 0)
 
     return compute
 
@@ -232,6 +337,11 @@ def _no_room(*places):
     return compute
 
 
+def _exact(kind, value):
+    """What an iterative method says of its last use."""
+    return lambda handle, parameters, place: put(place, kind, value)
+
+
 def _create_parameters(place):
     put(place, ctypes.c_void_p, next(_parameters))
 
@@ -261,6 +371,10 @@ _STATE = {
     "XgesvdjSetTolerance": ("pd", _NOTHING),
     "XgesvdjSetMaxSweeps": ("pi", _NOTHING),
     "XgesvdjSetSortEig": ("pi", _NOTHING),
+    "XsyevjGetResidual": ("ppp", _exact(ctypes.c_double, 0)),
+    "XsyevjGetSweeps": ("ppp", _exact(ctypes.c_int, 1)),
+    "XgesvdjGetResidual": ("ppp", _exact(ctypes.c_double, 0)),
+    "XgesvdjGetSweeps": ("ppp", _exact(ctypes.c_int, 1)),
     "Xsyevd": ("ppiiliplipipzpzp", _xsyevd),
     "Xsyevd_bufferSize": ("ppiiliplipipp", _no_room(11, 12)),
     "Xgeev": ("ppiiliplipipliplipzpzp", _xgeev),
@@ -278,16 +392,26 @@ def _of_type(letter: str, t: type) -> dict:
         f"{letter}potrf_bufferSize": ("piipip", _room(5)),
         f"{letter}potrf": ("piipipip", _potrf(t)),
         f"{letter}potrfBatched": ("piipipi", _potrf_batched(t)),
+        f"{letter}potrs": ("piiipipip", _potrs(t)),
+        f"{letter}potrsBatched": ("piiipipipi", _potrs_batched(t)),
         f"{letter}geqrf_bufferSize": ("piipip", _room(5)),
         f"{letter}geqrf": ("piipippip", _geqrf(t)),
         f"{letter}{unitary}gqr_bufferSize": ("piiipipp", _room(7)),
         f"{letter}{unitary}gqr": ("piiipippip", _orgqr(t)),
+        f"{letter}{unitary}mqr_bufferSize": ("piiiiipippip", _room(11)),
+        f"{letter}{unitary}mqr": ("piiiiipippipip", _ormqr(t)),
         f"{letter}gesvd_bufferSize": ("piip", _room(3)),
         f"{letter}gesvd": ("pbbiipippipipipp", _gesvd(t)),
         f"{letter}{hermitian}evd_bufferSize": ("piiipipp", _room(7)),
         f"{letter}{hermitian}evd": ("piiipippip", _syevd(t)),
+        f"{letter}{hermitian}evj_bufferSize": ("piiipippp", _room(7)),
+        f"{letter}{hermitian}evj": ("piiipippipp", _syevj(t)),
         f"{letter}{hermitian}evjBatched_bufferSize": ("piiipipppi", _room(7)),
         f"{letter}{hermitian}evjBatched": ("piiipippippi", _syevj_batched(t)),
+        f"{letter}gesvdj_bufferSize": ("piiiipippipipp", _room(12)),
+        f"{letter}gesvdj": ("piiiipippipipipp", _gesvdj(t)),
+        f"{letter}gesvdaStridedBatched_bufferSize": ("piiiipilplpilpilpi", _room(16)),
+        f"{letter}gesvdaStridedBatched": ("piiiipilplpilpilpippi", _gesvda(t)),
         f"{letter}gesvdjBatched_bufferSize": ("piiipippipippi", _room(11)),
         f"{letter}gesvdjBatched": ("piiipippipipippi", _gesvdj_batched(t)),
     }
@@ -298,6 +422,11 @@ def functions() -> dict:
     found = dict(_STATE)
     for letter, t in _TYPES.items():
         found |= _of_type(letter, t)
+        for lower in _LOWER[letter]:
+            found[f"{letter}{lower}gesv_bufferSize"] = "piipippipipp", _no_room(11)
+            found[f"{letter}{lower}gesv"] = "piipippipipzpp", _gesv(t)
+            found[f"{letter}{lower}gels_bufferSize"] = "piiipipipipp", _no_room(11)
+            found[f"{letter}{lower}gels"] = "piiipipipipzpp", _gels(t)
     dense = {f"cusolverDn{name}": function for name, function in found.items()}
     shared = {name: _STATE[name] for name in ("Create", "Destroy", "SetStream", "GetStream")}
     sparse = {f"cusolverSp{name}": function for name, function in (shared | sparse_solver.functions(_begin)).items()}

@@ -529,7 +529,7 @@ _GENERIC = {
 
 def functions() -> dict:
     """The functions by name: the kinds of their parameters, and what computes them."""
-    from margay.cupy import conversion
+    from margay.cupy import conversion, incomplete
 
-    found = {**_STATE, **_GENERIC, **conversion.functions()}
+    found = {**_STATE, **_GENERIC, **conversion.functions(), **incomplete.functions()}
     return {f"cusparse{name}": function for name, function in found.items()}

@@ -211,12 +211,13 @@ def _softmax_backward_of(op):
 
 
 def _svd_of(op):
-    """`torch.linalg.svd(x, driver=…)`, whose drivers are cuSOLVER's."""
+    """`torch.linalg.svd(x, driver=…)`, whose drivers are cuSOLVER's, which leave V's adjoint in rows. Compiled code relies on that."""
 
     def compute(A, full_matrices=False, compute_uv=True, *, driver=None, **out):
         if driver not in (None, "gesvd", "gesvdj", "gesvda"):
             raise RuntimeError(f"torch.linalg.svd: unknown svd driver {driver}, expected one of gesvd, gesvdj, gesvda")
-        return op(A, full_matrices, compute_uv, **out)
+        u, s, v = op(A, full_matrices, compute_uv, **out)
+        return u, s, v if out else v.contiguous()
 
     return compute
 

@@ -154,6 +154,34 @@ def test_benchmarks_do_not_empty_a_cache_that_is_not_there():
         assert torch.cuda.max_memory_allocated() - before < 1 << 20
 
 
+LAID_OUT = {
+    "svd": torch.linalg.svd,
+    "eig": lambda x: torch.linalg.eig(x @ x.mT),
+    "fftn": torch.fft.fftn,
+    "rfftn": torch.fft.rfftn,
+    "irfftn": lambda x: torch.fft.irfftn(torch.complex(x, x)),
+    "transform of two dimensions": lambda x: torch.fft.rfft2(x, dim=(1, 0)),
+    "combinations": lambda x: torch.combinations(x[0, 0, 0]),
+    "max_unpool2d": lambda x: F.max_unpool2d(*F.max_pool2d(x.to(memory_format=torch.channels_last), 2, return_indices=True), 2),
+}
+
+
+@pytest.mark.parametrize("name", LAID_OUT)
+def test_results_lie_where_compiled_code_expects_them(name):
+    """torch's shape functions for CUDA are the reference."""
+    fake_utils = pytest.importorskip("torch._subclasses.fake_utils")
+    x = torch.randn(3, 2, 4, 6, device="cuda")
+    with fake_utils.CrossRefFakeMode(check_strides=True, check_aliasing=False):
+        LAID_OUT[name](x)
+
+
+@pytest.mark.parametrize("name", ["svd", "rfftn"])
+def test_compiled_code_accepts_the_layout_of_results(name):
+    x = torch.randn(3, 2, 4, 6, device="cuda")
+    for found, expected in zip(torch.compile(LAID_OUT[name])(x), LAID_OUT[name](x), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
 TUNED = """
 import re, torch, margay.torch
 x = torch.randn(300, 5000, device="cuda")
