@@ -49,7 +49,7 @@ pub use observe::{
 };
 pub use reference::{MULTIPROCESSORS, Reference, left_out, returned, single_step};
 pub use resume::{CtaWindows, LiveRegister, Snapshot, StoppedWarp};
-pub use target::{alloca_beyond, jump_beyond, parameter_beyond, restore_beyond, stack_note};
+pub use target::{alloca_beyond, jump_beyond, local_beyond, parameter_beyond, restore_beyond, stack_note};
 pub use time::unix_time;
 pub use unmodeled::unmodeled;
 pub use work::{Log, Work};

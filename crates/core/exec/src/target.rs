@@ -1,7 +1,7 @@
 //! Call and jump targets and the stack: which functions a call may enter, and the texts of the faults, for both engines.
 
-use crate::{Access, FaultKind, Image};
-use margay_ir::{CallSite, FuncId, explicit};
+use crate::{Access, AccessKind, FaultKind, Image};
+use margay_ir::{CallSite, FrameRole, Func, FuncId, explicit};
 
 impl Image {
     /// The function at the target address of an indirect call; a fault if there is none or the call site does not admit
@@ -37,6 +37,21 @@ pub fn jump_beyond(index: u32, targets: usize) -> FaultKind {
 pub fn alloca_beyond(size: u64, at: u64, local_size: u32) -> (FaultKind, String) {
     let what = format!("`alloca` of {size} bytes exceeds the thread's stack");
     (FaultKind::Stack(what), format!("the stack ends at {local_size:#x}; {at:#x} are in use"))
+}
+
+/// What a thread does that accesses `size` bytes of its local window, which end `beyond` bytes past what a function's variables occupy.
+pub fn local_beyond(func: &Func, access: AccessKind, size: u32, beyond: u64) -> String {
+    let verb = if access.writes() { "writes" } else { "reads" };
+    let arrays: Vec<_> = func.frame.iter().filter(|v| v.role == FrameRole::Local).collect();
+    let what = match &arrays[..] {
+        // nvcc merges all arrays of a function into one variable.
+        [one] if one.name.starts_with("__local_depot") => {
+            format!("the function's local variables ({} bytes)", one.size)
+        }
+        [one] => format!("the end of `{}` ({} bytes)", one.name, one.size),
+        _ => "the function's local variables".to_owned(),
+    };
+    format!("{verb} {size} bytes that end {beyond} bytes past {what}")
 }
 
 /// The fault of a `stackrestore` of a value outside `bottom..=top`, the end of the frame and of the stack; and its

@@ -17,7 +17,7 @@ use margay_exec::{
     BarrierEvent, Concern, CtaEvent, Image, Interest, LineUses, LockedObserver, MemoryEvent, Observer, RowEvent,
     RowLoads, Scope, SpreadEvent, SyncEvent, SyncKind, TensorEvent, Undefined, UndefinedEvent,
 };
-use margay_ir::{FrameRole, FuncId, MemSpace};
+use margay_ir::{FuncId, MemSpace};
 use margay_isa::Opcode;
 use std::sync::{MutexGuard, PoisonError};
 
@@ -264,15 +264,14 @@ impl Sanitizer {
 impl Observer for Sanitizer {
     fn accepts_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
         let func = image.ir.func(kernel);
-        // Whether an access leaves the frame, only the reference engine knows.
-        let frames = func.frame.iter().any(|v| v.role == FrameRole::Local)
-            || func.insts.iter().any(|i| func.variant(i).op == Opcode::Alloca);
+        // Where a frame that grows ends, only the reference engine knows.
+        let grows = func.insts.iter().any(|i| func.variant(i).op == Opcode::Alloca);
         // What waits for products does nothing in compiled code.
         let products = func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Wgmma | Opcode::Tcgen05));
         // Compiled code does not report all that it accesses before it waits for the grids before it.
         !(self.what.init
             || self.what.races && self.overlaps
-            || self.what.memory && frames
+            || self.what.memory && grows
             || (self.what.races || self.what.sync) && products)
     }
 

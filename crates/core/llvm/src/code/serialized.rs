@@ -124,6 +124,10 @@ impl Out {
                 let access = place(ACCESSES.iter().position(|a| a == access));
                 [19, u64::from(*bytes), access, *span].into_iter().for_each(|n| self.number(n));
             }
+            SiteKind::Overrun { bytes, access, top } => {
+                let access = place(ACCESSES.iter().position(|a| a == access));
+                [22, u64::from(*bytes), access, u64::from(*top)].into_iter().for_each(|n| self.number(n));
+            }
             SiteKind::Moment(moment) => {
                 let moment = place(Moment::ALL.iter().position(|m| m == moment));
                 [18, moment].into_iter().for_each(|n| self.number(n));
@@ -253,6 +257,11 @@ impl In<'_> {
                 access: *ACCESSES.get(self.small::<usize>()?)?,
                 span: self.number()?,
             },
+            22 => SiteKind::Overrun {
+                bytes: self.small()?,
+                access: *ACCESSES.get(self.small::<usize>()?)?,
+                top: self.small()?,
+            },
             18 => SiteKind::Moment(*Moment::ALL.get(self.small::<usize>()?)?),
             8 => SiteKind::Fails(FAULTS.get(self.small::<usize>()?)?(self.text()?)),
             _ => return None,
@@ -300,6 +309,7 @@ mod tests {
             SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
             SiteKind::Observed { bytes: 8, access: AccessKind::Atomic, stride: 0u64.wrapping_sub(4) },
             SiteKind::Bounded { bytes: 4, access: AccessKind::Store, span: 128 },
+            SiteKind::Overrun { bytes: 16, access: AccessKind::Load, top: 40 },
             SiteKind::Moment(Moment::Complete),
             SiteKind::Fails(FaultKind::Undefined("f".into())),
         ];

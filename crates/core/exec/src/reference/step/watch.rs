@@ -8,9 +8,9 @@ use super::super::{
 };
 use crate::{
     AccessKind, Actor, Concern, Frame, LANES, LaunchShape, MemoryEvent, ObjectStep, Ordering, Scope, Semantics,
-    SyncEvent, SyncKind, Tensor, TensorEvent, Undefined, UndefinedEvent, coordinates, mem,
+    SyncEvent, SyncKind, Tensor, TensorEvent, Undefined, UndefinedEvent, coordinates, local_beyond, mem,
 };
-use margay_ir::{FrameRole, MemSpace};
+use margay_ir::MemSpace;
 use margay_isa::{Mod, Opcode, Variant};
 use std::cell::Cell;
 
@@ -295,18 +295,8 @@ fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access
         return;
     };
     let offset = addresses[lane] - local.of_lane(lane, ctx.windows.stride);
-    let verb = if access.writes() { "writes" } else { "reads" };
     let beyond = offset + u64::from(size) - u64::from(frame.top.0[lane]);
-    let arrays: Vec<_> = ctx.func.func.frame.iter().filter(|v| v.role == FrameRole::Local).collect();
-    let what = match &arrays[..] {
-        // nvcc merges all arrays of a function into one variable.
-        [one] if one.name.starts_with("__local_depot") => {
-            format!("the function's local variables ({} bytes)", one.size)
-        }
-        [one] => format!("the end of `{}` ({} bytes)", one.name, one.size),
-        _ => "the function's local variables".to_owned(),
-    };
-    let what = format!("{verb} {size} bytes that end {beyond} bytes past {what}");
+    let what = local_beyond(&ctx.func.func, access, size, beyond);
     act(ctx, 1 << lane, |actor| {
         observer.undefined(UndefinedEvent { actor, concern: Concern::Bounds, what, origin: None, usage: None });
     });

@@ -8,6 +8,7 @@
 //! stay on the reference engine. What is not reported here is executed by the reference engine, which reports it: copies,
 //! matrices in memory, fences, operations of a part of a warp.
 
+mod frame;
 mod noted;
 
 use crate::ctx::{Helper, at};
@@ -136,6 +137,9 @@ impl Emitter<'_> {
         }
         if bounds && !matches!(space, MemSpace::Local | MemSpace::Const) {
             self.observe_bounds(access, address, bytes, mask);
+        }
+        if bounds {
+            self.observe_frame((inst, access), address, bytes, mask);
         }
         let stride = match address {
             Address::Affine { stride, .. } => *stride as u64,

@@ -1,5 +1,6 @@
 //! Events of compiled code for the observer of a launch (`emit/observe.rs`).
 
+mod frame;
 mod noted;
 
 use crate::{
@@ -257,9 +258,16 @@ impl<'a> Host<'a> {
         self.allow_notes(ctx, false);
     }
 
-    /// Reports an access that leaves the range of its site, and lets the observer name the next range.
+    /// Reports an access that leaves the range of its site, and lets the observer name the next range; or one that leaves the kernel's
+    /// frame, of which the addresses are offsets in the lanes' windows.
     pub fn strays(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: &[u64; LANES]) {
-        let SiteKind::Bounded { bytes, span, .. } = self.code.compiled.sites[site].kind else { return };
+        let (bytes, span) = match self.code.compiled.sites[site].kind {
+            SiteKind::Bounded { bytes, span, .. } => (bytes, span),
+            SiteKind::Overrun { bytes, access, top } => {
+                return self.overrun(ctx, site, (mask, addresses), (bytes, access, top));
+            }
+            _ => return,
+        };
         let Some(observation) = self.observation.as_deref().filter(|_| mask != 0) else { return };
         // Often only lanes that are not active have left the range.
         let (low, starts) = self.windows().ranges.get(site);

@@ -1,0 +1,28 @@
+//! Accesses to local memory beyond the kernel's variables (`emit/observe/frame.rs`).
+
+use crate::{ctx::WarpCtx, run::host::Host};
+use margay_exec::{AccessKind, Actor, Concern, LANES, UndefinedEvent, local_beyond};
+use margay_ir::FuncId;
+
+impl Host<'_> {
+    /// Reports the first lane whose access, at an offset in its window, ends beyond `top`, as the reference engine does.
+    pub(super) fn overrun(
+        &self,
+        ctx: &WarpCtx,
+        site: usize,
+        (mask, offsets): (u32, &[u64; LANES]),
+        (bytes, access, top): (u32, AccessKind, u32),
+    ) {
+        let end = |lane: usize| offsets[lane].saturating_add(u64::from(bytes));
+        let leaves =
+            |lane: &usize| mask >> lane & 1 == 1 && offsets[*lane] < ctx.local_size && end(*lane) > u64::from(top);
+        let (Some(observer), Some(lane)) = (self.grid.observer, (0..LANES).find(leaves)) else { return };
+        self.release_observer(ctx);
+        let place = &self.code.compiled.sites[site];
+        let func = &self.grid.image.ir.funcs[place.func as usize];
+        let at = (FuncId(place.func), func.places.get(place.at as usize).copied().unwrap_or_default());
+        let actor = Actor { cta: ctx.cta.get(), warp: ctx.warp.get(), lanes: 1 << lane, at, callers: &[] };
+        let what = local_beyond(func, access, bytes, end(lane) - u64::from(top));
+        observer.undefined(UndefinedEvent { actor, concern: Concern::Bounds, what, origin: None, usage: None });
+    }
+}
