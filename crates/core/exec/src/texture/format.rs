@@ -126,8 +126,9 @@ impl Format {
         }
     }
 
-    #[inline]
-    fn decode_one(&self, raw: u32) -> u32 {
+    /// A channel in a register, from its bits, zero-extended.
+    #[inline(always)]
+    pub(super) fn decode_one(&self, raw: u32) -> u32 {
         let up = 32 - u32::from(self.bits);
         let signed = (raw << up) as i32 >> up;
         match self.scalar {

@@ -11,7 +11,7 @@ use crate::{
     LANES,
     matrix::{Loops, vectorize},
 };
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// How a warp reads an image.
 pub struct Reads<'a> {
@@ -82,7 +82,11 @@ impl<'a> Reads<'a> {
         let single = (self.format.scalar, self.format.bits, self.format.channels) == (Scalar::Float, 32, 1);
         match self.format.channels {
             1 if !self.linear && self.format.bits == 32 => self.words(&axes, lanes, out),
-            _ if !self.linear => lanes.for_each(|lane| self.nearest(&axes, lane, out)),
+            _ if !self.linear => match self.format.bytes() {
+                1 | 2 | 4 => self.nearest::<1>(&axes, active, out),
+                8 => self.nearest::<2>(&axes, active, out),
+                _ => self.nearest::<4>(&axes, active, out),
+            },
             1 if single && self.dims < 3 => self.means(&axes, lanes, out),
             1 if single => lanes.for_each(|lane| self.mean(&axes, lane, |at| [self.float(at)], out)),
             1 => lanes.for_each(|lane| self.mean::<1>(&axes, lane, |at| self.floats(at), out)),
@@ -165,12 +169,56 @@ impl<'a> Reads<'a> {
         }
     }
 
-    fn nearest(&self, axes: &[Axis; 3], lane: usize, out: &mut [[u32; LANES]; 4]) {
-        let [x, y, z] = [axes[0].low[lane], axes[1].low[lane], axes[2].low[lane]];
-        let outside = [x, y, z].contains(&OUTSIDE);
-        let bytes = if outside { [0; 16] } else { self.texels.load(self.texels.address(self.level, x, y, z, 0)) };
-        let channels = if outside { [0; 4] } else { self.format.decode(&bytes).channels };
-        out.iter_mut().zip(channels).for_each(|(to, channel)| to[lane] = channel);
+    /// Loads the texels of some lanes, by word and lane, at their places in each dimension.
+    fn load<const WORDS: usize>(&self, at: [&[u32; LANES]; 3], lanes: u32, to: &mut [[u32; LANES]; WORDS]) {
+        let block = self.texels.block();
+        let double = |a: u64| Some(u64::from_le(block.cell::<AtomicU64>(a)?.load(Relaxed)).into());
+        match self.format.bytes() {
+            1 => self.each(at, lanes, to, |a| Some(block.cell::<AtomicU8>(a)?.load(Relaxed).into())),
+            2 => self.each(at, lanes, to, |a| Some(u16::from_le(block.cell::<AtomicU16>(a)?.load(Relaxed)).into())),
+            4 => self.each(at, lanes, to, |a| Some(u32::from_le(block.cell::<AtomicU32>(a)?.load(Relaxed)).into())),
+            8 => self.each(at, lanes, to, double),
+            _ => self.each(at, lanes, to, |a| Some(double(a)? | double(a + 8)? << 64)),
+        }
+    }
+
+    /// `aligned` loads a texel if it is aligned, as all but those of linear memory are.
+    #[inline(always)]
+    fn each<const WORDS: usize>(
+        &self,
+        [x, y, z]: [&[u32; LANES]; 3],
+        lanes: u32,
+        to: &mut [[u32; LANES]; WORDS],
+        aligned: impl Fn(u64) -> Option<u128>,
+    ) {
+        let bytes = u64::from(self.format.bytes());
+        let mut left = lanes;
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let address = self.texels.row(self.level, y[lane], z[lane]) + bytes * u64::from(x[lane]);
+            let texel = aligned(address).unwrap_or_else(|| u128::from_le_bytes(self.texels.load(address)));
+            to.iter_mut().enumerate().for_each(|(i, word)| word[lane] = (texel >> (32 * i)) as u32);
+        }
+    }
+
+    /// The nearest texels, of at most `WORDS` words.
+    fn nearest<const WORDS: usize>(&self, axes: &[Axis; 3], active: u32, out: &mut [[u32; LANES]; 4]) {
+        let [x, y, z] = axes;
+        let is_outside = |lane: &usize| [x.low[*lane], y.low[*lane], z.low[*lane]].contains(&OUTSIDE);
+        let outside = match self.integer {
+            true => (0..LANES).filter(is_outside).fold(0u32, |all, lane| all | 1 << lane),
+            false => 0,
+        };
+        let mut texels = [[0; LANES]; WORDS];
+        self.load([&x.low, &y.low, &z.low], active & !outside, &mut texels);
+        for (k, to) in out.iter_mut().enumerate() {
+            match k < usize::from(self.format.channels) {
+                true => vectorize(Decode { texels: &texels, format: self.format, channel: k, out: to }),
+                false => to.fill(self.absent[k]),
+            }
+            (0..LANES).filter(|lane| outside >> lane & 1 != 0).for_each(|lane| to[lane] = 0);
+        }
     }
 
     #[inline]
@@ -311,6 +359,28 @@ impl Loops for Locate<'_> {
     }
 }
 
+/// The loop over lanes that decodes a channel.
+struct Decode<'a, const WORDS: usize> {
+    texels: &'a [[u32; LANES]; WORDS],
+    format: Format,
+    channel: usize,
+    out: &'a mut [u32; LANES],
+}
+
+impl<const WORDS: usize> Loops for Decode<'_, WORDS> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let Decode { texels, format, channel, out } = self;
+        let at = channel * usize::from(format.bits);
+        let (word, shift, mask) = (&texels[at / 32], at % 32, u32::MAX >> (32 - u32::from(format.bits)));
+        for lane in 0..LANES {
+            out[lane] = format.decode_one(word[lane] >> shift & mask);
+        }
+    }
+}
+
 /// The loop over lanes that weighs four texels, by row and column, with the weights of the right and upper ones.
 struct Mix<'a> {
     texels: &'a [[[f32; LANES]; 2]; 2],
@@ -368,6 +438,12 @@ mod tests {
             (Scalar::Unorm, 8, 4),
             (Scalar::Unsigned, 16, 2),
             (Scalar::Signed, 32, 1),
+            (Scalar::Unsigned, 8, 1),
+            (Scalar::Signed, 8, 2),
+            (Scalar::Snorm, 16, 4),
+            (Scalar::Unorm, 16, 1),
+            (Scalar::Float, 16, 4),
+            (Scalar::Float, 32, 2),
         ];
         let bits = [-3.0f32, -0.5, 0.0, 0.25, 0.4999, 1.0, 1.5, 2.751, 3.0, 6.99, 1e20, -1e20, f32::INFINITY, f32::NAN]
             .map(f32::to_bits);
@@ -413,5 +489,36 @@ mod tests {
             }
         }
         assert!(compared > 50_000);
+    }
+
+    #[test]
+    fn texels_of_linear_memory_may_be_misaligned() {
+        let geometry = Geometry { dims: 1, cube: false, layered: false, samples: false };
+        for (bits, channels) in [(16, 1), (32, 1), (16, 4), (32, 4)] {
+            let format = Format { scalar: Scalar::Unsigned, bits, channels };
+            let memory = mem::Memory::default().alloc_as(512, 512, mem::Kind::Array, "").unwrap();
+            let base = memory.block.base();
+            (0..512).for_each(|i| mem::store_bytes(&memory.block, base + i, &[i as u8]).unwrap());
+            let texels = Arc::new(Texels::linear(memory, base + 1, format, LANES as u32 - 2, 0, 0).unwrap());
+            let sampler = Sampler::default();
+            let texture = Texture { texels, normalized_read: false, srgb: false, normalized: false, sampler };
+            let reads = Reads::new(&texture, &sampler, geometry, true).unwrap();
+            let (at, mut out) = (std::array::from_fn(|lane| lane as u32), [[0; LANES]; 4]);
+            reads.channels(&[at, [0; LANES], [0; LANES]], u32::MAX, &mut out);
+            let query = |lane| Query {
+                geometry,
+                at: [lane, 0, 0],
+                integer: true,
+                layer: 0,
+                sample: 0,
+                offset: [0; 3],
+                depth: None,
+                lod: Lod::Base,
+            };
+            for lane in 0..LANES {
+                let want = sample(&texture, &sampler, &query(lane as u32)).channels;
+                assert_eq!(out.map(|c| c[lane]), want, "{format:?}, texel {lane}");
+            }
+        }
     }
 }

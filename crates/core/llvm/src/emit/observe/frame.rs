@@ -41,7 +41,6 @@ impl Emitter<'_> {
         let end = self.w.op_const("add", &offsets, i128::from(bytes));
         let beyond = self.w.cmp("icmp ugt", &end, &constant(end.ty, top.into()));
         let size = self.ctx_value(Elem::I64, at::LOCAL_SIZE);
-        let size = self.w.resize(&size, Elem::I64, false);
         let size = self.w.splat(&size);
         let inside = self.w.cmp("icmp ult", &offsets, &size);
         let bad = self.w.op("and", &beyond, &inside);
