@@ -318,8 +318,8 @@ pub enum Progress {
     /// Fuel ran out; the cluster can continue. So can CTAs that poll for others, which is why every cluster of a
     /// cooperative launch must get its turn.
     More,
-    /// The same, but the cluster keeps returning to one state, without effects beyond its shared memory: only another cluster can end what
-    /// it does.
+    /// The same, but another cluster may have to end what it does: it keeps returning to one state, without effects beyond its shared
+    /// memory, or does nothing but sleep and look around.
     Circling,
     /// It only polls memory and has changed nothing since the last call, so only another cluster can unblock it.
     Waiting {

@@ -61,6 +61,8 @@ pub(super) struct Round {
     pub advanced: bool,
     /// Some group polled memory for as long as one does that waits.
     polled: bool,
+    /// Some group neither polled memory nor slept.
+    awake: bool,
     /// Warp instructions.
     pub executed: u64,
 }
@@ -76,6 +78,8 @@ enum Turn {
     Polled,
     /// The same, in a random turn that was too short to tell.
     Looked,
+    /// It ran until it slept.
+    Slept,
 }
 
 impl<'a> Cluster<'a> {
@@ -122,16 +126,18 @@ impl<'a> Cluster<'a> {
             counts.add(Count::Instructions, executed);
             counts.add(Count::Lanes, lanes);
         }
-        // A warp that sleeps without polling memory does not wait for another one.
-        let polled = warp.spins >= SPINS || warp.slept && warp.spins > 0;
+        // A warp that sleeps without polling memory may wait for another one, by weak loads, or just for time to pass.
+        let slept = warp.slept;
+        let polled = warp.spins >= SPINS || slept && warp.spins > 0;
         let looked = self.random.is_some() && warp.spins > before && state.effects.get() == effects;
-        if (polled || warp.slept) && warp.ready.len() < 2 {
+        if (polled || slept) && warp.ready.len() < 2 {
             (warp.spins, warp.slept) = (0, false);
         }
         match stop {
             Some(stop) => Err(stop),
             None if polled => Ok((Turn::Polled, executed)),
             None if looked => Ok((Turn::Looked, executed)),
+            None if slept => Ok((Turn::Slept, executed)),
             None => Ok((if ran { Turn::Ran } else { Turn::Nothing }, executed)),
         }
     }
@@ -157,7 +163,8 @@ impl<'a> Cluster<'a> {
                     round.executed += executed;
                     left = left.saturating_sub(executed);
                     round.ran |= turn != Turn::Nothing;
-                    round.advanced |= turn == Turn::Ran;
+                    round.advanced |= matches!(turn, Turn::Ran | Turn::Slept);
+                    round.awake |= turn == Turn::Ran;
                     round.polled |= turn == Turn::Polled;
                     let met = self.members[member].state.dirty;
                     let opened = met && self.release_barriers(member);
@@ -300,12 +307,13 @@ impl Cta for Cluster<'_> {
     }
 
     fn run(&mut self, fuel: u64) -> Result<Slice, Stop> {
-        let mut spent = 0;
+        let (mut spent, mut awake) = (0, false);
         let progress = loop {
             let in_order = self.random.is_some() && self.polling.is_quiet();
             let round = if in_order { self.round_in_order() } else { self.round(fuel) };
-            let Round { ran, advanced, polled, executed } = round?;
+            let Round { ran, advanced, polled, awake: woke, executed } = round?;
             spent += executed;
+            awake |= woke;
             self.polling.ran(self.effects(), executed);
             if self.is_done() {
                 self.recycle();
@@ -337,7 +345,8 @@ impl Cta for Cluster<'_> {
             if spent >= fuel && (self.idle == 0 || !in_order) {
                 break match self.polling.still_polls() {
                     Some(repeats) => Progress::Waiting { repeats },
-                    None if self.goes_in_circles() => Progress::Circling,
+                    // Others should begin that a sleeping one may wait for.
+                    None if self.goes_in_circles() || !awake => Progress::Circling,
                     None => Progress::More,
                 };
             }
