@@ -7,7 +7,7 @@ import ctypes
 import numpy
 
 from margay.cupy import factor
-from margay.cupy.library import Refused, array, put, version, wait, written
+from margay.cupy.library import Refused, addresses, array, put, version, wait, written
 
 _NOT_INITIALIZED, _INVALID_VALUE, _NOT_SUPPORTED = 1, 7, 15
 _TYPES = {"S": numpy.float32, "D": numpy.float64, "C": numpy.complex64, "Z": numpy.complex128}
@@ -152,7 +152,7 @@ def _gemm_strided(t):
 def _gemm_batched(t):
     def compute(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, batch):
         _begin(handle)
-        for at in zip(*(_addresses(x, batch) for x in (a, b, c)), strict=True):
+        for at in zip(*(addresses(x, batch) for x in (a, b, c)), strict=True):
             a1, b1, c1 = at
             _multiply(handle, transa, transb, (m, n, k), alpha, (a1, t, lda, 0), (b1, t, ldb, 0), beta, (c1, t, ldc, 0), 1, t)
 
@@ -343,14 +343,10 @@ def _trsm(t):
 def _trsm_batched(t):
     def compute(handle, side, uplo, trans, diagonal, m, n, alpha, matrices, lda, rights, ldb, batch):
         _begin(handle)
-        for a, b in zip(_addresses(matrices, batch), _addresses(rights, batch), strict=True):
+        for a, b in zip(addresses(matrices, batch), addresses(rights, batch), strict=True):
             _trsm(t)(handle, side, uplo, trans, diagonal, m, n, alpha, a, lda, b, ldb)
 
     return compute
-
-
-def _addresses(place, batch):
-    return array(place, (batch,), (1,), numpy.uint64).tolist()
 
 
 def _getrf_batched(t):
@@ -358,7 +354,7 @@ def _getrf_batched(t):
         _begin(handle)
         told = array(infos, (batch,), (1,), numpy.int32)
         orders = array(pivots, (batch, n), (n, 1), numpy.int32) if pivots else [None] * batch
-        for i, address in enumerate(_addresses(matrices, batch)):
+        for i, address in enumerate(addresses(matrices, batch)):
             told[i] = factor.lu(array(address, (n, n), (1, lda), t), orders[i])
 
     return compute
@@ -368,7 +364,7 @@ def _getrs_batched(t):
     def compute(handle, trans, n, count, matrices, lda, pivots, rights, ldb, info, batch):
         _begin(handle)
         orders = array(pivots, (batch, n), (n, 1), numpy.int32) if pivots else [None] * batch
-        for order, a, b in zip(orders, _addresses(matrices, batch), _addresses(rights, batch), strict=True):
+        for order, a, b in zip(orders, addresses(matrices, batch), addresses(rights, batch), strict=True):
             right = array(b, (n, count), (1, ldb), t)
             right[...] = factor.lu_solve(array(a, (n, n), (1, lda), t), order, right, trans)
         put(info, ctypes.c_int, 0)
@@ -380,7 +376,7 @@ def _getri_batched(t):
     def compute(handle, n, matrices, lda, pivots, inverses, ldc, infos, batch):
         _begin(handle)
         orders = array(pivots, (batch, n), (n, 1), numpy.int32) if pivots else [None] * batch
-        for order, a, c in zip(orders, _addresses(matrices, batch), _addresses(inverses, batch), strict=True):
+        for order, a, c in zip(orders, addresses(matrices, batch), addresses(inverses, batch), strict=True):
             inverse = factor.lu_solve(array(a, (n, n), (1, lda), t), order, numpy.eye(n, dtype=t), 0)
             write(c, (n, n), (1, ldc), t, inverse)
         array(infos, (batch,), (1,), numpy.int32)[...] = 0

@@ -74,6 +74,11 @@ def array(address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype:
     return numpy.ndarray(shape, dtype, memory, 0, tuple(step * dtype.itemsize for step in strides))
 
 
+def addresses(place: int, count: int) -> list[int]:
+    """The addresses in an array, such as those of the matrices of a batch."""
+    return array(place, (count,), (1,), numpy.uint64).tolist()
+
+
 def check(address: int, size: int) -> None:
     """Raises an error for memory that is not in one allocation of the device."""
     begin, length = ctypes.c_uint64(), ctypes.c_size_t()

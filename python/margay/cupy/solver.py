@@ -9,7 +9,7 @@ import itertools
 import numpy
 
 from margay.cupy import factor, sparse_solver
-from margay.cupy.library import Refused, array, put, wait, written
+from margay.cupy.library import Refused, addresses, array, put, wait, written
 
 _NOT_INITIALIZED, _NOT_SUPPORTED = 1, 9
 _TYPES = {"S": numpy.float32, "D": numpy.float64, "C": numpy.complex64, "Z": numpy.complex128}
@@ -104,7 +104,7 @@ def _potrf_batched(t):
     def compute(handle, uplo, n, matrices, lda, infos, batch):
         _begin(handle)
         told = array(infos, (batch,), (1,), numpy.int32)
-        for i, address in enumerate(array(matrices, (batch,), (1,), numpy.uint64).tolist()):
+        for i, address in enumerate(addresses(matrices, batch)):
             told[i] = factor.cholesky(uplo, _matrix(address, n, n, lda, t))
 
     return compute
@@ -123,8 +123,8 @@ def _potrs(t):
 def _potrs_batched(t):
     def compute(handle, uplo, n, count, matrices, lda, rights, ldb, info, batch):
         _begin(handle)
-        for addresses in zip(*(array(place, (batch,), (1,), numpy.uint64).tolist() for place in (matrices, rights)), strict=True):
-            _potrs(t)(handle, uplo, n, count, addresses[0], lda, addresses[1], ldb, info)
+        for a, b in zip(addresses(matrices, batch), addresses(rights, batch), strict=True):
+            _potrs(t)(handle, uplo, n, count, a, lda, b, ldb, info)
 
     return compute
 

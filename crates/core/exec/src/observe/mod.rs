@@ -448,7 +448,7 @@ pub trait Observer: Sync {
     }
 
     /// Whether the events of compiled code suffice for a launch of `kernel`: accesses and synchronization, but neither the values of
-    /// registers nor the ends of stack frames.
+    /// registers nor the ends of frames that grow.
     fn accepts_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
         let _ = (image, kernel);
         false

@@ -5,7 +5,7 @@ use crate::emit::{
     function::Emitter,
     memory::address::Address,
     site::SiteKind,
-    text::{Elem, Ty, Val, constant, int},
+    text::{Elem, Val, constant, int},
 };
 use margay_exec::AccessKind;
 use margay_ir::{
@@ -46,9 +46,7 @@ impl Emitter<'_> {
         let bad = self.w.op("and", &beyond, &inside);
         let (on, mark) = self.unlikely(&bad, mask);
         let site = self.site(SiteKind::Overrun { bytes, access: kind, top });
-        let lanes = self.lane_bits(mask);
-        let list = self.w.alloca(&Ty::lanes(Elem::I64).to_string(), 64);
-        self.w.store(&offsets, &list, 64);
+        let (lanes, list) = (self.lane_bits(mask), self.listed(&Address::Lanes(offsets)));
         self.helper(Helper::Strays, &[&int(Elem::I32, site as i128), &lanes, &list]);
         self.w.jump(&on);
         self.w.join(&on, mark);

@@ -322,13 +322,12 @@ impl Emitter<'_> {
         let site = self.site(SiteKind::Bounded { bytes, access, span });
         let Some(outside) = self.leaves(site, address, reach.min(0) + least) else { return };
         let (on, mark) = self.unlikely(&outside, mask);
-        let (lanes, list) = (self.lane_bits(mask), self.spread(address));
+        let (lanes, firsts) = (self.lane_bits(mask), self.spread(address));
         for (i, member) in members.iter().enumerate() {
             let site = if i == 0 { site } else { self.bounded_site(*member, reach) };
-            let addresses = self.w.op_const("add", &list, i128::from(member.offset - origin));
-            let place = self.w.alloca(&Ty::lanes(Elem::I64).to_string(), 64);
-            self.w.store(&addresses, &place, 64);
-            self.helper(Helper::Strays, &[&int(Elem::I32, site as i128), &lanes, &place]);
+            let addresses = self.w.op_const("add", &firsts, i128::from(member.offset - origin));
+            let list = self.listed(&Address::Lanes(addresses));
+            self.helper(Helper::Strays, &[&int(Elem::I32, site as i128), &lanes, &list]);
         }
         self.w.jump(&on);
         self.w.join(&on, mark);
