@@ -35,6 +35,7 @@ impl Inferred {
             tracked: false,
             row: None,
             memo: &self.memo,
+            registers: None,
         }
     }
 }

@@ -275,8 +275,11 @@ impl Sanitizer {
     /// The finding.
     fn race(&self, state: &mut State, pair: &Pair<'_>, cause: Cause, waits: bool) -> Finding {
         let Pair { e, hit: Hit { earlier, other, lane, .. }, distance, .. } = *pair;
+        let thread = (other.cta, other.warp, other.lanes.trailing_zeros());
+        let hasty = state.threads.read_hastily(self.index(e.actor.cta), thread, earlier.time);
         let flag = match (cause, pair.hit.lack) {
             (_, Lack::Wait(read)) => Some(self.missing_wait(read)),
+            (Cause::Order, _) if hasty.is_some() => hasty.map(|read| self.ends_early(read)),
             (Cause::Order, _) if !waits && distance > Distance::Warp => {
                 self.incomplete_flag(state, e, pair.hit, distance)
             }

@@ -17,6 +17,7 @@ mod barrier;
 mod chosen;
 mod clash;
 mod clock;
+mod decision;
 mod deferred;
 mod ended;
 mod family;
@@ -132,7 +133,11 @@ fn who(actor: &Actor<'_>) -> Who {
 impl Sanitizer {
     /// Creates a sanitizer for a launch of that shape (clusters of one CTA if there are none).
     pub fn new(what: What, image: Arc<Image>, names: Names, shape: LaunchShape) -> Sanitizer {
-        let state = Mutex::new(State { threads: Threads::new(), image: Some(image.clone()), ..State::default() });
+        let mut threads = Threads::new();
+        if what.races && decision::has_decisions(&image) {
+            threads.keep_histories();
+        }
+        let state = Mutex::new(State { threads, image: Some(image.clone()), ..State::default() });
         let LaunchShape { grid, block, .. } = shape;
         let warps = shape.threads().div_ceil(LANES as u32);
         let in_proxy = |v: &Variant| Ordering::of(v, AccessKind::Load).proxy;

@@ -15,7 +15,7 @@ use crate::{
     lanes,
     row::Row,
     site::Kind,
-    threads::{CtaThreads, Threads, Who},
+    threads::{CtaThreads, Same, Threads, Who},
     ticket,
 };
 use margay_exec::{
@@ -23,25 +23,43 @@ use margay_exec::{
     SyncEvent, Tensor,
 };
 
+/// How a read follows what was released: whether no instruction uses the value, and by lane, which values would have made no difference.
+#[derive(Clone, Copy)]
+struct Reading<'r> {
+    vain: bool,
+    same: Option<&'r dyn Fn(u32, u64) -> bool>,
+}
+
 /// Applies release and acquire patterns at a location.
 fn follow_order(
     threads: &mut Threads,
     cta: &mut CtaThreads,
     e: &MemoryEvent<'_>,
     (group, address): (u32, u64),
-    vain: bool,
+    Reading { vain, same }: Reading<'_>,
 ) {
-    let read = e.actor.callers.is_empty().then_some(e.actor.at);
+    let place = (e.actor.at, e.actor.callers.is_empty());
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
+    let mut held = held(e, address);
     for lane in lanes(group) {
         let at = (e.actor.warp, lane);
         if strong && e.access != AccessKind::Store && !e.order.reduction {
-            threads.read(cta, at, address, e.order, (read, vain));
+            let same = same.map(|same| move |value: u64| same(lane, value));
+            let same = same.as_ref().map(|same| same as Same<'_>);
+            threads.read(cta, at, (address, held), e.order, (place, vain, same));
         }
         if e.access.writes() {
-            threads.write(cta, at, address, e.order, e.access == AccessKind::Atomic);
+            // What the next lane finds is known when the instruction is over.
+            threads.write(cta, at, (address, held.take()), e.order, e.access == AccessKind::Atomic);
         }
     }
+}
+
+/// What a location of at most 8 bytes holds before an access.
+fn held(e: &MemoryEvent<'_>, address: u64) -> Option<u64> {
+    let mut bytes = [0; 8];
+    let known = e.size as usize <= bytes.len() && (e.peek)(address, &mut bytes[..e.size as usize]);
+    known.then_some(u64::from_le_bytes(bytes))
 }
 
 /// Notes who stores flags, and who reads what.
@@ -55,13 +73,14 @@ fn note_flags(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>) 
     }
 }
 
-/// Applies release and acquire patterns at each location of an access; lanes at one location are one access if it is `shared`. It is `vain` if
-/// no instruction uses what it reads. If it stands for one of a part of a word, loads may look at the word's second half.
+/// Applies release and acquire patterns at each location of an access; lanes at one location are one access if it is `shared`. If it stands for
+/// one of a part of a word, loads may look at the word's second half.
 fn follow_orders(
     threads: &mut Threads,
     cta: &mut CtaThreads,
     e: &MemoryEvent<'_>,
-    (shared, vain, part): (bool, bool, bool),
+    (shared, part): (bool, bool),
+    reading: Reading<'_>,
 ) {
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
     let mut left = e.actor.lanes;
@@ -72,9 +91,10 @@ fn follow_orders(
         left &= !group;
         let is_local = address.wrapping_sub(e.local.0) < e.local.1;
         if !is_local && (strong || threads.is_released(address)) {
-            follow_order(threads, cta, e, (group, address), vain);
+            follow_order(threads, cta, e, (group, address), reading);
             if part && e.access.writes() && e.size == 4 {
-                lanes(group).for_each(|lane| threads.write(cta, (e.actor.warp, lane), address + 2, e.order, true));
+                let half = (address + 2, None);
+                lanes(group).for_each(|lane| threads.write(cta, (e.actor.warp, lane), half, e.order, true));
             }
         }
     }
@@ -137,6 +157,7 @@ impl Sanitizer {
         }
         self.look_for_incidental_order(state, e, site);
         let deferred = self.defer(state, e, form, site);
+        let decision = if strong { Sanitizer::decision(state, site) } else { None };
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
         let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };
         let who = (e.actor.warp, e.actor.lanes, e.order.asynchronous);
@@ -195,7 +216,9 @@ impl Sanitizer {
         }
         if follows {
             let part = strong && sites.get(site).stands_for_part(&self.image);
-            follow_orders(threads, &mut cta.threads, e, (shared, vain, part));
+            let same = |lane, value| self.takes_same_branch(decision.as_deref(), e, (lane, value));
+            let reading = Reading { vain, same: decision.is_some().then_some(&same) };
+            follow_orders(threads, &mut cta.threads, e, (shared, part), reading);
         }
         if e.windows.len() > 1 {
             self.look_for_ended(state, e, site);

@@ -2,7 +2,7 @@
 
 use crate::{
     barrier::{self, Arrivals},
-    chosen, clash,
+    chosen, clash, decision,
     deferred::Deferred,
     ended, family,
     finding::{Finding, FindingKind},
@@ -148,6 +148,7 @@ pub struct State {
     /// By function, position of a load and warp: the lanes that do not use its value.
     pub unused: Map<(u32, u32, u32), u32>,
     pub chosen: chosen::Chosen,
+    pub decisions: decision::Decisions,
     /// What was queued, by thread (linear index in the grid): what precedes it, and where.
     pub queued: Map<u64, Vec<family::Queued>>,
     /// What this grid has allocated on the heap.

@@ -12,7 +12,8 @@
 //! * [`Ranges`]: bounds of integer registers.
 //! * [`propagate_constants`]: constants in registers become operands, addresses of local variables bases of accesses; [`constants_at`]: those that other registers still hold.
 //! * [`controls`]: whether values decide if an instruction is executed; [`depends_on_reads`]: whether address and control dependences
-//!   order reads before an access; [`conditions_of_use`]: under which conditions what a load yields is used.
+//!   order reads before an access; [`conditions_of_use`]: under which conditions what a load yields is used; [`Decision`]: reads whose value
+//!   decides a branch and nothing else.
 //! * [`adjacent()`]: loads and stores of adjacent elements.
 //! * [`split_after`], [`split_before`], [`branch_around`]: splitting blocks.
 //! * [`Regions`]: the code between the barriers of a kernel.
@@ -39,13 +40,13 @@ pub use bounds::{Bounds, Ranges};
 pub use calls::{Reached, pointee, reachable, reached, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::{constants_at, propagate_constants};
-pub use dependence::{conditions_of_use, controls, depends_on_reads};
+pub use dependence::{Decision, conditions_of_use, controls, depends_on_reads};
 pub use interface::{mark_uniform_values, passes_uniform, returns_uniform};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};
 pub use resume::{Held, Layout, Paused, Pausing, Resume, Slot, pausing, slot_bytes, written_from};
 pub use shape::{Shape, WarpShape};
-pub use spin::{mark_observing_calls, observes_others, spins};
+pub use spin::{changes_nothing, mark_observing_calls, observes_others, spins};
 pub use split::{Cut, branch_around, split_after, split_before};
 pub use termination::{Ends, Termination};
 pub use uniformity::Uniformity;

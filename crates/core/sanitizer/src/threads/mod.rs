@@ -19,10 +19,13 @@
 mod barrier;
 mod chance;
 mod cluster;
+mod history;
 mod sync;
 
 use barrier::Gathered;
 use chance::{Chance, Read};
+use history::Histories;
+pub use history::Same;
 
 use crate::{
     clock::{Clock, Copies, Side, Time},
@@ -189,6 +192,7 @@ pub struct Threads {
     /// Strong reads and waits so far.
     reads: u64,
     released: Map<u64, Vec<Release>>,
+    histories: Histories,
     /// By location of a flag: whose reads were over when it was set.
     hints: Map<u64, Arc<Clock>>,
     objects: HashMap<u64, Object>,

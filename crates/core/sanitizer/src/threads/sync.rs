@@ -1,8 +1,8 @@
 //! How accesses and synchronization change the clocks of threads.
 
 use super::{
-    CLASSES, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Pending, Read, Release, Seen, Thread,
-    Threads, Who, class, join_shared, lanes,
+    CLASSES, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Pending, Read, Release, Same, Seen,
+    Thread, Threads, Who, class, join_shared, lanes,
 };
 use crate::{
     clock::{Clock, Copies, Side, Time},
@@ -30,6 +30,7 @@ impl Threads {
         forget(&mut self.released, base, size);
         forget(&mut self.objects, base, size);
         forget(&mut self.hints, base, size);
+        self.histories.forget(base, size);
     }
 
     /// Whether the current value of a location was written by a release pattern.
@@ -70,8 +71,16 @@ impl Threads {
         }
     }
 
-    /// Records a lane's write to a location, which replaces or extends what can be acquired there.
-    pub fn write(&mut self, cta: &mut CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering, modifies: bool) {
+    /// Records a lane's write to a location, which replaces or extends what can be acquired there; `held` is what the location held before, if
+    /// that is known.
+    pub fn write(
+        &mut self,
+        cta: &mut CtaThreads,
+        (warp, lane): (u32, u32),
+        (at, held): (u64, Option<u64>),
+        order: Ordering,
+        modifies: bool,
+    ) {
         let strong = order.semantics != Semantics::Weak;
         let me = (cta.index, cta.cluster);
         let t = cta.look(warp, lane);
@@ -116,20 +125,26 @@ impl Threads {
             _ if made.is_empty() => {}
             _ => drop(self.released.insert(at, made)),
         }
+        self.histories.write(at, (cta.index, warp, lane), self.now, held, self.released.get(&at));
     }
 
-    /// Records a lane's strong read of a location, and where it is, if that is in the kernel itself; `vain` if no instruction uses the value.
+    /// Records a lane's strong read of a location, which holds a value, if that is known; where it is, and whether that is in the kernel itself;
+    /// `vain` if no instruction uses the value; and which values would have made no difference to the thread.
     pub fn read(
         &mut self,
         cta: &mut CtaThreads,
         (warp, lane): (u32, u32),
-        at: u64,
+        (at, held): (u64, Option<u64>),
         order: Ordering,
-        (read, vain): (Option<Place>, bool),
+        ((place, in_kernel), vain, same): ((Place, bool), bool, Option<Same<'_>>),
     ) {
-        let Some(list) = self.released.get(&at) else { return };
+        let earlier = self.histories.earliest((cta, warp, lane), (at, held), (same, self.now)).cloned();
+        if earlier.is_some() {
+            self.note_hasty(cta.index, at, place);
+        }
+        let Some(list) = earlier.as_ref().or(self.released.get(&at)) else { return };
         self.reads += 1;
-        let read = read.map(|place| Read { place, number: self.reads, vain });
+        let read = in_kernel.then_some(Read { place, number: self.reads, vain });
         let me = (cta.index, cta.cluster);
         for release in list.iter().filter(|r| r.is_morally_strong_with(me, order.scope)) {
             // What an earlier read of the location has found, this one finds in any execution, or what came later.
@@ -147,6 +162,7 @@ impl Threads {
     fn fence(&mut self, cta: &mut CtaThreads, who: Who, semantics: Semantics, scope: Scope) {
         let (now, me) = (self.now, (cta.index, cta.cluster));
         for lane in lanes(who.lanes) {
+            self.histories.fence((cta.index, who.warp, lane), now);
             if semantics.acquires() {
                 let t = cta.thread(who.warp, lane);
                 let mut kept = Vec::new();

@@ -3,6 +3,7 @@
 use super::super::{
     code::{Address, Base, FuncCode, MemOp, Op, Src},
     ctx::Ctx,
+    single_step::rows_of,
     state::{NO_FRAME, Warp, lanes},
     uninitialized,
 };
@@ -10,7 +11,7 @@ use crate::{
     AccessKind, Actor, Concern, Frame, LANES, LaunchShape, MemoryEvent, ObjectStep, Ordering, Scope, Semantics,
     SyncEvent, SyncKind, Tensor, TensorEvent, Undefined, UndefinedEvent, coordinates, local_beyond, mem,
 };
-use margay_ir::MemSpace;
+use margay_ir::{MemSpace, VReg};
 use margay_isa::{Mod, Opcode, Variant};
 use std::cell::Cell;
 
@@ -246,6 +247,11 @@ fn access_by(
             observer.passes_on(element, (ctx.func.id, ctx.func.place(pc)));
         }
     }
+    let registers = |r: VReg| {
+        let narrow = rows_of(ctx.func.func.regs[r.0 as usize]) == 1;
+        let row = ctx.func.row_of.get(r.0 as usize).copied().filter(|row| narrow && *row != u32::MAX)?;
+        ctx.regs.get(row as usize).copied()
+    };
     act(ctx, lanes, |actor| {
         let event = MemoryEvent {
             actor,
@@ -264,6 +270,7 @@ fn access_by(
             tracked,
             row: None,
             memo: &Cell::new(0),
+            registers: Some(&registers),
         };
         observer.memory(&event);
         if tracked {

@@ -2,14 +2,17 @@
 //!
 //! * `control.rs`: whether the values decide if the instruction is executed at all.
 //! * `chosen.rs`: under which conditions the value of a load made in advance is used.
+//! * `decision.rs`: reads whose value decides a branch and nothing else.
 //! * `order.rs`: whether address and control dependences order reads before an access.
 
 mod chosen;
 mod control;
+mod decision;
 mod order;
 
 pub use chosen::conditions_of_use;
 pub use control::controls;
+pub use decision::Decision;
 pub use order::depends_on_reads;
 
 use crate::{

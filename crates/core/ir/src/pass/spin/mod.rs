@@ -30,7 +30,7 @@ pub fn observes_others(func: &Func, inst: &Inst) -> bool {
 }
 
 /// Whether an atomic never changes memory, such as `atom.add` of 0.
-fn changes_nothing(func: &Func, inst: &Inst) -> bool {
+pub fn changes_nothing(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);
     let Some(neutral) = AtomicOp::of(v).filter(|_| v.vec() == 1).and_then(|op| op.neutral(v.t())) else { return false };
     let all = u64::MAX >> (64 - v.t().bits());

@@ -329,6 +329,7 @@ impl<'a> Host<'a> {
                 Addresses::Lanes(_) => None,
             },
             memo: &observation.places[site].memo,
+            registers: None,
         });
     }
 

@@ -1,0 +1,113 @@
+//! Reads that only decide a branch, for which [earlier values](crate::threads) may do as well.
+
+use crate::{Sanitizer, State, instructions, site::Place, unused::DEPTH};
+use margay_exec::{AccessKind, Image, Known, LANES, MemoryEvent, Row};
+use margay_ir::{
+    Func, Inst, Operand, VReg,
+    pass::{Cfg, Decision, changes_nothing, observes_others},
+};
+use margay_isa::Opcode;
+use std::{cell::LazyCell, sync::Arc};
+
+/// By site, once it is known: what its value decides, if that is all that it does.
+pub type Decisions = Vec<Option<Option<Arc<Decision>>>>;
+
+/// A read that has yielded a value, and what its lanes' registers hold.
+struct Outcome<'a> {
+    func: &'a Func,
+    decision: &'a Decision,
+    value: u32,
+    registers: &'a dyn Fn(VReg) -> Option<Row>,
+}
+
+impl Outcome<'_> {
+    fn defines<'a>(&'a self, r: VReg) -> impl Iterator<Item = &'a Inst> {
+        let code = &self.func.insts[self.decision.between.clone()];
+        code.iter().filter(move |inst| self.func.operands(inst.dsts).contains(&Operand::Reg(r)))
+    }
+}
+
+impl Known for Outcome<'_> {
+    fn func(&self) -> &Func {
+        self.func
+    }
+
+    fn definition(&self, r: VReg) -> Option<&Inst> {
+        let mut all = self.defines(r);
+        all.next().filter(|inst| inst.guard.is_none() && all.next().is_none())
+    }
+
+    fn value(&self, r: VReg) -> Option<Row> {
+        match r == self.decision.value {
+            true => Some(Row([self.value; LANES])),
+            false if self.defines(r).next().is_some() => None,
+            false => (self.registers)(r),
+        }
+    }
+
+    fn special(&self, _: &Operand) -> Option<Row> {
+        None
+    }
+}
+
+/// Whether a program contains such reads.
+pub fn has_decisions(image: &Image) -> bool {
+    let observes = |func: &Func, i: u32| {
+        let inst = &func.insts[i as usize];
+        func.variant(inst).op == Opcode::Ld && observes_others(func, inst) || changes_nothing(func, inst)
+    };
+    image.ir.funcs.iter().any(|func| {
+        let cfg = LazyCell::new(|| Cfg::new(func, |_, _| false));
+        (0..func.insts.len() as u32).any(|i| observes(func, i) && Decision::of(func, &cfg, i).is_some())
+    })
+}
+
+impl Sanitizer {
+    /// What the value of a site decides, if that is all that it does.
+    pub(crate) fn decision(state: &mut State, site: u32) -> Option<Arc<Decision>> {
+        let State { decisions, sites, image, .. } = state;
+        if decisions.len() <= site as usize {
+            decisions.resize(site as usize + 1, None);
+        }
+        let of = || {
+            let (site, image) = (sites.get(site), image.as_ref()?);
+            let func = image.ir.func(site.at.0);
+            let mut here = instructions(func, site.at.1);
+            let (Some(read), None) = (here.next(), here.next()) else { return None };
+            let cfg = (site.access != AccessKind::Store).then(|| Cfg::new(func, |_, _| false))?;
+            Decision::of(func, &cfg, read).map(Arc::new)
+        };
+        decisions[site as usize].get_or_insert_with(of).clone()
+    }
+
+    /// Whether a lane would have gone on in the same way with another value than it reads.
+    pub(crate) fn takes_same_branch(
+        &self,
+        decision: Option<&Decision>,
+        e: &MemoryEvent<'_>,
+        (lane, other): (u32, u64),
+    ) -> bool {
+        let (Some(decision), Some(registers)) = (decision, e.registers) else { return false };
+        let mut bytes = [0; 4];
+        let Some(part) = bytes.get_mut(..e.size as usize) else { return false };
+        if !(e.peek)(e.addresses[lane as usize], part) {
+            return false;
+        }
+        let func = self.image.ir.func(e.actor.at.0);
+        let branch = |value: u32| {
+            let outcome = Outcome { func, decision, value, registers };
+            outcome.row(&Operand::Reg(decision.predicate), DEPTH).map(|row| row.0[0] >> lane & 1)
+        };
+        let taken = branch(u32::from_le_bytes(bytes));
+        taken.is_some() && taken == branch(other as u32)
+    }
+
+    /// What is wrong where a thread may go on before another one has released what it did.
+    pub(crate) fn ends_early(&self, read: Place) -> String {
+        format!(
+            "the thread goes on after {} with an earlier value, too, which it may find before the other thread has released what it did: \
+             wait for the value that the last of them leaves",
+            self.line(read)
+        )
+    }
+}

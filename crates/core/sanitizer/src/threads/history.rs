@@ -1,0 +1,146 @@
+//! Writes of flags and counters that a thread might have read in place of the last one.
+//!
+//! A thread waits until a counter is at least 3, and finds 4. It comes after all four threads that have raised it, but only because it looked
+//! late: in another execution it finds 3, goes on in the same way, and the fourth is still at work. So what it learns is what the earliest
+//! write with which it takes the same branch has released, of those that it may read: it must not know of a later one, nor have read one
+//! (coherence, manual, section 8.10), and `fence.sc` of both threads in between order the two as well (section 8.10.3).
+
+use super::{CtaThreads, Release, Threads};
+use crate::{
+    clock::{Clock, Side, Time},
+    hash::Map,
+    site::Place,
+};
+use std::{collections::VecDeque, sync::Arc};
+
+/// Writes of a location that are kept.
+const MOST_WRITES: usize = 64;
+/// Reads of an earlier value that are kept for reports.
+const MOST_HASTY: usize = 64;
+
+/// A thread: its CTA, warp and lane.
+type Thread = (u32, u32, u32);
+
+/// A write of a location.
+struct Write {
+    /// `None` for whatever the location held before the first one.
+    by: Option<Thread>,
+    time: Time,
+    /// What the location held afterwards, once that is known.
+    value: Option<u64>,
+    /// What could be acquired then.
+    releases: Vec<Release>,
+}
+
+/// The last writes of a location in coherence order.
+#[derive(Default)]
+pub(super) struct History {
+    /// How many came before these.
+    dropped: u64,
+    writes: VecDeque<Write>,
+    /// By thread: when it read last, and which of all writes.
+    reads: Map<Thread, (Time, u64)>,
+}
+
+/// A read that might have found an earlier value.
+struct Hasty {
+    cta: u32,
+    place: Place,
+    /// What it would not have acquired then.
+    clocks: Vec<Arc<Clock>>,
+}
+
+/// What is known of all locations.
+#[derive(Default)]
+pub(super) struct Histories {
+    /// Whether any instruction reads in a way that makes earlier values matter.
+    wanted: bool,
+    by_location: Map<u64, History>,
+    /// By thread: when it last executed a fence.
+    fences: Map<Thread, Time>,
+    hasty: VecDeque<Hasty>,
+}
+
+/// Whether a value makes a thread take the same branch as the one that it has read.
+pub type Same<'a> = &'a dyn Fn(u64) -> bool;
+
+impl Histories {
+    pub(super) fn forget(&mut self, base: u64, size: u64) {
+        crate::hash::forget(&mut self.by_location, base, size);
+    }
+
+    pub(super) fn fence(&mut self, by: Thread, now: Time) {
+        if self.wanted {
+            self.fences.insert(by, now);
+        }
+    }
+
+    /// A location that held a value is written, which leaves `releases` there.
+    pub(super) fn write(&mut self, at: u64, by: Thread, now: Time, held: Option<u64>, releases: Option<&Vec<Release>>) {
+        if !self.wanted {
+            return;
+        }
+        let Some(releases) = releases else { return drop(self.by_location.remove(&at)) };
+        let history = self.by_location.entry(at).or_default();
+        match history.writes.back_mut() {
+            Some(last) => last.value = last.value.or(held),
+            None => history.writes.push_back(Write { by: None, time: 0, value: held, releases: Vec::new() }),
+        }
+        if history.writes.len() >= MOST_WRITES {
+            history.writes.pop_front();
+            history.dropped += 1;
+        }
+        history.writes.push_back(Write { by: Some(by), time: now, value: None, releases: releases.clone() });
+    }
+
+    /// What a thread would have found in a location that holds a value if it had read the earliest one with which it takes the same branch;
+    /// `None` if that is the last one.
+    pub(super) fn earliest(
+        &mut self,
+        (cta, warp, lane): (&CtaThreads, u32, u32),
+        (at, held): (u64, Option<u64>),
+        (same, now): (Option<Same<'_>>, Time),
+    ) -> Option<&Vec<Release>> {
+        let me = (cta.index, warp, lane);
+        let History { dropped, writes, reads } = self.by_location.get_mut(&at)?;
+        let last = writes.len().checked_sub(1)?;
+        writes[last].value = writes[last].value.or(held);
+        let clock = &cta.look(warp, lane).clock;
+        // Lanes tell each other what they have done by shuffles, on which programs rely.
+        let knows = |by: Thread, time: Time| (by.0, by.1) == (me.0, me.1) || clock.get(by, Side::Program) >= time;
+        let fenced = |by: Thread| self.fences.get(&by).copied().unwrap_or(0);
+        let mine = fenced(me);
+        let precedes = |w: &Write| w.by.is_some_and(|by| knows(by, w.time) || mine > w.time && fenced(by) > w.time);
+        let found = same.and_then(|same| {
+            let known = (0..=last).rev().find(|i| precedes(&writes[*i])).unwrap_or(0);
+            let read = reads.iter().filter(|(by, (time, _))| knows(**by, *time)).map(|(_, (_, read))| *read).max();
+            let first = known.max(read.unwrap_or(0).saturating_sub(*dropped) as usize);
+            (first..last).find(|i| writes[*i].value.is_some_and(same))
+        });
+        reads.insert(me, (now, *dropped + last as u64));
+        found.map(|found| &writes[found].releases)
+    }
+}
+
+impl Threads {
+    /// From now on, histories are kept: some instruction reads in a way that makes earlier values matter.
+    pub fn keep_histories(&mut self) {
+        self.histories.wanted = true;
+    }
+
+    /// Where a thread of a CTA has read a value that told of another one's access, but might have read an earlier one that did not.
+    pub fn read_hastily(&self, cta: u32, other: Thread, time: Time) -> Option<Place> {
+        let tells = |h: &&Hasty| h.cta == cta && h.clocks.iter().any(|c| c.get(other, Side::Program) >= time);
+        self.histories.hasty.iter().find(tells).map(|h| h.place)
+    }
+
+    /// Keeps for reports what a read would not have acquired.
+    pub(super) fn note_hasty(&mut self, cta: u32, at: u64, place: Place) {
+        let Some(list) = self.released.get(&at) else { return };
+        let hasty = &mut self.histories.hasty;
+        if hasty.len() >= MOST_HASTY {
+            hasty.pop_front();
+        }
+        hasty.push_back(Hasty { cta, place, clocks: list.iter().map(|r| r.clock.clone()).collect() });
+    }
+}
