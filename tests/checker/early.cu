@@ -205,3 +205,32 @@ K warp_polls_right(int* d) {
   cuda::atomic_ref<int, cuda::thread_scope_block> c(n);
   if (T < 32) { s[T] = T; __syncwarp(); if (T == 0) c.fetch_add(1, release); } else { while (c.load(acquire) < 1) {} d[T] = s[T % 32]; }
 }
+// Counters of 64 bits and flags of bytes.
+__device__ unsigned long long wide;
+__device__ unsigned char small_;
+//@ grid=4 block=32 zero
+K wide_counter_right(int* d) {
+  ONE; cuda::atomic_ref<unsigned long long, cuda::thread_scope_device> n(wide);
+  if (B < 3) { d[B] = B; n.fetch_add(1ull << 32, release); } else { while (n.load(acquire) >> 32 < 3) {} d[8] = d[0] + d[1] + d[2]; }
+}
+//@ grid=4 block=32 zero
+K wide_counter_two_wrong(int* d) {
+  ONE; cuda::atomic_ref<unsigned long long, cuda::thread_scope_device> n(wide);
+  if (B < 3) {
+    d[B] = B; n.fetch_add(1ull << 32, release); } //~ race
+  else { while (n.load(acquire) >> 32 < 2) {}
+    d[8] = d[0] + d[1] + d[2]; } //~ race
+}
+//@ grid=2 block=32 zero
+K small_stages_right(int* d) {
+  ONE; volatile unsigned char* s = &small_;
+  if (B == 0) { d[0] = 7; __threadfence(); *s = 1; d[1] = 8; __threadfence(); *s = 2; } else { while (*s < 2) {} __threadfence(); d[2] = d[0] + d[1]; }
+}
+//@ grid=2 block=32 zero
+K small_stages_half_wrong(int* d) {
+  ONE; volatile unsigned char* s = &small_;
+  if (B == 0) { d[0] = 7; __threadfence(); *s = 1;
+    d[1] = 8; __threadfence(); *s = 2; } //~ race
+  else { while (*s < 1) {} __threadfence();
+    d[2] = d[0] + d[1]; } //~ race
+}

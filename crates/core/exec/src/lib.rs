@@ -38,7 +38,7 @@ pub use engine::{
     Progress, RESERVED_SHARED, Slice, Unsupported, coordinates, thread_index,
 };
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop, panic_message};
-pub use known::Known;
+pub use known::{Known, splat};
 pub use lanes::{LANES, Row};
 pub use layout::{SharedLayout, SharedSizes};
 pub use mem::{Freer, Memory};

@@ -1,12 +1,12 @@
 //! Reads that only decide a branch, for which [earlier values](crate::threads) may do as well.
 
 use crate::{Sanitizer, State, instructions, site::Place, unused::DEPTH};
-use margay_exec::{AccessKind, Image, Known, LANES, MemoryEvent, Row};
+use margay_exec::{AccessKind, Image, Known, MemoryEvent, Row, splat};
 use margay_ir::{
     Func, Inst, Operand, VReg,
     pass::{Cfg, Decision, changes_nothing, observes_others},
 };
-use margay_isa::Opcode;
+use margay_isa::{Opcode, Type};
 use std::{cell::LazyCell, sync::Arc};
 
 /// By site, once it is known: what its value decides, if that is all that it does.
@@ -16,12 +16,12 @@ pub type Decisions = Vec<Option<Option<Arc<Decision>>>>;
 struct Outcome<'a> {
     func: &'a Func,
     decision: &'a Decision,
-    value: u32,
-    registers: &'a dyn Fn(VReg) -> Option<Row>,
+    value: u64,
+    registers: &'a dyn Fn(VReg) -> Option<Vec<Row>>,
 }
 
 impl Outcome<'_> {
-    fn defines<'a>(&'a self, r: VReg) -> impl Iterator<Item = &'a Inst> {
+    fn defines(&self, r: VReg) -> impl Iterator<Item = &Inst> {
         let code = &self.func.insts[self.decision.between.clone()];
         code.iter().filter(move |inst| self.func.operands(inst.dsts).contains(&Operand::Reg(r)))
     }
@@ -37,9 +37,9 @@ impl Known for Outcome<'_> {
         all.next().filter(|inst| inst.guard.is_none() && all.next().is_none())
     }
 
-    fn value(&self, r: VReg) -> Option<Row> {
+    fn value(&self, r: VReg) -> Option<Vec<Row>> {
         match r == self.decision.value {
-            true => Some(Row([self.value; LANES])),
+            true => Some(splat(self.value, self.func.regs[r.0 as usize].bits())),
             false if self.defines(r).next().is_some() => None,
             false => (self.registers)(r),
         }
@@ -88,18 +88,18 @@ impl Sanitizer {
         (lane, other): (u32, u64),
     ) -> bool {
         let (Some(decision), Some(registers)) = (decision, e.registers) else { return false };
-        let mut bytes = [0; 4];
+        let mut bytes = [0; 8];
         let Some(part) = bytes.get_mut(..e.size as usize) else { return false };
         if !(e.peek)(e.addresses[lane as usize], part) {
             return false;
         }
         let func = self.image.ir.func(e.actor.at.0);
-        let branch = |value: u32| {
+        let branch = |value: u64| {
             let outcome = Outcome { func, decision, value, registers };
-            outcome.row(&Operand::Reg(decision.predicate), DEPTH).map(|row| row.0[0] >> lane & 1)
+            outcome.row(&Operand::Reg(decision.predicate), Type::Pred, DEPTH).map(|row| row.0[0] >> lane & 1)
         };
-        let taken = branch(u32::from_le_bytes(bytes));
-        taken.is_some() && taken == branch(other as u32)
+        let taken = branch(u64::from_le_bytes(bytes));
+        taken.is_some() && taken == branch(other)
     }
 
     /// What is wrong where a thread may go on before another one has released what it did.

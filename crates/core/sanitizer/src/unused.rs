@@ -20,7 +20,7 @@ use margay_ir::{
         liveness::{inst_reads, inst_writes, term_reads},
     },
 };
-use margay_isa::{Component, Effect, Opcode, Special};
+use margay_isa::{Component, Effect, Opcode, Special, Type};
 use std::borrow::Cow;
 
 /// Definitions through which a guard is traced.
@@ -61,8 +61,8 @@ impl Known for Code<'_> {
         self.defs[register.0 as usize].map(|i| &self.func.insts[i as usize])
     }
 
-    fn value(&self, register: VReg) -> Option<Row> {
-        self.values.iter().find(|(known, _)| *known == register).map(|(_, row)| *row)
+    fn value(&self, register: VReg) -> Option<Vec<Row>> {
+        self.values.iter().find(|(known, _)| *known == register).map(|(_, row)| vec![*row])
     }
 
     /// The thread's index in its CTA, and the numbers of threads.
@@ -83,7 +83,7 @@ impl<'a> Code<'a> {
 
     /// The lanes for which a predicate certainly has a value.
     pub fn certain(&self, o: &Operand, value: bool, depth: u32) -> u32 {
-        if let Some(row) = self.row(o, depth) {
+        if let Some(row) = self.row(o, Type::Pred, depth) {
             return if value { row.0[0] } else { !row.0[0] };
         }
         let r = match o {

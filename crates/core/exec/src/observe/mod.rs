@@ -66,8 +66,8 @@ pub struct MemoryEvent<'a> {
     pub row: Option<(u64, u64)>,
     /// What the observer remembers of the place, at first 0. In a launch, it is of this place and its callers alone.
     pub memo: &'a Cell<u32>,
-    /// The rows of the function's registers of at most 32 bits that are live, if the engine knows them; of a predicate, word 0 is the mask.
-    pub registers: Option<&'a dyn Fn(VReg) -> Option<Row>>,
+    /// The rows of the function's registers that are live, if the engine knows them; of a predicate, word 0 is the mask.
+    pub registers: Option<&'a dyn Fn(VReg) -> Option<Vec<Row>>>,
 }
 
 /// A memory instruction whose addresses increase evenly from lane to lane, in short; before it takes effect.

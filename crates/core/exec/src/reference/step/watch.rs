@@ -8,7 +8,7 @@ use super::super::{
     uninitialized,
 };
 use crate::{
-    AccessKind, Actor, Concern, Frame, LANES, LaunchShape, MemoryEvent, ObjectStep, Ordering, Scope, Semantics,
+    AccessKind, Actor, Concern, Frame, LANES, LaunchShape, MemoryEvent, ObjectStep, Ordering, Row, Scope, Semantics,
     SyncEvent, SyncKind, Tensor, TensorEvent, Undefined, UndefinedEvent, coordinates, local_beyond, mem,
 };
 use margay_ir::{MemSpace, VReg};
@@ -248,9 +248,8 @@ fn access_by(
         }
     }
     let registers = |r: VReg| {
-        let narrow = rows_of(ctx.func.func.regs[r.0 as usize]) == 1;
-        let row = ctx.func.row_of.get(r.0 as usize).copied().filter(|row| narrow && *row != u32::MAX)?;
-        ctx.regs.get(row as usize).copied()
+        let first = ctx.func.row_of.get(r.0 as usize).copied().filter(|row| *row != u32::MAX)? as usize;
+        ctx.regs.get(first..first + rows_of(ctx.func.func.regs[r.0 as usize])).map(<[Row]>::to_vec)
     };
     act(ctx, lanes, |actor| {
         let event = MemoryEvent {

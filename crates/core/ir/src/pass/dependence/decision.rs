@@ -8,7 +8,7 @@ use crate::{
         liveness::{inst_reads, inst_writes, term_reads},
     },
 };
-use margay_isa::{Effect, Opcode, Type};
+use margay_isa::{Effect, Kind, Opcode};
 use std::ops::Range;
 
 /// What becomes of the value that an instruction reads.
@@ -23,15 +23,16 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Of a load, or of an atomic that changes nothing: if its value, of at most 32 bits, reaches the branch at the end of its block by way of
+    /// Of a load, or of an atomic that changes nothing: if its value, of at most 64 bits, reaches the branch at the end of its block by way of
     /// pure instructions, and nothing else, and the branch may leave a loop.
     pub fn of(func: &Func, cfg: &Cfg, read: u32) -> Option<Decision> {
         let inst = &func.insts[read as usize];
         let v = func.variant(inst);
         let reads = v.op == Opcode::Ld || v.op == Opcode::Atom && changes_nothing(func, inst);
-        let extends = matches!(v.t(), Type::S8 | Type::S16);
         let [Operand::Reg(value)] = func.operands(inst.dsts) else { return None };
-        if !reads || extends || inst.guard.is_some() || func.regs[value.0 as usize].bits() > 32 {
+        let bits = func.regs[value.0 as usize].bits();
+        let extends = v.t().kind() == Kind::Signed && v.t().bits() < bits;
+        if !reads || extends || inst.guard.is_some() || bits > 64 {
             return None;
         }
         let number = func.blocks.iter().position(|b| b.insts.range().contains(&(read as usize)))?;

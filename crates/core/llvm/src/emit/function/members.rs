@@ -13,7 +13,7 @@ use margay_ir::{
     BlockId, FormalHome, Func, Inst, Operand, Terminator, VReg,
     pass::{Cfg, Uniformity, liveness},
 };
-use margay_isa::{Mod, Opcode};
+use margay_isa::{Mod, Opcode, Type};
 
 /// How far definitions are followed.
 const DEPTH: u32 = 24;
@@ -53,7 +53,8 @@ impl<'a> Members<'a> {
         let inst = &self.func.insts[index];
         let Some(members) = self.func.operands(inst.srcs).last() else { return true };
         if !self.uniformity.divergent[block.0 as usize]
-            && (self.uniformity.is_uniform(members) || self.row(members, DEPTH).is_some_and(|rows| agree(&rows.0)))
+            && (self.uniformity.is_uniform(members)
+                || self.row(members, Type::B32, DEPTH).is_some_and(|rows| agree(&rows.0)))
         {
             return true;
         }
