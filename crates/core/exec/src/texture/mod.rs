@@ -270,29 +270,36 @@ impl Texels {
     /// The bytes of a texel, padded with zeros.
     #[inline]
     pub(crate) fn load(&self, address: u64) -> [u8; 16] {
-        let (block, size) = (self.block(), self.format.bytes() as usize);
-        let double = |at: u64| block.cell::<AtomicU64>(at).map(|cell| u128::from(u64::from_le(cell.load(Relaxed))));
-        // Texels of arrays are aligned; other addresses have no cell.
-        let aligned = match size {
-            1 => block.cell::<AtomicU8>(address).map(|cell| cell.load(Relaxed).into()),
-            2 => block.cell::<AtomicU16>(address).map(|cell| u16::from_le(cell.load(Relaxed)).into()),
-            4 => block.cell::<AtomicU32>(address).map(|cell| u32::from_le(cell.load(Relaxed)).into()),
-            8 => double(address),
-            16 => double(address).zip(double(address + 8)).map(|(low, high)| low | high << 64),
-            _ => None,
+        let block = self.block();
+        let bits = match self.format.bytes() {
+            1 => bits_at::<1>(block, address),
+            2 => bits_at::<2>(block, address),
+            4 => bits_at::<4>(block, address),
+            8 => bits_at::<8>(block, address),
+            _ => bits_at::<16>(block, address),
         };
-        match aligned {
-            Some(bits) => bits.to_le_bytes(),
-            None => self.load_bytes(address, size),
-        }
+        bits.to_le_bytes()
     }
+}
 
-    fn load_bytes(&self, address: u64, size: usize) -> [u8; 16] {
+/// The bits of a texel of 1, 2, 4, 8 or 16 bytes.
+#[inline(always)]
+fn bits_at<const BYTES: usize>(block: &Block, address: u64) -> u128 {
+    let double = |at: u64| block.cell::<AtomicU64>(at).map(|cell| u128::from(u64::from_le(cell.load(Relaxed))));
+    // Texels of arrays are aligned; other addresses have no cell.
+    let aligned = match BYTES {
+        1 => block.cell::<AtomicU8>(address).map(|cell| cell.load(Relaxed).into()),
+        2 => block.cell::<AtomicU16>(address).map(|cell| u16::from_le(cell.load(Relaxed)).into()),
+        4 => block.cell::<AtomicU32>(address).map(|cell| u32::from_le(cell.load(Relaxed)).into()),
+        8 => double(address),
+        _ => double(address).zip(double(address + 8)).map(|(low, high)| low | high << 64),
+    };
+    aligned.unwrap_or_else(|| {
         let mut bytes = [0; 16];
         // Levels lie within the allocation by construction.
-        let _ = mem::load_bytes(self.block(), address, &mut bytes[..size]);
-        bytes
-    }
+        let _ = mem::load_bytes(block, address, &mut bytes[..BYTES]);
+        u128::from_le_bytes(bytes)
+    })
 }
 
 /// A texture: an image with the parameters by which it is read.

@@ -4,14 +4,13 @@
 //! without what is the same for all lanes.
 
 use super::{
-    Address, Filter, Format, Geometry, Level, Sampler, Scalar, Texels, Texture,
+    Address, Filter, Format, Geometry, Level, Sampler, Scalar, Texels, Texture, bits_at,
     sample::{Footprint, mean_of_channels},
 };
 use crate::{
     LANES,
     matrix::{Loops, vectorize},
 };
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// How a warp reads an image.
 pub struct Reads<'a> {
@@ -95,16 +94,10 @@ impl<'a> Reads<'a> {
         }
     }
 
-    /// A texel of one word, as a float; those of linear memory may be misaligned.
+    /// A texel of one word, as a float.
     #[inline]
     fn float(&self, address: u64) -> f32 {
-        match self.texels.block().cell::<AtomicU32>(address) {
-            Some(cell) => f32::from_bits(u32::from_le(cell.load(Relaxed))),
-            None => {
-                let [a, b, c, d, ..] = self.texels.load(address);
-                f32::from_bits(u32::from_le_bytes([a, b, c, d]))
-            }
-        }
+        f32::from_bits(bits_at::<4>(self.texels.block(), address) as u32)
     }
 
     #[inline]
@@ -171,33 +164,29 @@ impl<'a> Reads<'a> {
 
     /// Loads the texels of some lanes, by word and lane, at their places in each dimension.
     fn load<const WORDS: usize>(&self, at: [&[u32; LANES]; 3], lanes: u32, to: &mut [[u32; LANES]; WORDS]) {
-        let block = self.texels.block();
-        let double = |a: u64| Some(u64::from_le(block.cell::<AtomicU64>(a)?.load(Relaxed)).into());
         match self.format.bytes() {
-            1 => self.each(at, lanes, to, |a| Some(block.cell::<AtomicU8>(a)?.load(Relaxed).into())),
-            2 => self.each(at, lanes, to, |a| Some(u16::from_le(block.cell::<AtomicU16>(a)?.load(Relaxed)).into())),
-            4 => self.each(at, lanes, to, |a| Some(u32::from_le(block.cell::<AtomicU32>(a)?.load(Relaxed)).into())),
-            8 => self.each(at, lanes, to, double),
-            _ => self.each(at, lanes, to, |a| Some(double(a)? | double(a + 8)? << 64)),
+            1 => self.each::<1, WORDS>(at, lanes, to),
+            2 => self.each::<2, WORDS>(at, lanes, to),
+            4 => self.each::<4, WORDS>(at, lanes, to),
+            8 => self.each::<8, WORDS>(at, lanes, to),
+            _ => self.each::<16, WORDS>(at, lanes, to),
         }
     }
 
-    /// `aligned` loads a texel if it is aligned, as all but those of linear memory are.
     #[inline(always)]
-    fn each<const WORDS: usize>(
+    fn each<const BYTES: usize, const WORDS: usize>(
         &self,
         [x, y, z]: [&[u32; LANES]; 3],
         lanes: u32,
         to: &mut [[u32; LANES]; WORDS],
-        aligned: impl Fn(u64) -> Option<u128>,
     ) {
-        let bytes = u64::from(self.format.bytes());
+        let block = self.texels.block();
         let mut left = lanes;
         while left != 0 {
             let lane = left.trailing_zeros() as usize;
             left &= left - 1;
-            let address = self.texels.row(self.level, y[lane], z[lane]) + bytes * u64::from(x[lane]);
-            let texel = aligned(address).unwrap_or_else(|| u128::from_le_bytes(self.texels.load(address)));
+            let address = self.texels.row(self.level, y[lane], z[lane]) + BYTES as u64 * u64::from(x[lane]);
+            let texel = bits_at::<BYTES>(block, address);
             to.iter_mut().enumerate().for_each(|(i, word)| word[lane] = (texel >> (32 * i)) as u32);
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     float::{ROUNDS, edges, flush},
-    harness::{self, Case, Random},
+    harness::{self, Case, Random, cut, value},
 };
 use rustc_apfloat::{
     Float, FloatConvert, Round,
@@ -26,16 +26,8 @@ const INTEGRAL: [(&str, Round); 4] = [
     ("rpi", Round::TowardPositive),
 ];
 
-fn value(x: u128, bits: u32, signed: bool) -> i128 {
-    if signed { (x << (128 - bits)) as i128 >> (128 - bits) } else { (x << (128 - bits) >> (128 - bits)) as i128 }
-}
-
 fn range(bits: u32, signed: bool) -> (i128, i128) {
     if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
-}
-
-fn cut(x: i128, bits: u32) -> u128 {
-    x as u128 & ((1 << bits) - 1)
 }
 
 /// 8-bit types live in 16-bit registers here.

@@ -190,3 +190,13 @@ pub fn pairs(values: &[u128]) -> Vec<Vec<u128>> {
 pub fn triples(values: &[u128]) -> Vec<Vec<u128>> {
     values.iter().flat_map(|a| pairs(values).into_iter().map(move |p| vec![*a, p[0], p[1]])).collect()
 }
+
+/// The low bits of a word as a signed or unsigned number.
+pub fn value(x: u128, bits: u32, signed: bool) -> i128 {
+    if signed { (x << (128 - bits)) as i128 >> (128 - bits) } else { (x << (128 - bits) >> (128 - bits)) as i128 }
+}
+
+/// The low bits of a number.
+pub fn cut(x: i128, bits: u32) -> u128 {
+    x as u128 & ((1 << bits) - 1)
+}

@@ -1,15 +1,6 @@
 //! Integer arithmetic, extended precision, bit fields, logic, shifts: the manual's own definitions, bit by bit.
 
-use crate::harness::{Case, Random, edges, pairs, triples};
-
-/// A number of a width as a signed or unsigned value.
-fn value(x: u128, bits: u32, signed: bool) -> i128 {
-    if signed { (x << (128 - bits)) as i128 >> (128 - bits) } else { x as i128 }
-}
-
-fn cut(x: i128, bits: u32) -> u128 {
-    x as u128 & ((1 << bits) - 1)
-}
+use crate::harness::{Case, Random, cut, edges, pairs, triples, value};
 
 fn ones(bits: u32) -> u128 {
     (1 << bits) - 1

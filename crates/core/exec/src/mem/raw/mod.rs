@@ -182,7 +182,8 @@ const OWN_ALIGN: usize = 16;
 impl Block {
     /// Allocates `len` zeroed bytes aligned to `align`, a power of two; `None` if the host is out of memory.
     pub fn new(len: usize, align: usize) -> Option<Block> {
-        let block = Block::sparse(len, align)?;
+        // Whole large pages, from the first byte on.
+        let block = Block::sparse(len, if len >= LARGE { align.max(LARGE_PAGE) } else { align })?;
         if let Owner::Allocator(layout) = &block.owner {
             prefer_large_pages(block.start, layout.size());
         }
@@ -383,8 +384,9 @@ impl Drop for Block {
 }
 
 /// From this size on, blocks ask for large pages.
-#[cfg(all(target_os = "linux", not(miri)))]
 const LARGE: usize = 4 << 20;
+/// The size of those.
+const LARGE_PAGE: usize = 2 << 20;
 
 /// Asks the system for large pages, as a GPU's memory has: kernels that walk through columns touch a page per lane, and would spend their
 /// time in the processor's page tables.

@@ -49,9 +49,9 @@ pub struct Reached {
 impl Reached {
     /// Analyses `functions`, one of which is `kernel`.
     pub fn new(ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) -> Reached {
-        let callees = || functions.iter().copied().filter(|f| *f != kernel);
+        let callees: Vec<FuncId> = functions.iter().copied().filter(|f| *f != kernel).collect();
         let n = ir.funcs.len();
-        let waits = callees().map(|f| waits(ir.func(f))).max().unwrap_or(Waits::Never);
+        let waits = callees.iter().map(|f| waits(ir.func(*f))).max().unwrap_or(Waits::Never);
         let ends = |f: &Func| f.kind != FuncKind::Kernel && f.blocks.iter().any(|b| b.term == Terminator::Exit);
         let exits = ir.funcs.iter().map(|f| ends(f)).collect();
         let (blocking, staggered) = (vec![false; n], vec![false; n]);
@@ -68,26 +68,37 @@ impl Reached {
             staggered,
             shared: SharedLayout::new(ir, &pass::reached(ir, kernel)),
         };
-        reached.some_exit = callees().any(|f| reached.exits[f.0 as usize]);
-        let mut changed = reached.some_exit;
-        while changed {
-            changed = false;
-            for f in callees() {
-                let calls = ir.func(f).calls.iter().any(|c| reached.may_end(&c.callee));
-                changed |= calls && !std::mem::replace(&mut reached.exits[f.0 as usize], true);
-            }
-        }
-        reached.find_fibers(ir, functions, kernel, options);
+        reached.some_exit = callees.iter().any(|f| reached.exits[f.0 as usize]);
+        reached.extend(
+            &callees,
+            |reached| &mut reached.exits,
+            |reached, f| ir.func(f).calls.iter().any(|c| reached.may_end(&c.callee)),
+        );
+        reached.find_fibers(ir, functions, &callees, options);
         reached
     }
 
+    /// Adds functions to a set of them until no more belong to it, given those that are in it.
+    fn extend(
+        &mut self,
+        functions: &[FuncId],
+        set: fn(&mut Reached) -> &mut Vec<bool>,
+        belongs: impl Fn(&Reached, FuncId) -> bool,
+    ) {
+        let mut more = true;
+        while std::mem::take(&mut more) {
+            for f in functions {
+                more |= belongs(self, *f) && !std::mem::replace(&mut set(self)[f.0 as usize], true);
+            }
+        }
+    }
+
     /// Finds the functions in which lanes wait for others, and whether calls of them need fibers.
-    fn find_fibers(&mut self, ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) {
-        let callees = || functions.iter().copied().filter(|f| *f != kernel);
+    fn find_fibers(&mut self, ir: &Ir<Placed>, functions: &[FuncId], callees: &[FuncId], options: &Options) {
         let waits = |func: &Func| func.insts.iter().any(|i| waits_in_warp(func, i) || waits_at_barrier(func, i));
         let may_wait =
             |func: &Func| waits(func) || func.insts.iter().any(|i| observes_others(func, i) || polls(func, i));
-        if self.waits == Waits::Never && !callees().any(|f| may_wait(ir.func(f))) {
+        if self.waits == Waits::Never && !callees.iter().any(|f| may_wait(ir.func(*f))) {
             return;
         }
         let mut prepared: Vec<Option<Prepared>> = ir.funcs.iter().map(|_| None).collect();
@@ -95,26 +106,20 @@ impl Reached {
             prepared[f.0 as usize] = Some(Prepared::new(*f, ir.func(*f), options, self));
         }
         let made = |f: FuncId| prepared[f.0 as usize].as_ref();
-        for f in callees() {
-            self.blocking[f.0 as usize] = waits(ir.func(f)) || made(f).is_some_and(|p| p.spins);
+        for f in callees {
+            self.blocking[f.0 as usize] = waits(ir.func(*f)) || made(*f).is_some_and(|p| p.spins);
         }
-        self.some_blocking = callees().any(|f| self.blocking[f.0 as usize]);
-        let mut changed = self.some_blocking;
-        while changed {
-            changed = false;
-            for f in callees() {
-                let calls = ir.func(f).calls.iter().any(|c| self.may_block(&c.callee));
-                changed |= calls && !std::mem::replace(&mut self.blocking[f.0 as usize], true);
-            }
-        }
-        changed = self.some_blocking;
-        while changed {
-            changed = false;
-            for f in callees().filter(|f| self.blocking[f.0 as usize]) {
-                let diverges = made(f).is_some_and(|p| p.returns_divergent(self));
-                changed |= diverges && !std::mem::replace(&mut self.staggered[f.0 as usize], true);
-            }
-        }
+        self.some_blocking = callees.iter().any(|f| self.blocking[f.0 as usize]);
+        self.extend(
+            callees,
+            |reached| &mut reached.blocking,
+            |reached, f| ir.func(f).calls.iter().any(|c| reached.may_block(&c.callee)),
+        );
+        self.extend(
+            callees,
+            |reached| &mut reached.staggered,
+            |reached, f| reached.blocking[f.0 as usize] && made(f).is_some_and(|p| p.returns_divergent(reached)),
+        );
         self.fibers = functions.iter().any(|f| made(*f).is_some_and(|p| p.needs_call_fibers(self)));
         if self.fibers {
             self.waits = self.waits.max(Waits::Spinning);

@@ -53,13 +53,12 @@ impl Emitter<'_> {
             }
             _ => false,
         };
-        !apart && evenly && bytes <= 16 && inst.space == Some(MemSpace::Shared) && !self.is_ahead(inst, access)
+        !apart && evenly && bytes <= 16 && inst.space == Some(MemSpace::Shared) && !self.is_ahead(access)
     }
 
     /// Whether an access is a load whose value is used under conditions, so that the observer wants to know whether they hold.
-    fn is_ahead(&self, inst: &Inst, access: AccessKind) -> bool {
-        let index = self.func.insts.iter().position(|i| (i.at, i.variant) == (inst.at, inst.variant));
-        access == AccessKind::Load && index.is_some_and(|i| conditions_of_use(self.func, i as u32).is_some())
+    fn is_ahead(&self, access: AccessKind) -> bool {
+        access == AccessKind::Load && conditions_of_use(self.func, self.inst).is_some()
     }
 
     /// Notes a weak access if the uses of its lines allow that, and branches to the returned label; the code emitted next reports it

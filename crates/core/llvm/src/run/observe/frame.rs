@@ -2,7 +2,6 @@
 
 use crate::{ctx::WarpCtx, run::host::Host};
 use margay_exec::{AccessKind, Actor, Concern, LANES, UndefinedEvent, local_beyond};
-use margay_ir::FuncId;
 
 impl Host<'_> {
     /// Reports the first lane whose access, at an offset in its window, ends beyond `top`, as the reference engine does.
@@ -16,13 +15,19 @@ impl Host<'_> {
         let end = |lane: usize| offsets[lane].saturating_add(u64::from(bytes));
         let leaves =
             |lane: &usize| mask >> lane & 1 == 1 && offsets[*lane] < ctx.local_size && end(*lane) > u64::from(top);
-        let (Some(observer), Some(lane)) = (self.grid.observer, (0..LANES).find(leaves)) else { return };
+        let Some(observation) = self.observation.as_deref() else { return };
+        let Some(lane) = (0..LANES).find(leaves) else { return };
         self.release_observer(ctx);
-        let place = &self.code.compiled.sites[site];
-        let func = &self.grid.image.ir.funcs[place.func as usize];
-        let at = (FuncId(place.func), func.places.get(place.at as usize).copied().unwrap_or_default());
+        let at = observation.places[site].at;
+        let func = self.grid.image.ir.func(at.0);
         let actor = Actor { cta: ctx.cta.get(), warp: ctx.warp.get(), lanes: 1 << lane, at, callers: &[] };
         let what = local_beyond(func, access, bytes, end(lane) - u64::from(top));
-        observer.undefined(UndefinedEvent { actor, concern: Concern::Bounds, what, origin: None, usage: None });
+        observation.observer.undefined(UndefinedEvent {
+            actor,
+            concern: Concern::Bounds,
+            what,
+            origin: None,
+            usage: None,
+        });
     }
 }
