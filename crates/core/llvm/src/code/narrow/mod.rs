@@ -9,7 +9,8 @@
 //! This works on LLVM's text, in which all values have names. What is not understood stays as it is: its operands are put together from
 //! their pieces, and its result is taken apart. A value `%x` in pieces is `%n0.x` to `%n3.x`; the words of a mask are `%w0.x` to `%w3.x`,
 //! and the bits of a comparison `%b0.x` to `%b3.x`. If CTAs have so few threads that the lanes of some pieces are never active, these are
-//! not computed, and count as zeros: inactive lanes hold arbitrary values, and no mask contains them.
+//! not computed, and count as zeros, or if they may be addresses, as the first piece: inactive lanes hold arbitrary values, and no mask contains
+//! them.
 
 mod demanded;
 mod lanewise;
@@ -384,6 +385,8 @@ impl Function {
         let whole = if mask { format!("%v.{short}") } else { name.to_string() };
         let piece = |k: usize| match k < self.count {
             true => piece_name(kind, if splat { 0 } else { k }, name),
+            // They may be addresses, from which all lanes load: those of the first piece are valid.
+            false if elem == "i64" => piece_name(kind, 0, name),
             false => "zeroinitializer".into(),
         };
         let (ty, half) = (piece_type(elem), format!("<{} x {elem}>", 2 * LANES));

@@ -82,6 +82,22 @@ fn what_is_not_understood_stays_whole() {
 }
 
 #[test]
+fn lanes_without_threads_have_valid_addresses() {
+    let body = "  %at = add <32 x i64> %a, splat (i64 4)
+  %x = call <32 x i32> @margay.gather.all.i32(<32 x i64> %at)
+  %y = add <32 x i32> %x, splat (i32 1)
+  call void @h(<32 x i32> %y)
+";
+    let text = narrow(&format!("define void @f(<32 x i64> %a) {{\nentry:\n{body}  ret void\n}}\n"), 8);
+    let halves = [
+        "%l.at = shufflevector <8 x i64> %n0.at, <8 x i64> %n0.at, ",
+        "%h.at = shufflevector <8 x i64> %n0.at, <8 x i64> %n0.at, ",
+    ];
+    assert!(halves.iter().all(|half| text.contains(half)), "{text}");
+    assert!(text.contains("%l.y = shufflevector <8 x i32> %n0.y, <8 x i32> zeroinitializer, "), "{text}");
+}
+
+#[test]
 fn tests_of_masks_need_no_packing() {
     let body = "  %some = icmp ult <32 x i32> %a, splat (i32 3)
   %bits = bitcast <32 x i1> %some to i32

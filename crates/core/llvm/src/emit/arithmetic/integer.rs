@@ -2,7 +2,7 @@
 
 use crate::emit::{
     function::{Emitter, Result},
-    text::{Elem, Val, constant, int},
+    text::{Elem, Val, constant, int, named},
 };
 use margay_ir::Operand;
 use margay_isa::{Mod, Opcode, Type, Variant};
@@ -249,13 +249,11 @@ impl Emitter<'_> {
         let (a, b) = (self.w.resize(&a, Elem::I32, signed), self.w.resize(&b, Elem::I32, signed));
         let zero = self.w.cmp("icmp eq", &b, &constant(b.ty, 0));
         let safe = self.w.select(&zero, &constant(b.ty, 1), &b);
-        let (to, from) = if signed { ("sitofp", "fptosi") } else { ("uitofp", "fptoui") };
+        let to = if signed { "sitofp" } else { "uitofp" };
         let (x, y) = (self.w.cast(to, &a, Elem::F64), self.w.cast(to, &safe, Elem::F64));
         let q = self.w.op("fdiv", &x, &y);
-        // Through 64 bits, so that -2^31 / -1 stays within the range of the conversion.
-        let _ = from;
-        let q = self.w.cast("fptosi", &q, Elem::I64);
-        let q = self.w.cast("trunc", &q, Elem::I32);
+        let q = self.w.intrinsic("llvm.trunc", q.ty, &[&q]);
+        let q = self.low_word(&q);
         let r = if op == Opcode::Div {
             self.w.select(&zero, &constant(q.ty, -1), &q)
         } else {
@@ -264,6 +262,15 @@ impl Emitter<'_> {
             self.w.select(&zero, &constant(rest.ty, -1), &rest)
         };
         Some(self.w.resize(&r, Elem::int(bits), signed))
+    }
+
+    /// The low 32 bits of integers below 2^51 in double precision, in two's complement: those of the significand once a number has been added that
+    /// leaves no room for a fraction. Conversions to 64 bits would go lane by lane before AVX-512, and those to 32 bits not include 2^31.
+    fn low_word(&mut self, integral: &Val) -> Val {
+        let shift = named(integral.ty, format!("splat (double {:.1})", (3u64 << 51) as f64));
+        let sum = self.w.op("fadd", integral, &shift);
+        let bits = self.w.cast("bitcast", &sum, Elem::I64);
+        self.w.cast("trunc", &bits, Elem::I32)
     }
 
     /// Division by zero gives all ones, as quotient and as remainder; the least number by -1 gives itself.
