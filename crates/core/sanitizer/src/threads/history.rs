@@ -15,6 +15,8 @@ use std::{collections::VecDeque, sync::Arc};
 
 /// Writes of a location that are kept.
 const MOST_WRITES: usize = 64;
+/// Locations of which they are: flags and counters that threads wait for are few.
+const MOST_LOCATIONS: usize = 1 << 16;
 /// Reads of an earlier value that are kept for reports.
 const MOST_HASTY: usize = 64;
 
@@ -28,8 +30,26 @@ struct Write {
     time: Time,
     /// What the location held afterwards, once that is known.
     value: Option<u64>,
-    /// What could be acquired then.
-    releases: Vec<Release>,
+    /// How many releases could be acquired then, of a list.
+    count: usize,
+    list: List,
+}
+
+/// A list of releases, to which updates append.
+#[derive(Clone)]
+enum List {
+    /// That of the location.
+    Present,
+    /// What was the location's before it was replaced.
+    Past(Arc<Vec<Release>>),
+}
+
+/// What a write has made of a location's list of releases.
+pub(super) enum Change {
+    /// It has appended to it.
+    Appended,
+    /// It has replaced it; this was there before.
+    Replaced(Vec<Release>),
 }
 
 /// The last writes of a location in coherence order.
@@ -75,32 +95,54 @@ impl Histories {
         }
     }
 
-    /// A location that held a value is written, which leaves `releases` there.
-    pub(super) fn write(&mut self, at: u64, by: Thread, now: Time, held: Option<u64>, releases: Option<&Vec<Release>>) {
+    /// A location that held a value is written, which leaves `count` releases there.
+    pub(super) fn write(
+        &mut self,
+        at: u64,
+        (by, time): (Thread, Time),
+        held: Option<u64>,
+        change: Change,
+        count: usize,
+    ) {
         if !self.wanted {
             return;
         }
-        let Some(releases) = releases else { return drop(self.by_location.remove(&at)) };
+        if count == 0 {
+            return drop(self.by_location.remove(&at));
+        }
+        if self.by_location.len() >= MOST_LOCATIONS && !self.by_location.contains_key(&at) {
+            return;
+        }
         let history = self.by_location.entry(at).or_default();
+        if let Change::Replaced(old) = change {
+            let past = List::Past(Arc::new(old));
+            let present = |w: &&mut Write| matches!(w.list, List::Present);
+            history.writes.iter_mut().filter(present).for_each(|w| w.list = past.clone());
+        }
         match history.writes.back_mut() {
             Some(last) => last.value = last.value.or(held),
-            None => history.writes.push_back(Write { by: None, time: 0, value: held, releases: Vec::new() }),
+            None => history.writes.push_back(Write { by: None, time: 0, value: held, count: 0, list: List::Present }),
         }
         if history.writes.len() >= MOST_WRITES {
             history.writes.pop_front();
             history.dropped += 1;
         }
-        history.writes.push_back(Write { by: Some(by), time: now, value: None, releases: releases.clone() });
+        history.writes.push_back(Write { by: Some(by), time, value: None, count, list: List::Present });
     }
 
-    /// What a thread would have found in a location that holds a value if it had read the earliest one with which it takes the same branch;
-    /// `None` if that is the last one.
-    pub(super) fn earliest(
+    /// Whether the history of a location is kept.
+    pub(super) fn has(&self, at: u64) -> bool {
+        self.by_location.contains_key(&at)
+    }
+
+    /// What a thread would have found in a location that holds a value if it had read the earliest one with which it takes the same branch:
+    /// a list, and how many of it; `None` if that is the last one.
+    fn earliest(
         &mut self,
         (cta, warp, lane): (&CtaThreads, u32, u32),
         (at, held): (u64, Option<u64>),
         (same, now): (Option<Same<'_>>, Time),
-    ) -> Option<&Vec<Release>> {
+    ) -> Option<(List, usize)> {
         let me = (cta.index, warp, lane);
         let History { dropped, writes, reads } = self.by_location.get_mut(&at)?;
         let last = writes.len().checked_sub(1)?;
@@ -118,7 +160,7 @@ impl Histories {
             (first..last).find(|i| writes[*i].value.is_some_and(same))
         });
         reads.insert(me, (now, *dropped + last as u64));
-        found.map(|found| &writes[found].releases)
+        found.map(|found| (writes[found].list.clone(), writes[found].count))
     }
 }
 
@@ -134,8 +176,26 @@ impl Threads {
         self.histories.hasty.iter().find(tells).map(|h| h.place)
     }
 
+    /// What a thread would have acquired from a location that holds a value, if it had read the earliest one with which it takes the same
+    /// branch; `None` if that is the last one.
+    pub(super) fn releases_at_earliest(
+        &mut self,
+        who: (&CtaThreads, u32, u32),
+        (at, held): (u64, Option<u64>),
+        (same, place): (Option<Same<'_>>, Place),
+    ) -> Option<Vec<Release>> {
+        let cta = who.0.index;
+        let (list, count) = self.histories.earliest(who, (at, held), (same, self.now))?;
+        self.note_hasty(cta, at, place);
+        let all = match &list {
+            List::Present => self.released.get(&at)?,
+            List::Past(all) => all,
+        };
+        Some(all.get(..count)?.to_vec())
+    }
+
     /// Keeps for reports what a read would not have acquired.
-    pub(super) fn note_hasty(&mut self, cta: u32, at: u64, place: Place) {
+    fn note_hasty(&mut self, cta: u32, at: u64, place: Place) {
         let Some(list) = self.released.get(&at) else { return };
         let hasty = &mut self.histories.hasty;
         if hasty.len() >= MOST_HASTY {

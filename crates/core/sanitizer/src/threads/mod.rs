@@ -24,8 +24,8 @@ mod sync;
 
 use barrier::Gathered;
 use chance::{Chance, Read};
-use history::Histories;
 pub use history::Same;
+use history::{Change, Histories};
 
 use crate::{
     clock::{Clock, Copies, Side, Time},

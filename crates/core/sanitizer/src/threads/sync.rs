@@ -1,8 +1,8 @@
 //! How accesses and synchronization change the clocks of threads.
 
 use super::{
-    CLASSES, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Pending, Read, Release, Same, Seen,
-    Thread, Threads, Who, class, join_shared, lanes,
+    CLASSES, Change, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Pending, Read, Release, Same,
+    Seen, Thread, Threads, Who, class, join_shared, lanes,
 };
 use crate::{
     clock::{Clock, Copies, Side, Time},
@@ -109,9 +109,14 @@ impl Threads {
         if published {
             cta.published[warp as usize] = self.now;
         }
+        let mut change = Change::Appended;
         match self.released.get_mut(&at) {
             Some(list) if modifies => {
-                list.retain(|r| r.is_morally_strong_with(me, order.scope));
+                let strong = |r: &Release| r.is_morally_strong_with(me, order.scope);
+                if self.histories.has(at) && !(list.iter().all(strong) && list.len() + made.len() <= MOST_RELEASES) {
+                    change = Change::Replaced(list.clone());
+                }
+                list.retain(strong);
                 made.retain(|new| !list.iter().any(|r| new.repeats(r)));
                 list.extend(made);
                 if list.len() > MOST_RELEASES {
@@ -123,9 +128,13 @@ impl Threads {
             }
             Some(_) if made.is_empty() => drop(self.released.remove(&at)),
             _ if made.is_empty() => {}
-            _ => drop(self.released.insert(at, made)),
+            _ => {
+                let old = self.released.insert(at, made);
+                change = old.map_or(change, Change::Replaced);
+            }
         }
-        self.histories.write(at, (cta.index, warp, lane), self.now, held, self.released.get(&at));
+        let count = self.released.get(&at).map_or(0, Vec::len);
+        self.histories.write(at, ((cta.index, warp, lane), self.now), held, change, count);
     }
 
     /// Records a lane's strong read of a location, which holds a value, if that is known; where it is, and whether that is in the kernel itself;
@@ -138,10 +147,7 @@ impl Threads {
         order: Ordering,
         ((place, in_kernel), vain, same): ((Place, bool), bool, Option<Same<'_>>),
     ) {
-        let earlier = self.histories.earliest((cta, warp, lane), (at, held), (same, self.now)).cloned();
-        if earlier.is_some() {
-            self.note_hasty(cta.index, at, place);
-        }
+        let earlier = self.releases_at_earliest((cta, warp, lane), (at, held), (same, place));
         let Some(list) = earlier.as_ref().or(self.released.get(&at)) else { return };
         self.reads += 1;
         let read = in_kernel.then_some(Read { place, number: self.reads, vain });

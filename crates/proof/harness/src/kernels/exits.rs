@@ -26,7 +26,7 @@ impl Exits {
     /// The kernel of a seed.
     pub fn new(seed: u64) -> Exits {
         let mut random = Random::new(seed);
-        let block = random.pick(&[32, 33, 64]);
+        let block = random.pick(&[7, 20, 32, 33, 64]);
         let known = vec!["%c".into(), "%s".into()];
         let (loops, counters) = (Vec::new(), Vec::new());
         let (out, apart) = (String::new(), String::new());
