@@ -124,6 +124,14 @@ pub fn inside(file: &[u8]) -> Vec<Vec<Entry<'_>>> {
     found
 }
 
+/// Of the `architectures` of PTX, the best one for a device of architecture `own`, and whether to prefer code for that very architecture
+/// ([`of_one_target`]). If all are newer than the device, which a GPU refuses, the oldest one stands in for the device that the program was
+/// compiled for: `nvcc -arch=sm_90a` of CUDA 13.5 adds PTX for `compute_90` in which code guarded by `__CUDA_ARCH_FEAT_SM90_ALL` is missing.
+pub fn most_suitable(architectures: impl Iterator<Item = u32> + Clone, own: u32) -> Option<(u32, bool)> {
+    let best = architectures.clone().filter(|a| *a <= own).max().or_else(|| architectures.min())?;
+    Some((best, best >= own))
+}
+
 /// Of PTX texts for one architecture, those for one target. A program may be compiled for `sm_90` and for `sm_90a`, say: code for the very
 /// architecture of a device (`a`) is the best one for it (`exact`), then that for its family (`f`), but other devices do not run the former
 /// (manual, section 11.1.2).
@@ -213,6 +221,17 @@ mod tests {
             assert!(inside(&whole[..len]).is_empty(), "{len} bytes");
         }
         assert!(entries(&[0; 64]).is_none(), "an entry of no bytes would never end");
+    }
+
+    #[test]
+    fn the_newest_architecture_that_the_device_runs_is_chosen() {
+        let of = |list: &[u32], own| most_suitable(list.iter().copied(), own);
+        assert_eq!(of(&[75, 90, 80], 89), Some((80, false)));
+        assert_eq!(of(&[75, 90, 80], 90), Some((90, true)));
+        assert_eq!(of(&[90, 100], 103), Some((100, false)));
+        // Compiled for other devices only: as these would run it.
+        assert_eq!(of(&[100, 90, 90], 89), Some((90, true)));
+        assert_eq!(of(&[], 89), None);
     }
 
     #[test]

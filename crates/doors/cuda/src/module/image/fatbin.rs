@@ -70,12 +70,10 @@ fn best(entries: &[Entry<'_>], holder: impl Fn() -> Option<String>) -> Result<Ve
     let (major, minor) = capability();
     let own = (major * 10 + minor) as u32;
     let ptx = || entries.iter().filter(|e| e.kind == Kind::Ptx);
-    let suitable = ptx().map(|e| e.architecture).filter(|a| *a <= own).max();
-    // PTX for newer devices only is run all the same.
-    let Some(best) = suitable.or_else(|| ptx().map(|e| e.architecture).min()) else {
+    let Some((best, exact)) = fatbin::most_suitable(ptx().map(|e| e.architecture), own) else {
         super::no_ptx(entries, holder());
         return Err(Code::NO_BINARY_FOR_GPU);
     };
     let texts = ptx().filter(|e| e.architecture == best).map(|e| e.text().ok_or(Code::INVALID_IMAGE));
-    Ok(fatbin::of_one_target(texts.collect::<Result<_, _>>()?, String::as_str, best == own))
+    Ok(fatbin::of_one_target(texts.collect::<Result<_, _>>()?, String::as_str, exact))
 }
