@@ -1,4 +1,5 @@
-"""Operators whose CUDA kernels lay their results out otherwise than the CPU's: code of `torch.compile` relies on it, and checks it.
+"""Operators whose results on CUDA have other sizes or lie otherwise in memory than on the CPU: code of `torch.compile` relies on it, and
+checks it.
 
 What torch says of a `meta` tensor's result holds for CUDA.
 """
@@ -48,13 +49,58 @@ def _max_unpool2d(self, indices, output_size):
     return _aten.max_unpool2d.default(self, indices, output_size).contiguous()
 
 
+def _batch_norm_of(op):
+    """Batch normalization, which on CUDA yields the statistics that it used also if they are the running ones; on the CPU then nothing."""
+
+    def compute(input, weight, bias, running_mean, running_var, training, momentum, eps, **out):
+        results = op(input, weight, bias, running_mean, running_var, training, momentum, eps, **out)
+        if training:
+            return results
+        wide = torch.float32 if input.dtype.itemsize < 4 else input.dtype
+        used = running_mean.to(wide, copy=True), (running_var.to(wide) + eps).rsqrt_()
+        if not out:
+            return (results[0], *used)
+        for place, values in zip(results[1:], used, strict=True):
+            place.resize_(values.size()).copy_(values)
+        return results
+
+    return compute
+
+
+def _log_sigmoid(self):
+    """CUDA's kernel keeps no exponentials for the derivative."""
+    result, exponentials = _aten.log_sigmoid_forward.default(self)
+    return result, exponentials.new_empty(0)
+
+
+def _log_sigmoid_out(self, *, output, buffer):
+    _aten.log_sigmoid_forward.output(self, output=output, buffer=self.new_empty(0))
+    return output, buffer
+
+
+def _log_sigmoid_backward(grad_output, self, buffer, **out):
+    if buffer.numel() != self.numel():
+        buffer = _aten.log_sigmoid_forward.default(self)[1]
+    if out:
+        return _aten.log_sigmoid_backward.grad_input(grad_output, self, buffer, **out)
+    return _aten.log_sigmoid_backward.default(grad_output, self, buffer)
+
+
 #: operators on CPU tensors
 OURS = {
     "aten::_fft_c2c": _as_told(_aten._fft_c2c.default, _of_several),
     "aten::_fft_c2r": _as_told(_aten._fft_c2r.default, _of_several),
     "aten::_fft_r2c": _as_told(_aten._fft_r2c.default, _of_several),
     "aten::linalg_eig": _as_told(_aten.linalg_eig.default),
+    "aten::log_sigmoid_backward": _log_sigmoid_backward,
+    "aten::log_sigmoid_backward.grad_input": _log_sigmoid_backward,
+    "aten::log_sigmoid_forward": _log_sigmoid,
+    "aten::log_sigmoid_forward.output": _log_sigmoid_out,
     "aten::max_unpool2d": _max_unpool2d,
+    "aten::native_batch_norm": _batch_norm_of(_aten.native_batch_norm.default),
+    "aten::native_batch_norm.out": _batch_norm_of(_aten.native_batch_norm.out),
+    "aten::_native_batch_norm_legit": _batch_norm_of(_aten._native_batch_norm_legit.default),
+    "aten::_native_batch_norm_legit.out": _batch_norm_of(_aten._native_batch_norm_legit.out),
 }
 if hasattr(_aten, "nonzero_static"):
     OURS["aten::nonzero_static"] = _as_told(_aten.nonzero_static.default)

@@ -154,6 +154,7 @@ def test_benchmarks_do_not_empty_a_cache_that_is_not_there():
         assert torch.cuda.max_memory_allocated() - before < 1 << 20
 
 
+RUNNING = torch.tensor([[0.5, -0.5], [1.5, 0.5]])
 LAID_OUT = {
     "svd": torch.linalg.svd,
     "eig": lambda x: torch.linalg.eig(x @ x.mT),
@@ -162,6 +163,8 @@ LAID_OUT = {
     "irfftn": lambda x: torch.fft.irfftn(torch.complex(x, x)),
     "transform of two dimensions": lambda x: torch.fft.rfft2(x, dim=(1, 0)),
     "combinations": lambda x: torch.combinations(x[0, 0, 0]),
+    "log_sigmoid": lambda x: torch.ops.aten.log_sigmoid_forward(x),
+    "batch_norm with running statistics": lambda x: torch.ops.aten.native_batch_norm(x, None, None, *RUNNING.cuda(), False, 0.1, 1e-5),
     "max_unpool2d": lambda x: F.max_unpool2d(*F.max_pool2d(x.to(memory_format=torch.channels_last), 2, return_indices=True), 2),
 }
 
