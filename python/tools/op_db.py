@@ -39,6 +39,7 @@ UNDEFINED = {
         "for CUDA only: tests/torch/test_device.py",
     ),
     "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu": "the CPU's by name",
+    **dict.fromkeys(("native_batch_norm", "_native_batch_norm_legit"), "CUDA's yields the running statistics: tests/torch/test_device.py"),
     **dict.fromkeys(("histogram", "histogramdd", "sparse.mm"), "torch has no such operator for CUDA"),
 }
 LIMIT = 120  # seconds for the samples of one operator and type

@@ -117,12 +117,13 @@ def _backward(grad_out, query, key, value, bias, out, lse, dropout_p, is_causal,
     dtype = query.dtype
     if dtype in NARROW:
         grad_out, query, key, value, out, bias = _wide(grad_out, query, key, value, out, bias)
-    # Keywords are costly.
-    options = {} if bias is None and scale is None else {"attn_mask": bias, "scale": scale}
-    grads = _flash_cpu_backward(grad_out, query, key, value, out, lse, 0.0, is_causal, **options)
+    if bias is None and scale is None:  # keywords are costly
+        q, k, v = _flash_cpu_backward(grad_out, query, key, value, out, lse, 0.0, is_causal)
+    else:
+        q, k, v = _flash_cpu_backward(grad_out, query, key, value, out, lse, 0.0, is_causal, attn_mask=bias, scale=scale)
     if dtype in NARROW:
-        grads = [grad.to(dtype) for grad in grads]
-    return (*grads, None)
+        return q.to(dtype), k.to(dtype), v.to(dtype), None
+    return q, k, v, None
 
 
 def padded(rows):
@@ -230,8 +231,13 @@ def _efficient_backward(
     scale=None,
 ):
     lse = logsumexp if logsumexp.size(-1) == query.size(2) else _part(logsumexp, query.size(2)).contiguous()
-    grads = _backward(grad_out, query, key, value, attn_bias, out, lse, dropout_p, is_causal, scale, philox_seed, grad_input_mask)
-    return (*(None if g is None else _rows_first(g, device) for g in grads[:3]), grads[3])
+    q, k, v, b = _backward(grad_out, query, key, value, attn_bias, out, lse, dropout_p, is_causal, scale, philox_seed, grad_input_mask)
+    return (
+        None if q is None else _rows_first(q, device),
+        None if k is None else _rows_first(k, device),
+        None if v is None else _rows_first(v, device),
+        b,
+    )
 
 
 @memory.on_device()

@@ -119,7 +119,7 @@ def source(schema, tags=(), dense=True, direct=False, raw=None):
             # Mostly, the device is that of the first tensor, so this one is on it.
             there = "own" if i == 0 else f"isinstance({v}, Tensor) and {v}.get_device() == d"
             how = f"dense({v}) if {there} else {how}"
-            if i > 0 and a.optional:
+            if i > 0:  # also of those that are not optional: torch passes undefined tensors
                 how = f"None if {v} is None else {how}"
         if raw and a.name in raw:
             how = v
@@ -189,6 +189,9 @@ def _returns(schema, arguments, outs, tensors, lists):
     owners = [a.variable for a in tensors if not a.out] + [f"*flat({a.variable})" for a in lists if not a.out]
     owners = "(" + "".join(f"{o}, " for o in owners) + ")"
     lines = []
+    if len(schema.returns) > 1:
+        lines.append(f"owners = {owners}")
+        owners = "owners"
     for a in outs:
         how = "finish_out_list" if a.many else "finish_out"
         lines.append(f"{how}({a.variable}, {a.variable.replace('a', 'x')})")

@@ -48,9 +48,16 @@ def names() -> list[str]:
         if name in _OWN or name.startswith(_OWN_PREFIXES):
             continue
         composed = (name in _COMPOSED or name in whole.NAMES) and not has(name, "CompositeImplicitAutograd")
-        if name in OURS or name in ANSWERS or name in whole.ABOVE_AUTOGRAD or composed or (has(name, "CUDA") and not _is_view(name)):
+        above = name in whole.ABOVE_AUTOGRAD or _is_whole_without_derivative(name)
+        if name in OURS or name in ANSWERS or above or composed or (has(name, "CUDA") and not _is_view(name)):
             found.append(name)
     return found
+
+
+def _is_whole_without_derivative(name: str) -> bool:
+    """Whether one call computes an operator unless a derivative is asked for; other releases may compose it of other parts."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return name in whole.WITHOUT_DERIVATIVE and has(name, "CompositeImplicitAutograd") and not has(name, "AutogradCUDA")
 
 
 def _is_view(name: str) -> bool:
@@ -127,7 +134,10 @@ def _register() -> int:
             count += 1
     for name, key, answer in recurrent.layers():
         _libraries["aten"].impl(name, answer, key, allow_override=True)
-    for name in whole.ABOVE_AUTOGRAD:
+    derived = [name for name in kernels if name in whole.WITHOUT_DERIVATIVE]
+    for name in derived:
+        _override(name, whole.unless_derived(name, kernels[name]), "AutogradCUDA")
+    for name in (*whole.ABOVE_AUTOGRAD, *derived):
         # `torch.vmap` decomposes an operator only while no device has a kernel for it.
         if not torch._C._dispatch_has_kernel_for_dispatch_key(name, "FuncTorchBatched"):
             composed = functools.partial(kernel.overload_of(name)._op_dk, torch._C.DispatchKey.CompositeImplicitAutograd)

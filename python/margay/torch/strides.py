@@ -1,11 +1,14 @@
-"""Operators whose CUDA kernels lay their results out otherwise than the CPU's: code of `torch.compile` relies on it, and checks it.
+"""Operators whose results on CUDA have other sizes or lie otherwise in memory than on the CPU: code of `torch.compile` relies on it, and
+checks it.
 
-What torch says of a `meta` tensor's result holds for CUDA.
+What torch says of a `meta` tensor's result holds for CUDA, except where its shape functions follow a decomposition that CUDA's kernel does not
+(`poisson`, `rrelu_with_noise`, derivatives of losses and of `glu`: these lie in rows, as on the CPU).
 """
 
 from __future__ import annotations
 
 import torch
+from torch._prims_common import suggest_memory_format
 from torch.utils._pytree import tree_map_only
 
 _aten = torch.ops.aten
@@ -43,10 +46,78 @@ def _of_several(self, dims, *rest):
     return len(dims) > 1
 
 
-def _max_unpool2d(self, indices, output_size):
-    """CUDA's result lies in rows, whatever the memory format of the input."""
-    return _aten.max_unpool2d.default(self, indices, output_size).contiguous()
+def _in_rows(op):
+    """Computes an operator whose result on CUDA lies in rows, whatever the memory format of the input."""
+    call = op._op
 
+    def compute(*args):
+        return call(*args).contiguous()
+
+    return compute
+
+
+def _like(result, input):
+    """The result, laid out as CUDA's `empty_like` of the input."""
+    if result.stride() == input.stride() or (input.is_contiguous() and result.is_contiguous()):
+        return result
+    wanted = torch.empty_like(input)
+    return result if result.stride() == wanted.stride() else wanted.copy_(result)
+
+
+def _dropout_backward(grad_output, mask, scale):
+    result = _aten.native_dropout_backward.default(grad_output, mask, scale)
+    return result.contiguous(memory_format=suggest_memory_format(grad_output))
+
+
+def _batch_norm_of(op):
+    """Batch normalization, which on CUDA yields the statistics that it used also if they are the running ones; on the CPU then nothing."""
+
+    def compute(input, weight, bias, running_mean, running_var, training, momentum, eps, **out):
+        results = op(input, weight, bias, running_mean, running_var, training, momentum, eps, **out)
+        if not out:
+            results = (_like(results[0], input), *results[1:])
+        if training:
+            return results
+        wide = torch.float32 if input.dtype.itemsize < 4 else input.dtype
+        used = running_mean.to(wide, copy=True), (running_var.to(wide) + eps).rsqrt_()
+        if not out:
+            return (results[0], *used)
+        for place, values in zip(results[1:], used, strict=True):
+            place.resize_(values.size()).copy_(values)
+        return results
+
+    return compute
+
+
+def _batch_norm_backward(grad_out, input, *rest):
+    grad_input, *others = _aten.native_batch_norm_backward.default(grad_out, input, *rest)
+    return None if grad_input is None else _like(grad_input, input), *others
+
+
+def _log_sigmoid(self):
+    """CUDA's kernel keeps no exponentials for the derivative."""
+    result, exponentials = _aten.log_sigmoid_forward.default(self)
+    return _like(result, self), exponentials.new_empty(0)
+
+
+def _log_sigmoid_out(self, *, output, buffer):
+    _aten.log_sigmoid_forward.output(self, output=output, buffer=self.new_empty(0))
+    return output, buffer
+
+
+def _log_sigmoid_backward(grad_output, self, buffer, **out):
+    if buffer.numel() != self.numel():
+        buffer = _aten.log_sigmoid_forward.default(self)[1]
+    if out:
+        return _aten.log_sigmoid_backward.grad_input(grad_output, self, buffer, **out)
+    return _aten.log_sigmoid_backward.default(grad_output, self, buffer)
+
+
+_IN_ROWS = """
+    channel_shuffle max_unpool2d pixel_shuffle roll
+    reflection_pad2d reflection_pad2d_backward reflection_pad3d reflection_pad3d_backward
+    replication_pad2d replication_pad2d_backward replication_pad3d replication_pad3d_backward
+"""
 
 #: operators on CPU tensors
 OURS = {
@@ -54,7 +125,18 @@ OURS = {
     "aten::_fft_c2r": _as_told(_aten._fft_c2r.default, _of_several),
     "aten::_fft_r2c": _as_told(_aten._fft_r2c.default, _of_several),
     "aten::linalg_eig": _as_told(_aten.linalg_eig.default),
-    "aten::max_unpool2d": _max_unpool2d,
+    "aten::log_sigmoid_backward": _log_sigmoid_backward,
+    "aten::log_sigmoid_backward.grad_input": _log_sigmoid_backward,
+    "aten::log_sigmoid_forward": _log_sigmoid,
+    "aten::log_sigmoid_forward.output": _log_sigmoid_out,
+    "aten::native_dropout_backward": _dropout_backward,
+    "aten::native_batch_norm": _batch_norm_of(_aten.native_batch_norm.default),
+    "aten::native_batch_norm.out": _batch_norm_of(_aten.native_batch_norm.out),
+    "aten::native_batch_norm_backward": _batch_norm_backward,
+    "aten::_native_batch_norm_legit": _batch_norm_of(_aten._native_batch_norm_legit.default),
+    "aten::_native_batch_norm_legit.out": _batch_norm_of(_aten._native_batch_norm_legit.out),
 }
+for _name in _IN_ROWS.split():
+    OURS[f"aten::{_name}"] = _in_rows(getattr(_aten, _name).default)
 if hasattr(_aten, "nonzero_static"):
     OURS["aten::nonzero_static"] = _as_told(_aten.nonzero_static.default)

@@ -154,6 +154,13 @@ def test_benchmarks_do_not_empty_a_cache_that_is_not_there():
         assert torch.cuda.max_memory_allocated() - before < 1 << 20
 
 
+def gradient(function, x, *rest):
+    x = x.detach().requires_grad_()
+    result = function(x, *rest)
+    return torch.autograd.grad(result, x, torch.randn_like(result))
+
+
+RUNNING = torch.tensor([[0.5, -0.5], [1.5, 0.5]])
 LAID_OUT = {
     "svd": torch.linalg.svd,
     "eig": lambda x: torch.linalg.eig(x @ x.mT),
@@ -162,6 +169,20 @@ LAID_OUT = {
     "irfftn": lambda x: torch.fft.irfftn(torch.complex(x, x)),
     "transform of two dimensions": lambda x: torch.fft.rfft2(x, dim=(1, 0)),
     "combinations": lambda x: torch.combinations(x[0, 0, 0]),
+    "log_sigmoid": lambda x: torch.ops.aten.log_sigmoid_forward(x),
+    "batch_norm with running statistics": lambda x: torch.ops.aten.native_batch_norm(x, None, None, *RUNNING.cuda(), False, 0.1, 1e-5),
+    "log_sigmoid of a transpose": lambda x: F.logsigmoid(x.mT),
+    "batch_norm of a transpose": lambda x: F.batch_norm(x.mT, None, None, training=True),
+    "dropout of a transpose": lambda x: torch.ops.aten.native_dropout_backward(x.mT, x.mT > 0, 2.0),
+    "channel_shuffle": lambda x: F.channel_shuffle(x.reshape(3, 4, 4, 3).to(memory_format=torch.channels_last), 2),
+    "pixel_shuffle": lambda x: F.pixel_shuffle(x.reshape(3, 8, 3, 2).to(memory_format=torch.channels_last), 2),
+    "reflection": lambda x: F.pad(x.to(memory_format=torch.channels_last), (1, 1, 1, 1), "reflect"),
+    "replication": lambda x: F.pad(x.to(memory_format=torch.channels_last), (1, 1, 1, 1), "replicate"),
+    "replication of volumes": lambda x: F.pad(x[..., None].to(memory_format=torch.channels_last_3d), (1,) * 6, "replicate"),
+    "gradient of a reflection": lambda x: gradient(F.pad, x.to(memory_format=torch.channels_last), (1, 1, 1, 1), "reflect"),
+    "gradient of a replication": lambda x: gradient(F.pad, x.to(memory_format=torch.channels_last), (1, 1, 1, 1), "replicate"),
+    "gradient of batch_norm": lambda x: gradient(F.batch_norm, x.mT, None, None, None, None, True),
+    "roll": lambda x: x.to(memory_format=torch.channels_last).roll(1, 1),
     "max_unpool2d": lambda x: F.max_unpool2d(*F.max_pool2d(x.to(memory_format=torch.channels_last), 2, return_indices=True), 2),
 }
 

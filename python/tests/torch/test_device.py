@@ -600,3 +600,30 @@ def test_operators_that_libraries_replace_fall_back_to_torchs():
         library._destroy()
     assert torch.equal(y.cpu().float(), x.cpu())
     assert torch.equal(torch.ops.aten.mul.Tensor.redispatch(keys, x, x).cpu(), x.cpu() ** 2)
+
+
+def test_results_have_the_sizes_of_those_of_cuda():
+    """Where CUDA's kernels yield more or less than the CPU's; torch's decompositions say so."""
+    x, mean, var = torch.randn(4, 3, 5), torch.randn(3), torch.rand(3)
+    aten = torch.ops.aten
+    expected = F.batch_norm(x, mean, var)
+    for norm in (aten.native_batch_norm, aten._native_batch_norm_legit):
+        out, used_mean, used_invstd = norm(x.cuda(), None, None, mean.cuda(), var.cuda(), False, 0.1, 1e-5)
+        torch.testing.assert_close(out.cpu(), expected)
+        torch.testing.assert_close(used_mean.cpu(), mean)
+        torch.testing.assert_close(used_invstd.cpu(), (var + 1e-5).rsqrt())
+    half = aten.native_batch_norm(x.cuda().half(), None, None, mean.cuda(), var.cuda(), False, 0.1, 1e-5)
+    assert [t.dtype for t in half] == [torch.float16, torch.float32, torch.float32]
+    outs = {name: torch.empty(0, device="cuda") for name in ("out", "save_mean", "save_invstd")}
+    aten.native_batch_norm.out(x.cuda(), None, None, mean.cuda(), var.cuda(), False, 0.1, 1e-5, **outs)
+    torch.testing.assert_close([t.cpu() for t in outs.values()], [expected, mean, (var + 1e-5).rsqrt()])
+
+    y, buffer = aten.log_sigmoid_forward(x.cuda())
+    assert buffer.shape == (0,) and torch.equal(y.cpu(), F.logsigmoid(x))
+    leaf, on_cpu = x.cuda().requires_grad_(), x.clone().requires_grad_()
+    F.logsigmoid(leaf).sum().backward()
+    F.logsigmoid(on_cpu).sum().backward()
+    assert torch.equal(leaf.grad.cpu(), on_cpu.grad)
+    outs = [torch.empty_like(x, device="cuda"), torch.empty(0, device="cuda")]
+    aten.log_sigmoid_forward.output(x.cuda(), output=outs[0], buffer=outs[1])
+    assert torch.equal(outs[0].cpu(), F.logsigmoid(x)) and outs[1].shape == (0,)
