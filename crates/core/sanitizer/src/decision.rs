@@ -80,26 +80,21 @@ impl Sanitizer {
         decisions[site as usize].get_or_insert_with(of).clone()
     }
 
-    /// Whether a lane would have gone on in the same way with another value than it reads.
-    pub(crate) fn takes_same_branch(
-        &self,
-        decision: Option<&Decision>,
-        e: &MemoryEvent<'_>,
-        (lane, other): (u32, u64),
-    ) -> bool {
-        let (Some(decision), Some(registers)) = (decision, e.registers) else { return false };
-        let mut bytes = [0; 8];
-        let Some(part) = bytes.get_mut(..e.size as usize) else { return false };
-        if !(e.peek)(e.addresses[lane as usize], part) {
-            return false;
-        }
+    /// Whether a lane that reads a value leaves a loop because of it: then, which other values would have made it do so, too.
+    pub(crate) fn leaves<'e>(
+        &'e self,
+        decision: &'e Decision,
+        e: &'e MemoryEvent<'_>,
+        (lane, value): (u32, u64),
+    ) -> Option<impl Fn(u64) -> bool + use<'e>> {
+        let registers = e.registers?;
         let func = self.image.ir.func(e.actor.at.0);
-        let branch = |value: u64| {
+        let leaves = move |value: u64| {
             let outcome = Outcome { func, decision, value, registers };
-            outcome.row(&Operand::Reg(decision.predicate), Type::Pred, DEPTH).map(|row| row.0[0] >> lane & 1)
+            let truth = outcome.row(&Operand::Reg(decision.predicate), Type::Pred, DEPTH);
+            truth.is_some_and(|row| (row.0[0] >> lane & 1 == 1) == decision.leaves_if)
         };
-        let taken = branch(u64::from_le_bytes(bytes));
-        taken.is_some() && taken == branch(other)
+        leaves(value).then_some(leaves)
     }
 
     /// What is wrong where a thread may go on before another one has released what it did.

@@ -22,12 +22,14 @@ use margay_exec::{
     AccessKind, Actor, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SpreadEvent,
     SyncEvent, Tensor,
 };
+use margay_ir::pass::Decision;
 
-/// How a read follows what was released: whether no instruction uses the value, and by lane, which values would have made no difference.
+/// How a read follows what was released: whether no instruction uses the value, and what it decides, if that is all that it does.
 #[derive(Clone, Copy)]
 struct Reading<'r> {
+    sanitizer: &'r Sanitizer,
     vain: bool,
-    same: Option<&'r dyn Fn(u32, u64) -> bool>,
+    decision: Option<&'r Decision>,
 }
 
 /// Applies release and acquire patterns at a location.
@@ -36,7 +38,7 @@ fn follow_order(
     cta: &mut CtaThreads,
     e: &MemoryEvent<'_>,
     (group, address): (u32, u64),
-    Reading { vain, same }: Reading<'_>,
+    Reading { sanitizer, vain, decision }: Reading<'_>,
 ) {
     let place = (e.actor.at, e.actor.callers.is_empty());
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
@@ -44,7 +46,7 @@ fn follow_order(
     for lane in lanes(group) {
         let at = (e.actor.warp, lane);
         if strong && e.access != AccessKind::Store && !e.order.reduction {
-            let same = same.map(|same| move |value: u64| same(lane, value));
+            let same = decision.zip(held).and_then(|(decision, value)| sanitizer.leaves(decision, e, (lane, value)));
             let same = same.as_ref().map(|same| same as Same<'_>);
             threads.read(cta, at, (address, held), e.order, (place, vain, same));
         }
@@ -216,8 +218,7 @@ impl Sanitizer {
         }
         if follows {
             let part = strong && sites.get(site).stands_for_part(&self.image);
-            let same = |lane, value| self.takes_same_branch(decision.as_deref(), e, (lane, value));
-            let reading = Reading { vain, same: decision.is_some().then_some(&same) };
+            let reading = Reading { sanitizer: self, vain, decision: decision.as_deref() };
             follow_orders(threads, &mut cta.threads, e, (shared, part), reading);
         }
         if e.windows.len() > 1 {

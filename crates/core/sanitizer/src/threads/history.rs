@@ -81,7 +81,7 @@ pub(super) struct Histories {
     hasty: VecDeque<Hasty>,
 }
 
-/// Whether a value makes a thread take the same branch as the one that it has read.
+/// Whether a value makes a thread leave a loop, as the one that it has read does.
 pub type Same<'a> = &'a dyn Fn(u64) -> bool;
 
 impl Histories {

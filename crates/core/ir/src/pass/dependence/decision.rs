@@ -18,6 +18,8 @@ pub struct Decision {
     pub value: VReg,
     /// The predicate of the branch.
     pub predicate: VReg,
+    /// With which value of it the thread leaves the loop.
+    pub leaves_if: bool,
     /// The instructions between the two, which compute the one from the other: indices into [`Func::insts`].
     pub between: Range<usize>,
 }
@@ -37,11 +39,13 @@ impl Decision {
         }
         let number = func.blocks.iter().position(|b| b.insts.range().contains(&(read as usize)))?;
         let block = &func.blocks[number];
-        let Terminator::Branch { pred: predicate, then, other, .. } = block.term else { return None };
+        let Terminator::Branch { pred: predicate, negated, then, other, .. } = block.term else { return None };
         let inside = cfg.blocks(&cfg.loops[cfg.innermost(cfg.position[number])?]);
-        if inside.contains(&then) && inside.contains(&other) {
-            return None;
-        }
+        let leaves_if = match [then, other].map(|to| inside.contains(&to)) {
+            [false, true] => !negated,
+            [true, false] => negated,
+            _ => return None,
+        };
         let between = read as usize + 1..block.insts.range().end;
         let mut holds = BitSet::new(func.regs.len());
         holds.insert(value.0);
@@ -60,6 +64,6 @@ impl Decision {
         others.for_each(|inst| inst_reads(func, inst, &mut |r| elsewhere |= holds.has(r.0)));
         let ends = func.blocks.iter().filter(|b| !std::ptr::eq(*b, block));
         ends.for_each(|b| term_reads(func, &b.term, &mut |r| elsewhere |= holds.has(r.0)));
-        (holds.has(predicate.0) && !elsewhere).then_some(Decision { value: *value, predicate, between })
+        (holds.has(predicate.0) && !elsewhere).then_some(Decision { value: *value, predicate, leaves_if, between })
     }
 }
