@@ -173,10 +173,7 @@ def zeros(size, stride, dtype, device):
 def laid_out(result, device, stride):
     """`copy_out` of a CPU tensor that is no alias, with the strides given, which leave no gaps."""
     dtype = result.dtype
-    if _capturing.special or device != _current_device():
-        copied = new(tuple(result.size()), stride, dtype, device)
-    else:
-        copied = _empty(tuple(result.size()), stride, dtype)
+    copied = new(tuple(result.size()), stride, dtype, device)
     count = result.nbytes
     if 0 < count <= _SMALL and stride == result.stride():
         _memmove(copied.data_ptr(), result.data_ptr(), count)

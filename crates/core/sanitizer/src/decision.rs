@@ -4,7 +4,7 @@ use crate::{Sanitizer, State, instructions, site::Place, unused::DEPTH};
 use margay_exec::{AccessKind, Image, Known, MemoryEvent, Row, splat};
 use margay_ir::{
     Func, Inst, Operand, VReg,
-    pass::{Cfg, Decision, changes_nothing, observes_others},
+    pass::{Cfg, Decision, changes_nothing, liveness::defines, observes_others},
 };
 use margay_isa::{Opcode, Type};
 use std::{cell::LazyCell, sync::Arc};
@@ -21,9 +21,9 @@ struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    fn defines(&self, r: VReg) -> impl Iterator<Item = &Inst> {
+    fn definitions(&self, r: VReg) -> impl Iterator<Item = &Inst> {
         let code = &self.func.insts[self.decision.between.clone()];
-        code.iter().filter(move |inst| self.func.operands(inst.dsts).contains(&Operand::Reg(r)))
+        code.iter().filter(move |inst| defines(self.func, inst, r))
     }
 }
 
@@ -33,14 +33,14 @@ impl Known for Outcome<'_> {
     }
 
     fn definition(&self, r: VReg) -> Option<&Inst> {
-        let mut all = self.defines(r);
+        let mut all = self.definitions(r);
         all.next().filter(|inst| inst.guard.is_none() && all.next().is_none())
     }
 
     fn value(&self, r: VReg) -> Option<Vec<Row>> {
         match r == self.decision.value {
             true => Some(splat(self.value, self.func.regs[r.0 as usize].bits())),
-            false if self.defines(r).next().is_some() => None,
+            false if self.definitions(r).next().is_some() => None,
             false => (self.registers)(r),
         }
     }

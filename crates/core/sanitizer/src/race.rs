@@ -42,7 +42,7 @@ fn follow_order(
 ) {
     let place = (e.actor.at, e.actor.callers.is_empty());
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
-    let mut held = held(e, address);
+    let mut held = if threads.keeps_histories() { held(e, address) } else { None };
     for lane in lanes(group) {
         let at = (e.actor.warp, lane);
         if strong && e.access != AccessKind::Store && !e.order.reduction {

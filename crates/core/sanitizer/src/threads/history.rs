@@ -104,9 +104,6 @@ impl Histories {
         change: Change,
         count: usize,
     ) {
-        if !self.wanted {
-            return;
-        }
         if count == 0 {
             return drop(self.by_location.remove(&at));
         }
@@ -168,6 +165,11 @@ impl Threads {
     /// From now on, histories are kept: some instruction reads in a way that makes earlier values matter.
     pub fn keep_histories(&mut self) {
         self.histories.wanted = true;
+    }
+
+    /// Whether they are.
+    pub fn keeps_histories(&self) -> bool {
+        self.histories.wanted
     }
 
     /// Where a thread of a CTA has read a value that told of another one's access, but might have read an earlier one that did not.

@@ -133,8 +133,10 @@ impl Threads {
                 change = old.map_or(change, Change::Replaced);
             }
         }
-        let count = self.released.get(&at).map_or(0, Vec::len);
-        self.histories.write(at, ((cta.index, warp, lane), self.now), held, change, count);
+        if self.keeps_histories() {
+            let count = self.released.get(&at).map_or(0, Vec::len);
+            self.histories.write(at, ((cta.index, warp, lane), self.now), held, change, count);
+        }
     }
 
     /// Records a lane's strong read of a location, which holds a value, if that is known; where it is, and whether that is in the kernel itself;
