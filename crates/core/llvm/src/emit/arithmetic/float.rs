@@ -6,11 +6,11 @@
 //! as the host does.
 
 use crate::emit::{
-    arithmetic::directed::direction,
+    arithmetic::{directed::direction, reciprocal::Results},
     function::{Emitter, Result},
     text::{Elem, Val, constant},
 };
-use margay_ir::Operand;
+use margay_ir::{Operand, pass::liveness};
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
 
 /// Whether a row is single-precision arithmetic whose result may keep the host's NaN until its bits become visible.
@@ -85,6 +85,15 @@ impl Emitter<'_> {
     /// Whether an operand is in a register that never holds a subnormal (see `subnormal.rs`).
     fn is_normal(&self, operand: &Operand) -> bool {
         matches!(operand, Operand::Reg(r) if self.floats.normal[r.0 as usize])
+    }
+
+    /// Whether an operand is in a register that only a square root of single precision writes.
+    fn is_root(&self, operand: &Operand) -> bool {
+        let Operand::Reg(r) = operand else { return false };
+        liveness::only_definition(self.func, *r).is_some_and(|inst| {
+            let variant = self.func.variant(inst);
+            variant.op == Opcode::Sqrt && variant.t() == Type::F32
+        })
     }
 
     /// Quiets signaling NaNs, since LLVM folds operations such as `x * 1` to `x`.
@@ -163,7 +172,11 @@ impl Emitter<'_> {
                     self.w.select(&big, &nothing, &q)
                 }
             }
-            (Opcode::Rcp, [a]) => self.reciprocal(a),
+            (Opcode::Rcp, [a]) => {
+                // Roots are zero, at least 2^-75, or not finite.
+                let range = if self.is_root(&srcs[0]) { Results::Normal } else { Results::Any };
+                self.reciprocal(a, range)
+            }
             (Opcode::Sqrt, [a]) => self.w.intrinsic("llvm.sqrt", a.ty, &[a]),
             (Opcode::Neg, [a]) => self.w.value(a.ty, format_args!("fneg {} {a}", a.ty)),
             (Opcode::Abs, [a]) => self.w.intrinsic("llvm.fabs", a.ty, &[a]),

@@ -18,13 +18,21 @@ const SUBNORMAL: u32 = 1 << 5;
 /// Lanes of a 512-bit vector.
 const WIDTH: u32 = 16;
 
+/// What is known of reciprocals.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Results {
+    Any,
+    /// None is subnormal.
+    Normal,
+}
+
 fn single(like: &Val, x: f32) -> Val {
     constant(like.ty, i128::from(x.to_bits()))
 }
 
 impl Emitter<'_> {
-    /// `1 / a` in single or double precision, rounded to the nearest.
-    pub(super) fn reciprocal(&mut self, a: &Val) -> Val {
+    /// `1 / a` in single or double precision, rounded to the nearest. `range` tells what is known of the results.
+    pub(super) fn reciprocal(&mut self, a: &Val, range: Results) -> Val {
         let one = if a.ty.elem == Elem::F64 { i128::from(1f64.to_bits()) } else { i128::from(1f32.to_bits()) };
         let one = constant(a.ty, one);
         if !self.refines(a) {
@@ -36,7 +44,7 @@ impl Emitter<'_> {
         let near = self.w.intrinsic("llvm.fma", a.ty, &[&y, &e, &y]);
         let e = self.w.intrinsic("llvm.fma", a.ty, &[&minus, &near, &one]);
         let refined = self.w.intrinsic("llvm.fma", a.ty, &[&near, &e, &near]);
-        let bad = self.is_any_bad(&e, &near);
+        let bad = self.is_any_bad(&e, &near, range);
         self.repair(&refined, &bad, |e| e.w.op("fdiv", &one, a))
     }
 
@@ -61,18 +69,24 @@ impl Emitter<'_> {
     }
 
     /// Whether the second step, from `near` with `e`, may round wrongly in some lane. Tests halves, for which the host has instructions.
-    fn is_any_bad(&mut self, e: &Val, near: &Val) -> Val {
+    fn is_any_bad(&mut self, e: &Val, near: &Val, range: Results) -> Val {
         let (part, like) = (e.ty.part(WIDTH), e.ty.with(Elem::I1));
         let (mask, tie) = (like.part(WIDTH), single(e, TIE));
         let name = "llvm.x86.avx512.fpclass.ps.512";
-        self.w.declared.insert(format!("declare {mask} @{name}({part}, i32)"));
+        if range == Results::Any {
+            self.w.declared.insert(format!("declare {mask} @{name}({part}, i32)"));
+        }
         let mut bad: Option<Val> = None;
         for index in 0..32 / WIDTH {
             let row = Row { width: WIDTH, index };
             let (e, near) = (self.piece(e, row), self.piece(near, row));
             let tie = self.w.value(like, format_args!("fcmp ueq {part} {e}, {tie}"));
-            let tiny = self.w.value(like, format_args!("call {mask} @{name}({part} {near}, i32 {SUBNORMAL})"));
-            let either = self.w.value(like, format_args!("or {mask} {tie}, {tiny}"));
+            let either = if range == Results::Normal {
+                tie
+            } else {
+                let tiny = self.w.value(like, format_args!("call {mask} @{name}({part} {near}, i32 {SUBNORMAL})"));
+                self.w.value(like, format_args!("or {mask} {tie}, {tiny}"))
+            };
             bad = Some(match bad {
                 Some(bad) => self.w.value(like, format_args!("or {mask} {bad}, {either}")),
                 None => either,

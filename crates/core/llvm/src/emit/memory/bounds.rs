@@ -101,8 +101,13 @@ impl Emitter<'_> {
         let everywhere = end(self.accesses.ranges.of(r)?, members);
         match everywhere.filter(|end| self.shared_reaches(*end)) {
             Some(end) => Some(end),
-            None => end(self.accesses.ranges.at(self.func, &self.prepared.cfg, self.here, r)?, members).or(everywhere),
+            None => end(self.bounds_here(r)?, members).or(everywhere),
         }
+    }
+
+    /// What is known of a register in the current block.
+    pub(super) fn bounds_here(&self, r: VReg) -> Option<Bounds> {
+        self.accesses.ranges.at(self.func, &self.prepared.cfg, self.here, r)
     }
 
     /// Whether shared memory surely extends to an offset.

@@ -21,6 +21,10 @@ const AHEAD: u32 = 4;
 /// instruction, so the lines arrive in time, and what compilers have unrolled is not fetched from behind the loop's end.
 const INSTRUCTIONS: usize = 128;
 const ITERATIONS: usize = 8;
+/// Lines that are a multiple of this apart fall into one set of the first-level cache, and displace each other.
+const PAGE: i128 = 4096;
+/// By how many iterations at most prefetches are ahead where that is so.
+const IN_ONE_SET: usize = 2;
 /// Loads of a function whose loops prefetch.
 const MOST: u32 = 8;
 /// Bytes of a cache line.
@@ -81,7 +85,13 @@ impl Emitter<'_> {
         self.w.set(&step, &stride, 0, 8);
         let steady = self.w.cmp("icmp eq", &step, &expected);
         let step = self.w.select(&steady, &step, &int(Elem::I64, 0));
-        let distance = self.w.op_const("mul", &step, ahead as i128);
+        let mut distance = self.w.op_const("mul", &step, ahead as i128);
+        if ahead > IN_ONE_SET {
+            let low = self.w.op_const("and", &step, PAGE - 1);
+            let meets = self.w.cmp("icmp eq", &low, &int(Elem::I64, 0));
+            let less = self.w.op_const("mul", &step, IN_ONE_SET as i128);
+            distance = self.w.select(&meets, &less, &distance);
+        }
         let ahead = self.w.op("add", first, &distance);
         let p = self.pointer(&ahead);
         self.prefetch_row(&p, 0, bytes);

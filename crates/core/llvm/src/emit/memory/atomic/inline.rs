@@ -7,7 +7,23 @@ use crate::emit::{
     memory::{PROGRAM, address::Address, group::Member},
     text::{Elem, Ty, Val, int},
 };
-use margay_ir::{MemBase, Operand};
+use margay_ir::{MemBase, Operand, VReg, pass::Bounds};
+
+/// Offsets in shared memory as they are moved from vectors: small numbers, since a move takes as long for many as for one.
+#[derive(Clone, Copy)]
+struct Granules {
+    /// The least offset, from which they are counted.
+    least: u64,
+    /// Log2 of what they are counted in.
+    shift: u32,
+    /// Holds each of these numbers.
+    elem: Elem,
+}
+
+impl Granules {
+    /// Bytes from the start of shared memory on.
+    const BYTES: Granules = Granules { least: 0, shift: 0, elem: Elem::I32 };
+}
 
 impl Emitter<'_> {
     /// Emits operations of all lanes on shared memory whose old values are unused; returns whether that was possible. `operand` is what
@@ -28,16 +44,14 @@ impl Emitter<'_> {
         let (align, scalar) = (code.elem.bits() / 8, Ty::scalar(code.elem));
         let (addresses, base) = (self.spread(address), self.ctx_value(Elem::I64, at::SHARED));
         let offsets = self.w.op("sub", &addresses, &base);
-        let near = match operand {
+        let granules = match operand {
             Operand::Mem(MemBase::Reg(r), offset) => {
-                self.shared_end(*r, &[Member { inst: self.inst, offset: *offset, bytes: align }])
+                self.granules(*r, Member { inst: self.inst, offset: *offset, bytes: align })
             }
-            _ => None,
+            _ => Granules::BYTES,
         };
-        let near = near.is_some_and(|end| end <= 1 << 16);
-        let offsets = self.w.resize(&offsets, if near { Elem::I16 } else { Elem::I32 }, false);
         let window = self.pointer(&base);
-        for (lane, at) in self.each_offset(&offsets).into_iter().enumerate() {
+        for (lane, at) in self.each_offset(&offsets, granules).into_iter().enumerate() {
             let lane = int(Elem::I32, lane as i128);
             let p = self.w.offset(&window, &at);
             let v = if v.ty.vector { self.w.extract(v, &lane) } else { v.clone() };
@@ -50,17 +64,39 @@ impl Emitter<'_> {
         true
     }
 
+    /// How the offsets of an access by a register are extracted.
+    fn granules(&self, r: VReg, access: Member) -> Granules {
+        if self.shared_end(r, &[access]).is_none_or(|end| end > u64::from(u32::MAX)) {
+            return Granules::BYTES;
+        }
+        let fitting = |bounds: Bounds| {
+            let shift = bounds.align.min(access.odd().count_ones());
+            let first = bounds.least >> shift;
+            let elem = match (bounds.most >> shift) - first {
+                ..0x100 => Elem::I8,
+                ..0x1_0000 => Elem::I16,
+                _ => return None,
+            };
+            Some(Granules { least: (first << shift).checked_add_signed(access.offset)?, shift, elem })
+        };
+        self.bounds_here(r).and_then(fitting).unwrap_or(Granules::BYTES)
+    }
+
     /// The lanes of a vector of offsets, as numbers of 64 bits.
     ///
     /// They come from registers, since loads of single lanes from a vector that was just stored take longer, and several at once, since a
     /// move from a vector takes as long as an update. It also makes consecutive updates be addressed by different registers: on Zen 4
     /// an update takes 6 ns instead of 0.3 if all go by the same one, as if memory renaming mistook them for one word.
-    fn each_offset(&mut self, offsets: &Val) -> Vec<Val> {
-        let bits = offsets.ty.elem.bits();
+    fn each_offset(&mut self, offsets: &Val, granules: Granules) -> Vec<Val> {
+        let Granules { least, shift, elem } = granules;
+        let from = self.w.op_const("sub", offsets, i128::from(least));
+        let from = self.w.op_const("lshr", &from, i128::from(shift));
+        let numbers = self.w.resize(&from, elem, false);
+        let bits = elem.bits();
         let (word, each) = (Ty::scalar(Elem::I64), 64 / bits);
         // A vector of fewer lanes, which only the extractions name.
         let words = format!("<{} x i64>", 32 / each);
-        let packed = self.w.value(word, format_args!("bitcast {} {offsets} to {words}", offsets.ty));
+        let packed = self.w.value(word, format_args!("bitcast {} {numbers} to {words}", numbers.ty));
         let mut all = Vec::new();
         for at in 0..32 / each {
             let mut whole = self.w.value(word, format_args!("extractelement {words} {packed}, i32 {at}"));
@@ -70,7 +106,9 @@ impl Emitter<'_> {
             }
             for part in 0..each {
                 let low = self.w.op_const("lshr", &whole, i128::from(part * bits));
-                all.push(if part + 1 == each { low } else { self.w.op_const("and", &low, (1 << bits) - 1) });
+                let number = if part + 1 == each { low } else { self.w.op_const("and", &low, (1 << bits) - 1) };
+                let distance = self.w.op_const("shl", &number, i128::from(shift));
+                all.push(self.w.op_const("add", &distance, i128::from(least)));
             }
         }
         all
