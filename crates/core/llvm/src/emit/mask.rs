@@ -45,16 +45,37 @@ pub(super) enum Origin {
     Add(Val, Val),
     /// Of words without their signs.
     Widened(Val),
+    /// Of words with their signs.
+    Signed(Val),
+    /// Shifted to the left by a constant.
+    Shifted(Val, u32),
     /// The same in all lanes.
     Splat(Val),
 }
+
+/// Addresses of 64 bits as elements at indices of 32 bits.
+#[derive(Clone, Debug)]
+pub(super) struct Indexed {
+    /// The address of the element at index 0: `i64`.
+    pub base: Val,
+    /// `<32 x i32>`
+    pub index: Val,
+    /// Log2 of the bytes from one element to the next, at most [`MOST_SHIFT`].
+    pub shift: u32,
+    /// Indices have signs.
+    pub signed: bool,
+}
+
+/// The most that an index is shifted.
+const MOST_SHIFT: u32 = 6;
 
 /// Operations between a value and what it was computed from, beyond which one does not look.
 const ORIGIN_DEPTH: u32 = 4;
 
 impl Writer {
     pub(super) fn note(&mut self, v: &Val, origin: Origin) {
-        if let (Masks::Calls, true, Name::Temp(number)) = (self.masks, v.ty.vector, &v.name) {
+        let wanted = self.masks == Masks::Calls || v.ty.elem == Elem::I64;
+        if let (true, true, Name::Temp(number)) = (wanted, v.ty.vector, &v.name) {
             self.origins.insert(*number, origin);
         }
     }
@@ -123,7 +144,7 @@ impl Writer {
             Origin::And(a, b) => ("and", a, b),
             Origin::Or(a, b) => ("or", a, b),
             Origin::Xor(a, b) => ("xor", a, b),
-            Origin::Add(..) | Origin::Widened(_) | Origin::Splat(_) => return None,
+            _ => return None,
         })
     }
 
@@ -142,26 +163,51 @@ impl Writer {
     }
 
     fn split_base(&self, v: &Val, depth: u32) -> Option<(Val, Val, i64)> {
-        let Origin::Add(a, b) = self.origin(v)? else { return None };
-        if let Some(plus) = b.unsigned() {
-            let (base, words, before) = self.split_base(a, depth.checked_sub(1)?)?;
-            return Some((base, words, before.wrapping_add(plus as i64)));
-        }
-        let (Origin::Splat(base), other) = (match self.origin(a) {
-            Some(splat @ Origin::Splat(_)) => (splat, b),
-            _ => (self.origin(b)?, a),
-        }) else {
-            return None;
-        };
-        if let Some(Origin::Widened(words)) = self.origin(other) {
-            return Some((base.clone(), words.clone(), 0));
+        let (base, other, plus) = self.split_sum(v, depth)?;
+        if let Some(Origin::Widened(words)) = self.origin(&other) {
+            return Some((base, words.clone(), plus));
         }
         let steps = other.each()?;
         let least = steps.iter().min().copied()?;
         let above = |step: &i64| u32::try_from(step.checked_sub(least)?).ok();
         let words = steps.iter().map(above).collect::<Option<Vec<u32>>>()?;
         let words = per_lane(Elem::I32, |lane| words[lane as usize].into());
-        Some((base.clone(), words, least))
+        Some((base, words, plus.wrapping_add(least)))
+    }
+
+    /// A sum as what all lanes share, the other part and a constant.
+    fn split_sum(&self, v: &Val, depth: u32) -> Option<(Val, Val, i64)> {
+        let Origin::Add(a, b) = self.origin(v)? else { return None };
+        if let Some(plus) = b.unsigned() {
+            let (base, other, before) = self.split_sum(a, depth.checked_sub(1)?)?;
+            return Some((base, other, before.wrapping_add(plus as i64)));
+        }
+        match (self.origin(a), self.origin(b)) {
+            (Some(Origin::Splat(base)), _) => Some((base.clone(), b.clone(), 0)),
+            (_, Some(Origin::Splat(base))) => Some((base.clone(), a.clone(), 0)),
+            _ => None,
+        }
+    }
+
+    /// Addresses of 64 bits as a base and an index for each lane, if that is how they were computed.
+    pub(super) fn indexed(&mut self, addresses: &Val) -> Option<Indexed> {
+        let (base, other, plus) = self.split_sum(addresses, ORIGIN_DEPTH)?;
+        let (index, shift, signed) = self.index(&other, ORIGIN_DEPTH)?;
+        let base = self.op_const("add", &base, plus.into());
+        (shift <= MOST_SHIFT).then_some(Indexed { base, index, shift, signed })
+    }
+
+    /// The words that a value was made of, by what they were shifted, and whether they have signs.
+    fn index(&self, v: &Val, depth: u32) -> Option<(Val, u32, bool)> {
+        match self.origin(v)? {
+            Origin::Widened(words) => Some((words.clone(), 0, false)),
+            Origin::Signed(words) => Some((words.clone(), 0, true)),
+            Origin::Shifted(of, by) => {
+                let (words, before, signed) = self.index(of, depth.checked_sub(1)?)?;
+                Some((words, before.saturating_add(*by), signed))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -234,5 +280,29 @@ mod tests {
         let signed = w.cast("sext", &named(Ty::lanes(Elem::I32), "%signed"), Elem::I64);
         let sum = w.op("add", &base, &signed);
         assert_eq!(w.base_and_words(&sum), None);
+    }
+
+    /// As PTX computes them: the product of an index and a size in 64 bits, a base, and the offset of an operand.
+    #[test]
+    fn addresses_split_into_base_and_indices() {
+        let mut w = Writer::new(Masks::Registers);
+        let base = named(Ty::scalar(Elem::I64), "%base");
+        let words = named(Ty::lanes(Elem::I32), "%words");
+        for (extension, operation, by, shift) in [("sext", "mul", 8, 3), ("zext", "shl", 2, 2), ("sext", "shl", 0, 0)] {
+            let wide = w.cast(extension, &words, Elem::I64);
+            let bytes = w.op_const(operation, &wide, by);
+            let first = w.op("add", &bytes, &base);
+            let address = w.op_const("add", &first, 12);
+            let Indexed { base: moved, index, shift: found, signed } = w.indexed(&address).unwrap();
+            assert!(w.body.contains(&format!("{moved} = add i64 %base, 12")));
+            assert_eq!((index, found, signed), (words.clone(), shift, extension == "sext"));
+        }
+        // Not a power of two, and a base of each lane.
+        let wide = w.cast("sext", &words, Elem::I64);
+        let bytes = w.op_const("mul", &wide, 12);
+        let sum = w.op("add", &base, &bytes);
+        assert!(w.indexed(&sum).is_none());
+        let sum = w.op("add", &named(Ty::lanes(Elem::I64), "%bases"), &wide);
+        assert!(w.indexed(&sum).is_none());
     }
 }

@@ -267,7 +267,13 @@ impl Emitter<'_> {
         };
         let firsts: Vec<Val> = match address {
             Address::Affine { bases, .. } => bases.clone(),
-            Address::Lanes(v) => vec![v.clone()],
+            Address::Lanes(v) => {
+                let indexed = if self.options.lean { None } else { self.w.indexed(v) };
+                if let Some(bad) = indexed.and_then(|at| self.outside_by_index(&at, check, (&low, &limit))) {
+                    return Some(bad);
+                }
+                vec![v.clone()]
+            }
         };
         let mut bad: Option<Val> = None;
         let mut all: Option<Val> = None;

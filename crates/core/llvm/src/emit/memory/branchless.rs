@@ -6,16 +6,16 @@
 
 use crate::emit::text::{Elem, Ty};
 
-/// As many lanes take about as long in a loop as all lanes in this code (measured on Zen 3).
-const WORTH: u32 = 10;
+/// As many lanes take about as long in a loop as all lanes in this code (measured on Zen 3 and 4).
+pub(super) const WORTH: u32 = 8;
 
 /// The variable that inactive lanes access.
 pub(super) const SPARE: &str = "  %spare = alloca i64, align 8\n";
 
-/// Code that goes to `%looped` if the lanes of `%mask` are few, and otherwise leaves an address for each lane in `%addresses`.
-fn addresses(looped: &str) -> String {
+/// Code that goes to `%loop` if the lanes of `%mask` are few, and otherwise leaves an address for each lane in `%addresses`.
+fn addresses() -> String {
     format!(
-        "  %active = call i32 @llvm.ctpop.i32(i32 %mask)\n  %worth = icmp uge i32 %active, {WORTH}\n  br i1 %worth, label %every.lane, label %{looped}\nevery.lane:\n  \
+        "  %active = call i32 @llvm.ctpop.i32(i32 %mask)\n  %worth = icmp uge i32 %active, {WORTH}\n  br i1 %worth, label %every.lane, label %loop\nevery.lane:\n  \
          store volatile i64 0, ptr %spare, align 8\n  %spare.at = ptrtoint ptr %spare to i64\n  \
          %spare.one = insertelement <32 x i64> poison, i64 %spare.at, i32 0\n  \
          %spare.all = shufflevector <32 x i64> %spare.one, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
@@ -33,10 +33,10 @@ fn pointer(lane: u32) -> String {
     )
 }
 
-/// Code that loads many lanes and returns them, zeros for inactive ones; few are left to `%looped`.
-pub(super) fn load_lanes(elem: Elem, align: u32, looped: &str) -> String {
+/// Code that loads many lanes and returns them, zeros for inactive ones; few are left to `%loop`.
+pub(super) fn load_lanes(elem: Elem, align: u32) -> String {
     let (t, all) = (Ty::scalar(elem), Ty::lanes(elem));
-    let mut text = addresses(looped);
+    let mut text = addresses();
     for lane in 0..32 {
         let before = if lane == 0 { "poison".into() } else { format!("%lr{}", lane - 1) };
         text.push_str(&format!(
@@ -48,10 +48,10 @@ pub(super) fn load_lanes(elem: Elem, align: u32, looped: &str) -> String {
     text + &format!("  ret {all} %lr31\n")
 }
 
-/// Code that stores many lanes, the lowest one first, and returns; few are left to `%looped`. `spill` leaves the values of the lanes in `%in`.
-pub(super) fn store_lanes(elem: Elem, align: u32, spill: &str, looped: &str) -> String {
+/// Code that stores many lanes, the lowest one first, and returns; few are left to `%loop`. `spill` leaves the values of the lanes in `%in`.
+pub(super) fn store_lanes(elem: Elem, align: u32, spill: &str) -> String {
     let t = Ty::scalar(elem);
-    let mut text = addresses(looped) + spill;
+    let mut text = addresses() + spill;
     for lane in 0..32 {
         text.push_str(&format!(
             "{}  %li{lane} = getelementptr {t}, ptr %in, i32 {lane}\n  \

@@ -191,7 +191,8 @@ impl Emitter<'_> {
         self.accesses.fused = parts;
     }
 
-    /// Whether accesses at a register are better fused. Rows whose elements lie close together are loaded with what lies between them.
+    /// Whether accesses at a register are better fused. Rows whose elements are adjacent or lie close together are loaded with what lies
+    /// between them.
     fn gains(&self, r: VReg, bytes: u32, stores: bool) -> bool {
         let slot = &self.slots[r.0 as usize];
         let form = affine_form(slot.shape);
@@ -200,7 +201,10 @@ impl Emitter<'_> {
         }
         match form {
             None => slot.shadow.is_none(),
-            Some((width, stride)) => stride != 0 && near(stride, Elem::int(8 * bytes), width).is_none(),
+            Some((width, stride)) => {
+                let adjacent = stride == i64::from(bytes);
+                stride != 0 && !adjacent && near(stride, Elem::int(8 * bytes), width).is_none()
+            }
         }
     }
 

@@ -10,18 +10,63 @@ use crate::emit::{
         },
         unit::Kind,
     },
-    text::{Elem, Ty, mangle},
+    text::{Elem, Ty, mangle, per_lane},
 };
 
 /// A helper that loops over the set bits of `%mask`; `step` is the code for lane `%lane` and its pointer `%p`. Vectors
 /// are spilled first, since extracting elements one by one costs more.
 pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: &str, after: &str) -> String {
-    row_loop(header, before, "", step, after)
+    row_loop(header, before, "", &Step { code: step, collects: None }, after)
+}
+
+/// What a loop does for each lane.
+struct Step<'a> {
+    code: &'a str,
+    /// It yields `%v` of this type, of which `%result` collects a vector, with zeros for inactive lanes.
+    collects: Option<Elem>,
+}
+
+impl Step<'_> {
+    /// The begin and the end of the loop's body, and what follows the loop, which begins after the block `from`.
+    ///
+    /// Results are collected in registers: a vector that was just stored element by element can be loaded only when all stores are over,
+    /// which takes longer than to load some lanes.
+    fn collect(&self, from: &str) -> [String; 3] {
+        let Some(elem) = self.collects else { return Default::default() };
+        let all = Ty::lanes(elem);
+        let sources = format!("[ zeroinitializer, %{from} ], [ %collected.next, %each ]");
+        [
+            format!("  %collected = phi {all} {sources}\n"),
+            collected(elem, "%v", ["%collected", "%collected.next"]),
+            format!("  %result = phi {all} {sources}\n"),
+        ]
+    }
+}
+
+/// Code that puts an element into a vector, at the place `%lane`.
+pub(super) fn collected(elem: Elem, v: &str, [before, after]: [&str; 2]) -> String {
+    let (t, all, place) = (Ty::scalar(elem), Ty::lanes(elem), Elem::int(elem.bits()));
+    let (number, numbers) = (Ty::scalar(place), Ty::lanes(place));
+    let resized = match place.bits() {
+        32 => "%place.32 = add i32 %lane, 0".to_string(),
+        bits => format!("%place.{bits} = {} i32 %lane to {number}", if bits < 32 { "trunc" } else { "zext" }),
+    };
+    format!(
+        "  {resized}\n  %place.one = insertelement {numbers} poison, {number} %place.{bits}, i32 0\n  \
+         %place.all = shufflevector {numbers} %place.one, {numbers} poison, <32 x i32> zeroinitializer\n  \
+         %is.place = icmp eq {numbers} %place.all, {places}\n  %v.one = insertelement {all} poison, {t} {v}, i32 0\n  \
+         %v.all = shufflevector {all} %v.one, {all} poison, <32 x i32> zeroinitializer\n  \
+         {after} = select <32 x i1> %is.place, {all} %v.all, {all} {before}\n",
+        bits = place.bits(),
+        places = per_lane(place, i128::from),
+    )
 }
 
 /// The same after code that may have handled all lanes together, and goes to `%loop` or falls through otherwise.
-fn row_loop(header: &str, before: &str, together: &str, step: &str, after: &str) -> String {
+fn row_loop(header: &str, before: &str, together: &str, step: &Step<'_>, after: &str) -> String {
     let from = if together.is_empty() { "entry" } else { "loop" };
+    let [first, last, end] = step.collect(from);
+    let step = step.code;
     let jump = match together {
         "" => "",
         // The code has returned, or has gone to the loop.
@@ -31,10 +76,10 @@ fn row_loop(header: &str, before: &str, together: &str, step: &str, after: &str)
     let (variables, before) = variables_apart(before);
     format!(
         "define internal {header} #1 {{\nentry:\n{ADDRESSES}{variables}{SPILL}{together}{jump}{before}  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
-         %left = phi i32 [ %mask, %{from} ], [ %rest, %each ]\n  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
+         %left = phi i32 [ %mask, %{from} ], [ %rest, %each ]\n{first}  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
          %less = sub i32 %left, 1\n  %rest = and i32 %left, %less\n  %ap = getelementptr i64, ptr %addresses, i32 %lane\n  \
-         %a = load i64, ptr %ap, align 8\n  %p = inttoptr i64 %a to ptr\n{step}  %more = icmp ne i32 %rest, 0\n  \
-         br i1 %more, label %each, label %end\nend:\n{after}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)"
+         %a = load i64, ptr %ap, align 8\n  %p = inttoptr i64 %a to ptr\n{step}{last}  %more = icmp ne i32 %rest, 0\n  \
+         br i1 %more, label %each, label %end\nend:\n{end}{after}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)"
     )
 }
 
@@ -263,13 +308,19 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
              declare i32 @llvm.cttz.i32(i32, i1)\ndeclare i32 @llvm.ctpop.i32(i32)"
         );
     }
-    let before =
-        format!("  %out = alloca <32 x {t}>, align 64\n  store <32 x {t}> zeroinitializer, ptr %out, align 64\n");
     let load = kind.load(&t.to_string(), "%p", align);
-    let step = format!(
-        "  %v = {load}\n  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %op, align {align}\n"
-    );
-    let after = format!("  %result = load <32 x {t}>, ptr %out, align 64\n  ret <32 x {t}> %result\n");
+    let collects = (elem.bits() <= 64).then_some(elem);
+    let (before, step, after) = match collects {
+        Some(_) => (String::new(), format!("  %v = {load}\n"), String::new()),
+        None => (
+            format!("  %out = alloca <32 x {t}>, align 64\n  store <32 x {t}> zeroinitializer, ptr %out, align 64\n"),
+            format!(
+                "  %v = {load}\n  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %op, align {align}\n"
+            ),
+            format!("  %result = load <32 x {t}>, ptr %out, align 64\n"),
+        ),
+    };
+    let after = format!("{after}  ret <32 x {t}> %result\n");
     let together = (kind == Kind::Weak && elem.bits() <= 64).then(|| {
         let (text, declared) = load_together(elem, hardware, lean);
         // Lean code is short, and asks for few lanes only whether they are few.
@@ -277,7 +328,7 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
             true => (FEW.into(), String::new()),
             false => {
                 let few = few_loads(Ty::scalar(elem), Ty::lanes(elem), align);
-                (format!("{SPARE}{}{few}", may_be_together(elem)), load_lanes(elem, align, "loop"))
+                (format!("{SPARE}{}{few}", may_be_together(elem)), load_lanes(elem, align))
             }
         };
         (format!("{few}{text}{many}"), format!("{declared}\ndeclare i32 @llvm.ctpop.i32(i32)"))
@@ -287,7 +338,7 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
         &format!("<32 x {t}> @margay.gather.{t}{}(<32 x i64> %at, i32 %mask)", kind.suffix()),
         &before,
         &together,
-        &step,
+        &Step { code: &step, collects },
         &after,
     );
     format!("{text}\n{declared}")
@@ -337,10 +388,16 @@ pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) -
         true => ("", String::new(), String::new()),
         false => {
             let (_, spill) = variables_apart(&before);
-            (SPARE, may_be_together(elem), store_lanes(elem, align, &spill, "loop"))
+            (SPARE, may_be_together(elem), store_lanes(elem, align, &spill))
         }
     };
-    let text = row_loop(&header, &before, &format!("{spare}{FEW}{likely}{together}{many}"), &step, "  ret void\n");
+    let text = row_loop(
+        &header,
+        &before,
+        &format!("{spare}{FEW}{likely}{together}{many}"),
+        &Step { code: &step, collects: None },
+        "  ret void\n",
+    );
     format!("{text}\n{declared}")
 }
 

@@ -11,6 +11,7 @@ pub(in crate::emit) mod copy;
 mod failed;
 pub(in crate::emit) mod fused;
 pub(in crate::emit) mod group;
+mod indexed;
 pub(in crate::emit) mod interleaved;
 mod lanes;
 mod partial;
@@ -284,6 +285,11 @@ impl Emitter<'_> {
     }
 
     fn gather_from(&mut self, lanes: &Val, elem: Elem, mask: Option<&Val>, kind: Kind) -> Val {
+        if !self.by_hardware(elem, kind)
+            && let Some(v) = self.gather_by_index(lanes, elem, mask, kind)
+        {
+            return v;
+        }
         let (scalar, ty) = (Ty::scalar(elem), Ty::lanes(elem));
         let suffix = kind.suffix();
         let every = self.looped(mask);

@@ -218,6 +218,10 @@ impl Writer {
             (Elem::I1, "or") => Origin::Or(a, b),
             (Elem::I1, "xor") => Origin::Xor(a, b),
             (Elem::I64, "add") => Origin::Add(a, b),
+            (Elem::I64, "shl") if let Some(by) = b.unsigned() => Origin::Shifted(a, by as u32),
+            (Elem::I64, "mul") if let Some(factor) = b.unsigned().filter(|f| f.is_power_of_two()) => {
+                Origin::Shifted(a, factor.trailing_zeros())
+            }
             _ => return v,
         };
         self.note(&v, origin);
@@ -274,8 +278,10 @@ impl Writer {
         if name == "bitcast" {
             self.same(format_args!("bitcast {ty} {wide} to {}", v.ty), v);
         }
-        if (name, v.ty.elem, elem) == ("zext", Elem::I32, Elem::I64) {
-            self.note(&wide, Origin::Widened(v.clone()));
+        match (name, v.ty.elem, elem) {
+            ("zext", Elem::I32, Elem::I64) => self.note(&wide, Origin::Widened(v.clone())),
+            ("sext", Elem::I32, Elem::I64) => self.note(&wide, Origin::Signed(v.clone())),
+            _ => {}
         }
         wide
     }
