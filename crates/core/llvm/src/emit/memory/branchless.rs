@@ -9,6 +9,10 @@ use crate::emit::text::{Elem, Ty};
 /// As many lanes take about as long in a loop as all lanes in this code (measured on Zen 3 and 4).
 pub(super) const WORTH: u32 = 8;
 
+/// Code that goes to `%loop` if the lanes of `%mask` are so few that looking for rows takes longer.
+pub(super) const SPARSE: &str = "  %present = call i32 @llvm.ctpop.i32(i32 %mask)\n  %sparse = icmp ult i32 %present, 4\n  \
+                                 br i1 %sparse, label %loop, label %dense\ndense:\n";
+
 /// The variable that inactive lanes access.
 pub(super) const SPARE: &str = "  %spare = alloca i64, align 8\n";
 

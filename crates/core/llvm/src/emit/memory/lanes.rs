@@ -2,7 +2,7 @@
 
 use crate::emit::{
     memory::{
-        branchless::{SPARE, load_lanes, store_lanes},
+        branchless::{SPARE, SPARSE, load_lanes, store_lanes},
         partial::{MaskedAlign, lanes_of_bits, masked_align},
         together::{
             FEW, consecutive, few_loads, join_rows, load_all_together, load_together, may_be_together, store_rows,
@@ -328,7 +328,7 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
             true => (FEW.into(), String::new()),
             false => {
                 let few = few_loads(Ty::scalar(elem), Ty::lanes(elem), align);
-                (format!("{SPARE}{}{few}", may_be_together(elem)), load_lanes(elem, align))
+                (format!("{SPARE}{SPARSE}{}{few}", may_be_together(elem)), load_lanes(elem, align))
             }
         };
         (format!("{few}{text}{many}"), format!("{declared}\ndeclare i32 @llvm.ctpop.i32(i32)"))
