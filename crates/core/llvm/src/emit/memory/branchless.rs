@@ -29,6 +29,20 @@ fn addresses() -> String {
     )
 }
 
+/// Lanes of a half of the warp: those of a small CTA, or those that `tid < 16` leaves.
+const HALF: u32 = 16;
+
+/// Code before a lane of many: before the upper half of them, it returns if none of that half is active.
+pub(super) fn before_half(lane: u32, end: &str) -> String {
+    match lane {
+        HALF => format!(
+            "  %low.half = icmp ult i32 %mask, {}\n  br i1 %low.half, label %half.done, label %high.half\nhalf.done:\n{end}high.half:\n",
+            1 << HALF
+        ),
+        _ => String::new(),
+    }
+}
+
 /// The address `%lp…` of a lane.
 fn pointer(lane: u32) -> String {
     format!(
@@ -42,7 +56,8 @@ pub(super) fn load_lanes(elem: Elem, align: u32) -> String {
     let (t, all) = (Ty::scalar(elem), Ty::lanes(elem));
     let mut text = addresses();
     for lane in 0..32 {
-        let before = if lane == 0 { "poison".into() } else { format!("%lr{}", lane - 1) };
+        let before = if lane == 0 { "zeroinitializer".into() } else { format!("%lr{}", lane - 1) };
+        text.push_str(&before_half(lane, &format!("  ret {all} {before}\n")));
         text.push_str(&format!(
             "{}  %lv{lane} = load {t}, ptr %lp{lane}, align {align}\n  \
              %lr{lane} = insertelement {all} {before}, {t} %lv{lane}, i32 {lane}\n",
@@ -57,6 +72,7 @@ pub(super) fn store_lanes(elem: Elem, align: u32, spill: &str) -> String {
     let t = Ty::scalar(elem);
     let mut text = addresses() + spill;
     for lane in 0..32 {
+        text.push_str(&before_half(lane, "  ret void\n"));
         text.push_str(&format!(
             "{}  %li{lane} = getelementptr {t}, ptr %in, i32 {lane}\n  \
              %lv{lane} = load volatile {t}, ptr %li{lane}, align {}\n  store {t} %lv{lane}, ptr %lp{lane}, align {align}\n",

@@ -6,7 +6,7 @@
 
 use super::{
     bounds::Check,
-    branchless::WORTH,
+    branchless::{WORTH, before_half},
     lanes::{align_of, collected},
     partial::{MaskedAlign, masked_align},
     unit::Kind,
@@ -143,12 +143,21 @@ impl Form {
         )
     }
 
-    /// Code that loads from the indices in `%list`, which are all valid, as `%x`.
-    fn each(self) -> String {
+    /// Code that loads from the indices in `%list`, which are all valid, and returns the elements; of a mask, only those of the lanes `%on`.
+    fn each(self, masked: bool) -> String {
         let (t, all, align) = (Ty::scalar(self.elem), Ty::lanes(self.elem), align_of(self.elem, Kind::Weak));
+        let chosen = |found: &str, name: &str| match masked {
+            true => {
+                format!("  %{name} = select <32 x i1> %on, {all} {found}, {all} zeroinitializer\n  ret {all} %{name}\n")
+            }
+            false => format!("  ret {all} {found}\n"),
+        };
         let mut text = String::new();
         for lane in 0..32 {
-            let before = if lane == 0 { "poison".into() } else { format!("%x{}", lane - 1) };
+            let before = if lane == 0 { "zeroinitializer".into() } else { format!("%x{}", lane - 1) };
+            if masked {
+                text.push_str(&before_half(lane, &chosen(&before, "half")));
+            }
             text.push_str(&format!(
                 "  %l{lane} = getelementptr i32, ptr %list, i32 {lane}\n  %i{lane} = load volatile i32, ptr %l{lane}, align 4\n{}  \
                  %v{lane} = load {t}, ptr %p{lane}, align {align}\n  \
@@ -156,7 +165,7 @@ impl Form {
                 self.pointer(&lane.to_string())
             ));
         }
-        text
+        text + &chosen("%x31", "chosen")
     }
 
     /// Code that returns the element at the index `%index.a` for the lanes of `%on`.
@@ -206,8 +215,7 @@ impl Form {
              %unlike = icmp ne <32 x i32> %index, %first\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
              %unlike.some = and i32 %unlike.bits, %mask\n  %is.same = icmp eq i32 %unlike.some, 0\n  \
              br i1 %is.same, label %same, label %apart\nsame:\n{same}apart:\n  \
-             %safe = select <32 x i1> %on, <32 x i32> %index, <32 x i32> %first\n  store volatile <32 x i32> %safe, ptr %list, align 64\n{each}  \
-             %chosen = select <32 x i1> %on, {all} %x31, {all} zeroinitializer\n  ret {all} %chosen\nloop:\n  \
+             %safe = select <32 x i1> %on, <32 x i32> %index, <32 x i32> %first\n  store volatile <32 x i32> %safe, ptr %list, align 64\n{each}loop:\n  \
              %some = icmp ne i32 %mask, 0\n  br i1 %some, label %step, label %end\nstep:\n  \
              %left = phi i32 [ %mask, %loop ], [ %rest, %step ]\n  %collected = phi {all} [ zeroinitializer, %loop ], [ %next, %step ]\n  \
              %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  %one.less = sub i32 %left, 1\n  \
@@ -221,7 +229,7 @@ impl Form {
             row_pointer = self.pointer("r"),
             load = self.masked_load().0,
             same = self.same(true),
-            each = self.each(),
+            each = self.each(true),
             step_pointer = self.pointer("c"),
             collect = collected(self.elem, "%vc", ["%collected", "%next"]),
         )
@@ -229,7 +237,7 @@ impl Form {
 
     /// For all lanes: rows of eight at once, and one element that all share.
     fn all(self) -> String {
-        let (t, all, align) = (Ty::scalar(self.elem), Ty::lanes(self.elem), align_of(self.elem, Kind::Weak));
+        let (t, align) = (Ty::scalar(self.elem), align_of(self.elem, Kind::Weak));
         let mut rows = String::new();
         for lane in (0..32).step_by(ROW as usize) {
             rows.push_str(&format!(
@@ -248,13 +256,13 @@ impl Form {
              %first.all = shufflevector <32 x i32> %index, <32 x i32> poison, <32 x i32> zeroinitializer\n  \
              %unlike = icmp ne <32 x i32> %index, %first.all\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
              %is.same = icmp eq i32 %unlike.bits, 0\n  br i1 %is.same, label %same, label %apart\nsame:\n{same}apart:\n  \
-             store volatile <32 x i32> %index, ptr %list, align 64\n{each}  ret {all} %x31\n",
+             store volatile <32 x i32> %index, ptr %list, align 64\n{each}",
             firsts = numbers(|lane| lane / ROW * ROW),
             steps = numbers(|lane| lane % ROW),
             wraps = self.wraps(),
             joined = super::together::join_rows(self.elem, 'y'),
             same = self.same(false),
-            each = self.each(),
+            each = self.each(false),
         )
     }
 }

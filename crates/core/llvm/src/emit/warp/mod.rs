@@ -137,7 +137,9 @@ impl Emitter<'_> {
             Opcode::Redux => vec![self.redux(&variant, &srcs)?],
             Opcode::Activemask => vec![self.active_bits()],
             // Elects the lowest member.
-            Opcode::Elect if self.mode == Mode::Full && srcs.first().and_then(constant_word) == Some(u32::MAX) => {
+            Opcode::Elect
+                if self.mode == Mode::Full && srcs.first().and_then(|o| self.constant_word(o)) == Some(u32::MAX) =>
+            {
                 vec![int(Elem::I32, 0), per_lane(Elem::I1, |l| i128::from(l == 0))]
             }
             Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
@@ -184,10 +186,16 @@ impl Emitter<'_> {
         self.w.op_const("xor", &agree, 1)
     }
 
+    /// The value of an operand of 32 bits that is constant, or in a register that is known to hold a constant here.
+    fn constant_word(&mut self, operand: &Operand) -> Option<u32> {
+        let v = self.value(operand, Elem::I32).ok()?;
+        v.unsigned().map(|v| v as u32)
+    }
+
     /// Notes lanes that their own mask leaves out. All other members of the mask are active and have the same mask: where that is
     /// not known beforehand (`function/members.rs`), lanes wait for it (`rendezvous`).
     fn note_members(&mut self, members: &Operand) -> Result<()> {
-        if constant_word(members) != Some(u32::MAX) {
+        if self.constant_word(members) != Some(u32::MAX) {
             let lanes = self.left_out(members)?;
             self.note_if(&lanes, SiteKind::LeftOut);
         }
@@ -210,7 +218,7 @@ impl Emitter<'_> {
             a = self.w.select(&active, &a, &constant(a.ty, 0));
         }
         let way = Way::of(variant);
-        if let (Some(b), Some(c)) = (constant_word(by), constant_word(bounds)) {
+        if let (Some(b), Some(c)) = (self.constant_word(by), self.constant_word(bounds)) {
             let taken = self.permute(&a, |l| source_lane(way, l, b, c).0);
             return Ok(vec![taken, per_lane(Elem::I1, |l| i128::from(source_lane(way, l, b, c).1))]);
         }
@@ -245,10 +253,11 @@ impl Emitter<'_> {
             }
         };
         let taken = match way {
-            _ if b.ty.vector => self.look_up(&a, &source),
+            // What was just stored is not loaded at another offset before all stores are over, so permutations by indices are faster.
+            _ if b.ty.vector || self.options.mask_registers && way != Way::Index => self.look_up(&a, &source),
             Way::Butterfly => self.butterfly(&a, &b),
             Way::Up | Way::Down => self.slide(&a, &b, way),
-            Way::Index if constant_word(bounds).is_some_and(|c| c >> 8 & 31 == 0) => {
+            Way::Index if c.unsigned().is_some_and(|c| c >> 8 & 31 == 0) => {
                 let one = self.w.extract(&a, &b);
                 self.w.splat(&one)
             }
@@ -328,7 +337,7 @@ impl Emitter<'_> {
     /// The lanes that participate in an operation with a uniform member mask.
     fn taking(&mut self, members: &Operand) -> Result<Val> {
         let active = self.active_bits();
-        if constant_word(members) == Some(u32::MAX) {
+        if self.constant_word(members) == Some(u32::MAX) {
             return Ok(active);
         }
         let members = self.value(members, Elem::I32)?;
@@ -432,14 +441,6 @@ impl Emitter<'_> {
         let a = self.w.select(&taking, &a, &constant(a.ty, neutral));
         let full = format!("llvm.vector.reduce.{name}.v32i32");
         Ok(self.w.intrinsic_named(&full, Ty::scalar(Elem::I32), &[&a]))
-    }
-}
-
-/// The value of a constant operand.
-fn constant_word(o: &Operand) -> Option<u32> {
-    match o {
-        Operand::Imm(v) => Some(*v as u32),
-        _ => None,
     }
 }
 
