@@ -156,12 +156,9 @@ impl Cluster<'_> {
                 return None;
             }
             let frame = stopped.clone().next().map(|(g, _)| &warp.frames[g.frame as usize]);
-            let rows = live.iter().map(|LiveRegister { register, ty, .. }| {
-                let (first, count) = (kernel.row_of[register.0 as usize], super::single_step::rows_of(*ty));
-                match frame {
-                    Some(frame) if first != NOWHERE => frame.regs[first as usize..first as usize + count].to_vec(),
-                    _ => vec![Row::ZERO; count],
-                }
+            let rows = live.iter().map(|LiveRegister { register, ty, .. }| match (frame, kernel.rows_of(*register)) {
+                (Some(frame), Some(rows)) => frame.regs[rows].to_vec(),
+                _ => vec![Row::ZERO; super::single_step::rows_of(*ty)],
             });
             warps.push(StoppedWarp { alive: warp.live, rows: rows.collect() });
         }

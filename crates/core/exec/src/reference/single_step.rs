@@ -124,8 +124,7 @@ impl Plan {
         let copies = |list: &[VReg]| {
             let (mut at, mut copies) = (0, Vec::new());
             for r in list {
-                let first = func.row_of.get(r.0 as usize).copied().filter(|row| *row != u32::MAX);
-                copies.extend(first.map(|first| (at, first as usize..first as usize + rows(r))));
+                copies.extend(func.rows_of(*r).map(|own| (at, own)));
                 at += rows(r);
             }
             copies

@@ -271,8 +271,7 @@ fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [O
     let mut active = ctx.mask;
     if let Some((p, negated)) = inst.guard {
         report_once(ctx, p, active, (written, origins), "is guarded by");
-        let row = ctx.func.row_of[p.0 as usize];
-        let truth = if row == u32::MAX { 0 } else { ctx.regs[row as usize].0[0] };
+        let truth = ctx.func.truth(&ctx.regs, p);
         active &= if negated { !truth } else { truth };
     }
     let mut undefined = 0;
@@ -370,8 +369,7 @@ fn connected(ctx: &Ctx<'_>, inst: &Inst, written: &[u32]) -> u32 {
     let (mut undefined, mut decided) = (0, 0);
     for operand in func.operands(inst.srcs) {
         let (Operand::Reg(p) | Operand::Not(p)) = operand else { continue };
-        let row = ctx.func.row_of[p.0 as usize];
-        let truth = if row == u32::MAX { 0 } else { ctx.regs[row as usize].0[0] };
+        let truth = ctx.func.truth(&ctx.regs, *p);
         let truth = if matches!(operand, Operand::Not(_)) { !truth } else { truth };
         undefined |= !written[p.0 as usize];
         decided |= written[p.0 as usize] & if disjunction { truth } else { !truth };
@@ -384,8 +382,7 @@ fn selected(ctx: &Ctx<'_>, inst: &Inst, written: &[u32]) -> u32 {
     let undefined = |o: &Operand| if let Operand::Reg(r) = o { !written[r.0 as usize] } else { 0 };
     let [a, b, choice] = ctx.func.func.operands(inst.srcs) else { return 0 };
     let (Operand::Reg(p) | Operand::Not(p)) = choice else { return 0 };
-    let row = ctx.func.row_of[p.0 as usize];
-    let truth = if row == u32::MAX { 0 } else { ctx.regs[row as usize].0[0] };
+    let truth = ctx.func.truth(&ctx.regs, *p);
     let truth = if matches!(choice, Operand::Not(_)) { !truth } else { truth };
     let chosen = undefined(a) & truth | undefined(b) & !truth;
     // Either may be chosen by an undefined predicate.

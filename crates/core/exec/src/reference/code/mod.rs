@@ -11,11 +11,14 @@ mod warp;
 
 pub use {call::*, memory::*, register::*, tensor::*, warp::*};
 
-use super::{ctx::Ctx, uninitialized::Sites};
+use super::{ctx::Ctx, single_step, uninitialized::Sites};
 use crate::{Image, Ordering, Row, sem::PureFn};
-use margay_ir::{Func, FuncId, SourcePlace};
+use margay_ir::{Func, FuncId, SourcePlace, VReg};
 use margay_isa::{Component, Special, Variant};
-use std::sync::{Arc, OnceLock};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 /// Where execution continues after an op.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -158,6 +161,17 @@ impl FuncCode {
     pub fn place(&self, pc: u32) -> SourcePlace {
         let at = self.at.get(pc as usize).copied().unwrap_or_default();
         self.func.places.get(at as usize).copied().unwrap_or_default()
+    }
+
+    /// The rows of a frame that hold a register; `None` if nothing accesses it.
+    pub fn rows_of(&self, register: VReg) -> Option<Range<usize>> {
+        let first = *self.row_of.get(register.0 as usize).filter(|row| **row != u32::MAX)? as usize;
+        Some(first..first + single_step::rows_of(self.func.regs[register.0 as usize]))
+    }
+
+    /// The lanes in which a predicate register is true.
+    pub fn truth(&self, registers: &[Row], predicate: VReg) -> u32 {
+        self.rows_of(predicate).map_or(0, |rows| registers[rows.start].0[0])
     }
 }
 

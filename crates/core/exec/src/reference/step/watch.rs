@@ -3,7 +3,6 @@
 use super::super::{
     code::{Address, Base, FuncCode, MemOp, Op, Src},
     ctx::Ctx,
-    single_step::rows_of,
     state::{NO_FRAME, Warp, lanes},
     uninitialized,
 };
@@ -184,6 +183,18 @@ enum Content<'b> {
     Passed(u32, Undefined),
 }
 
+/// The ordering of accesses that no instruction makes by itself.
+const WEAK: Ordering = Ordering {
+    semantics: Semantics::Weak,
+    scope: Scope::Cta,
+    volatile: false,
+    asynchronous: false,
+    proxy: false,
+    tensor: Tensor::No,
+    reduction: false,
+    cached: false,
+};
+
 /// Reports an access of `size` bytes by lanes to the observer; `op` is the instruction, if one does it.
 fn access_by(
     ctx: &Ctx<'_>,
@@ -195,25 +206,15 @@ fn access_by(
     let Some(observer) = ctx.grid.observer else { return };
     let (windows, count) = shared_windows(ctx);
     let variant = op.map(|op| ctx.func.variant(op));
-    let weak = Ordering {
-        semantics: Semantics::Weak,
-        scope: Scope::Cta,
-        volatile: false,
-        asynchronous: false,
-        proxy: false,
-        tensor: Tensor::No,
-        reduction: false,
-        cached: false,
-    };
-    let order = op.map_or(weak, |op| ordering_of(ctx.func, op, access));
+    let is = |ops: &[Opcode]| variant.is_some_and(|v| ops.contains(&v.op));
+    let order = op.map_or(WEAK, |op| ordering_of(ctx.func, op, access));
     let stored = op.zip(variant).and_then(|(op, v)| stored(ctx, op, v)).filter(|_| access == AccessKind::Store);
-    let reads = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::Ldu | Opcode::Atom | Opcode::Red));
+    let reads = is(&[Opcode::Ld, Opcode::Ldu, Opcode::Atom, Opcode::Red]);
     let table = op.filter(|_| reads).and_then(|op| ctx.func.mems.get(op.x as usize));
-    let element = table.or(stored).map_or(size, |m| m.size);
     let element = match content {
         Content::Passed(element, _) => element,
         _ if order.tensor.is_product() => UNIT,
-        _ => element,
+        _ => table.or(stored).map_or(size, |m| m.size),
     };
     let copied = if let Content::Bytes(bytes) = content { Some(bytes) } else { None };
     let value = |lane: usize, at: usize| -> u8 {
@@ -221,20 +222,12 @@ fn access_by(
         let (part, byte) = (at / m.size as usize, at % m.size as usize);
         m.src.get(part).map_or(0, |s| byte_of(ctx, *s, lane, byte))
     };
-    let peek = |host: u64, to: &mut [u8]| {
-        let windows =
-            ctx.windows.shared.iter().chain([&ctx.cta.shared]).chain(ctx.warp.local.as_ref().map(|l| &l.memory));
-        let window = windows.into_iter().find(|w| w.block.contains(host, to.len()));
-        match window {
-            Some(w) => mem::load_bytes(&w.block, host, to).is_some(),
-            None => ctx.grid.memory.read(host, to).is_ok(),
-        }
-    };
-    let moves = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red));
+    let peek = |host: u64, to: &mut [u8]| peek(ctx, host, to);
+    let moves = is(&[Opcode::Ld, Opcode::St, Opcode::Atom, Opcode::Red]);
     if moves && (matches!(a.space, MemSpace::Local | MemSpace::Generic) || matches!(a.base, Base::Frame)) {
         overrun(ctx, lanes, addresses, size, access);
     }
-    let loads = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::Ldu)) && access == AccessKind::Load;
+    let loads = is(&[Opcode::Ld, Opcode::Ldu]) && access == AccessKind::Load;
     let passes = matches!(content, Content::Passed(..));
     let tracked = loads && uninitialized::follows(ctx) || passes && access == AccessKind::Load;
     let (undefined, loads) = match content {
@@ -247,10 +240,7 @@ fn access_by(
             observer.passes_on(element, (ctx.func.id, ctx.func.place(pc)));
         }
     }
-    let registers = |r: VReg| {
-        let first = ctx.func.row_of.get(r.0 as usize).copied().filter(|row| *row != u32::MAX)? as usize;
-        ctx.regs.get(first..first + rows_of(ctx.func.func.regs[r.0 as usize])).map(<[Row]>::to_vec)
-    };
+    let registers = |r: VReg| ctx.regs.get(ctx.func.rows_of(r)?).map(<[Row]>::to_vec);
     act(ctx, lanes, |actor| {
         let event = MemoryEvent {
             actor,
@@ -278,6 +268,15 @@ fn access_by(
             ctx.undefined_lanes.set((observer.undefined_lanes(&event), own));
         }
     });
+}
+
+/// Reads what the shared windows of the cluster, local memory or global memory hold; returns whether all of it exists.
+fn peek(ctx: &Ctx<'_>, host: u64, to: &mut [u8]) -> bool {
+    let windows = ctx.windows.shared.iter().chain([&ctx.cta.shared]).chain(ctx.warp.local.as_ref().map(|l| &l.memory));
+    match windows.into_iter().find(|w| w.block.contains(host, to.len())) {
+        Some(w) => mem::load_bytes(&w.block, host, to).is_some(),
+        None => ctx.grid.memory.read(host, to).is_ok(),
+    }
 }
 
 /// The operands of a store of register values.

@@ -11,7 +11,7 @@ use crate::emit::{
     text::{Elem, Val, constant},
 };
 use margay_ir::{Operand, pass::liveness};
-use margay_isa::{Mod, Opcode, Type, Var, Variant};
+use margay_isa::{Mod, Opcode, Type, Var, Variant, Word};
 
 /// Whether a row is single-precision arithmetic whose result may keep the host's NaN until its bits become visible.
 pub(in crate::emit) fn arithmetic(variant: &Variant) -> bool {
@@ -106,93 +106,15 @@ impl Emitter<'_> {
         self.w.cast("bitcast", &bits, Elem::F64)
     }
 
+    /// The result of a row of floating-point arithmetic; `None` if there is no code for it.
     pub fn float_row(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Option<Val>> {
         let (op, t, ftz) = (variant.op, variant.t(), variant.has(Mod::Ftz));
-        // Rows with two types widen their operands first (section 9.7.5).
-        let direction = direction(variant);
         let single = t == Type::F32;
-        let directed = direction.is_some();
-        if directed && !self.rounds(variant, single) || srcs.len() > 3 || variant.ty(Var::U).is_some() {
+        if !self.has_float_row(variant, srcs.len()) {
             return Ok(None);
         }
-        let plain = variant.words.iter().all(|w| match w {
-            margay_isa::Word::Mod(m) => {
-                let pick =
-                    matches!(m, Mod::PropagateNan | Mod::Abs | Mod::Xorsign) && matches!(op, Opcode::Min | Opcode::Max);
-                let rounds = matches!(m, Mod::Rn | Mod::Rz | Mod::Rm | Mod::Rp);
-                pick || rounds || matches!(m, Mod::Ftz | Mod::Sat | Mod::Approx | Mod::Full)
-            }
-            margay_isa::Word::Type(_) => true,
-        });
-        let rounded = directed || variant.has(Mod::Rn) || variant.has(Mod::Approx) && single || variant.has(Mod::Full);
-        let known = match op {
-            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad => true,
-            Opcode::Div | Opcode::Sqrt | Opcode::Rcp => rounded,
-            Opcode::Neg | Opcode::Abs => true,
-            Opcode::Min | Opcode::Max => single || srcs.len() == 2,
-            _ => is_approximation(variant),
-        };
-        if !plain || !known {
-            return Ok(None);
-        }
-        let mut v = Vec::new();
-        for s in srcs {
-            // Rows that copy a NaN's bits or sign need canonical operands.
-            let x = if matches!(op, Opcode::Neg | Opcode::Abs) || variant.has(Mod::Xorsign) {
-                let x = self.value(s, if single { Elem::I32 } else { Elem::I64 })?;
-                let x = self.w.cast("bitcast", &x, if single { Elem::F32 } else { Elem::F64 });
-                if ftz && single && !self.is_normal(s) { self.flush(&x) } else { x }
-            } else {
-                self.float(s, t, ftz)?
-            };
-            v.push(x);
-        }
-        let result = match (op, &v[..]) {
-            _ if let Some(direction) = direction => self.directed(op, direction, &v),
-            (Opcode::Add, [a, b]) => self.w.op("fadd", a, b),
-            (Opcode::Sub, [a, b]) => self.w.op("fsub", a, b),
-            (Opcode::Mul, [a, b]) => self.w.op("fmul", a, b),
-            (Opcode::Fma | Opcode::Mad, [a, b, c]) => {
-                let (a, b) = self.w.agree(a, b);
-                let (a, c) = self.w.agree(&a, c);
-                let (a, b) = self.w.agree(&a, &b);
-                self.w.intrinsic("llvm.fma", a.ty, &[&a, &b, &c])
-            }
-            (Opcode::Div, [a, b]) => {
-                let q = self.w.op("fdiv", a, b);
-                if !variant.has(Mod::Approx) {
-                    q
-                } else {
-                    // Divisors beyond 2^126 give a zero of the right sign (manual, section 9.7.3.8).
-                    let size = self.w.intrinsic("llvm.fabs", b.ty, &[b]);
-                    let limit = constant(b.ty, 0x7e80_0000);
-                    let big = self.w.cmp("fcmp ogt", &size, &limit);
-                    let zero = self.w.intrinsic("llvm.copysign", b.ty, &[&constant(b.ty, 0), b]);
-                    let nothing = self.w.op("fmul", a, &zero);
-                    self.w.select(&big, &nothing, &q)
-                }
-            }
-            (Opcode::Rcp, [a]) => {
-                // Roots are zero, at least 2^-75, or not finite.
-                let range = if self.is_root(&srcs[0]) { Results::Normal } else { Results::Any };
-                self.reciprocal(a, range)
-            }
-            (Opcode::Sqrt, [a]) => self.w.intrinsic("llvm.sqrt", a.ty, &[a]),
-            (Opcode::Neg, [a]) => self.w.value(a.ty, format_args!("fneg {} {a}", a.ty)),
-            (Opcode::Abs, [a]) => self.w.intrinsic("llvm.fabs", a.ty, &[a]),
-            (Opcode::Min | Opcode::Max, _) if single => self.extreme_of(variant, srcs, &v),
-            (Opcode::Min | Opcode::Max, [a, b]) => {
-                // The result is a NaN only if both operands are.
-                let (a, b) = self.w.agree(a, b);
-                let r = self.extreme(op == Opcode::Min, &a, &b);
-                self.quiet(&r)
-            }
-            (_, [a]) => match self.approximate(op, a) {
-                Some(r) => r,
-                None => return Ok(None),
-            },
-            _ => return Ok(None),
-        };
+        let operands = srcs.iter().map(|s| self.float_operand(variant, s)).collect::<Result<Vec<Val>>>()?;
+        let Some(result) = self.float_result(variant, srcs, &operands) else { return Ok(None) };
         let keeps_bits = matches!(op, Opcode::Neg | Opcode::Abs);
         // The result is one of the operands.
         let picks = matches!(op, Opcode::Min | Opcode::Max);
@@ -205,6 +127,92 @@ impl Emitter<'_> {
         // A lazy register needs no canonical value.
         let lazy = matches!(dsts, [Operand::Reg(d)] if self.floats.lazy_nans[d.0 as usize]);
         Ok(Some(if single && !lazy && !keeps_bits { self.canonical_float(&result) } else { result }))
+    }
+
+    /// Whether there is code for a row of `count` operands.
+    fn has_float_row(&self, variant: &Variant, count: usize) -> bool {
+        let (op, single) = (variant.op, variant.t() == Type::F32);
+        let directed = direction(variant).is_some();
+        // Rows with two types widen their operands first (section 9.7.5).
+        if directed && !self.rounds(variant, single) || count > 3 || variant.ty(Var::U).is_some() {
+            return false;
+        }
+        let plain = variant.words.iter().all(|w| match w {
+            Word::Mod(m) => {
+                let pick =
+                    matches!(m, Mod::PropagateNan | Mod::Abs | Mod::Xorsign) && matches!(op, Opcode::Min | Opcode::Max);
+                let rounds = matches!(m, Mod::Rn | Mod::Rz | Mod::Rm | Mod::Rp);
+                pick || rounds || matches!(m, Mod::Ftz | Mod::Sat | Mod::Approx | Mod::Full)
+            }
+            Word::Type(_) => true,
+        });
+        let rounded = directed || variant.has(Mod::Rn) || variant.has(Mod::Approx) && single || variant.has(Mod::Full);
+        plain
+            && match op {
+                Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad => true,
+                Opcode::Div | Opcode::Sqrt | Opcode::Rcp => rounded,
+                Opcode::Neg | Opcode::Abs => true,
+                Opcode::Min | Opcode::Max => single || count == 2,
+                _ => is_approximation(variant),
+            }
+    }
+
+    fn float_operand(&mut self, variant: &Variant, s: &Operand) -> Result<Val> {
+        let (ftz, single) = (variant.has(Mod::Ftz), variant.t() == Type::F32);
+        // Rows that copy a NaN's bits or sign need canonical operands.
+        if !matches!(variant.op, Opcode::Neg | Opcode::Abs) && !variant.has(Mod::Xorsign) {
+            return self.float(s, variant.t(), ftz);
+        }
+        let x = self.value(s, if single { Elem::I32 } else { Elem::I64 })?;
+        let x = self.w.cast("bitcast", &x, if single { Elem::F32 } else { Elem::F64 });
+        Ok(if ftz && single && !self.is_normal(s) { self.flush(&x) } else { x })
+    }
+
+    /// What a row computes before it is flushed, saturated and made canonical.
+    fn float_result(&mut self, variant: &Variant, srcs: &[Operand], v: &[Val]) -> Option<Val> {
+        let (op, single) = (variant.op, variant.t() == Type::F32);
+        Some(match (op, v) {
+            _ if let Some(direction) = direction(variant) => self.directed(op, direction, v),
+            (Opcode::Add, [a, b]) => self.w.op("fadd", a, b),
+            (Opcode::Sub, [a, b]) => self.w.op("fsub", a, b),
+            (Opcode::Mul, [a, b]) => self.w.op("fmul", a, b),
+            (Opcode::Fma | Opcode::Mad, [a, b, c]) => {
+                let (a, b) = self.w.agree(a, b);
+                let (a, c) = self.w.agree(&a, c);
+                let (a, b) = self.w.agree(&a, &b);
+                self.w.intrinsic("llvm.fma", a.ty, &[&a, &b, &c])
+            }
+            (Opcode::Div, [a, b]) if variant.has(Mod::Approx) => self.approximate_quotient(a, b),
+            (Opcode::Div, [a, b]) => self.w.op("fdiv", a, b),
+            (Opcode::Rcp, [a]) => {
+                // Roots are zero, at least 2^-75, or not finite.
+                let range = if self.is_root(&srcs[0]) { Results::Normal } else { Results::Any };
+                self.reciprocal(a, range)
+            }
+            (Opcode::Sqrt, [a]) => self.w.intrinsic("llvm.sqrt", a.ty, &[a]),
+            (Opcode::Neg, [a]) => self.w.value(a.ty, format_args!("fneg {} {a}", a.ty)),
+            (Opcode::Abs, [a]) => self.w.intrinsic("llvm.fabs", a.ty, &[a]),
+            (Opcode::Min | Opcode::Max, _) if single => self.extreme_of(variant, srcs, v),
+            (Opcode::Min | Opcode::Max, [a, b]) => {
+                // The result is a NaN only if both operands are.
+                let (a, b) = self.w.agree(a, b);
+                let r = self.extreme(op == Opcode::Min, &a, &b);
+                self.quiet(&r)
+            }
+            (_, [a]) => self.approximate(op, a)?,
+            _ => return None,
+        })
+    }
+
+    /// `div.approx`: divisors beyond 2^126 give a zero of the right sign (manual, section 9.7.3.8).
+    fn approximate_quotient(&mut self, a: &Val, b: &Val) -> Val {
+        let q = self.w.op("fdiv", a, b);
+        let size = self.w.intrinsic("llvm.fabs", b.ty, &[b]);
+        let limit = constant(b.ty, 0x7e80_0000);
+        let big = self.w.cmp("fcmp ogt", &size, &limit);
+        let zero = self.w.intrinsic("llvm.copysign", b.ty, &[&constant(b.ty, 0), b]);
+        let nothing = self.w.op("fmul", a, &zero);
+        self.w.select(&big, &nothing, &q)
     }
 
     /// `min` and `max` of two or three single-precision operands, with `.NaN`, `.abs` and `.xorsign`.
