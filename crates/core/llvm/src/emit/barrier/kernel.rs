@@ -188,6 +188,8 @@ impl Emitter<'_> {
         self.w.block(&on);
     }
 
+    /// Emits the loop over warps of the region after barrier `k - 1`, or of the first one, from its block `entry` to `barriers`. `cta` is the
+    /// CTA's index; variables hold the warp, and the barrier that the warps have arrived at, plus one.
     fn region_loop(
         &mut self,
         k: usize,
@@ -224,21 +226,7 @@ impl Emitter<'_> {
         self.w.jump(&ahead);
         self.w.block(&loops);
         let warp = self.w.load(scalar, warp_slot, 4);
-        let to = self.ctx_pointer(at::WARP);
-        self.w.store(&warp, &to, 4);
-        let stride = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
-        let window = self.w.op_const("shl", &stride, 5);
-        let rows = self.local.interleaved.map_or(0, |frame| frame.size * 32);
-        let window = self.w.op_const("add", &window, rows.into());
-        let wide = self.w.cast("zext", &warp, Elem::I64);
-        let offset = self.w.op("mul", &wide, &window);
-        let locals = self.ctx_value(Elem::I64, at::LOCALS);
-        let local = self.w.op("add", &locals, &offset);
-        let to = self.ctx_pointer(at::LOCAL);
-        let line = self.w.body.len();
-        self.w.store(&local, &to, 8);
-        self.local.address_lines.insert(self.w.body[line..].trim_end().to_owned());
-        self.grid_loop.current = Some(Current { warp: warp.clone(), local, cta: cta.clone(), next: next.clone() });
+        self.select_warp(&warp, cta, next);
         let lanes = self.lanes_of(before.is_some(), &after);
         self.reset_registers(before.is_none());
         if let Some(b) = before {
@@ -275,6 +263,25 @@ impl Emitter<'_> {
         let arms: String = barriers.iter().map(|b| format!(" i32 {}, label %r{}.head", b + 1, b + 1)).collect();
         self.w.line(format_args!("switch i32 {n}, label %cta.done [{arms} ]"));
         Ok(())
+    }
+
+    /// Makes a warp of the CTA the current one, whose local windows follow those of the warps before it.
+    fn select_warp(&mut self, warp: &Val, cta: &[Val; 3], next: &Val) {
+        let to = self.ctx_pointer(at::WARP);
+        self.w.store(warp, &to, 4);
+        let stride = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
+        let window = self.w.op_const("shl", &stride, 5);
+        let rows = self.local.interleaved.map_or(0, |frame| frame.size * 32);
+        let window = self.w.op_const("add", &window, rows.into());
+        let wide = self.w.cast("zext", warp, Elem::I64);
+        let offset = self.w.op("mul", &wide, &window);
+        let locals = self.ctx_value(Elem::I64, at::LOCALS);
+        let local = self.w.op("add", &locals, &offset);
+        let to = self.ctx_pointer(at::LOCAL);
+        let line = self.w.body.len();
+        self.w.store(&local, &to, 8);
+        self.local.address_lines.insert(self.w.body[line..].trim_end().to_owned());
+        self.grid_loop.current = Some(Current { warp: warp.clone(), local, cta: cta.clone(), next: next.clone() });
     }
 
     /// A warp arrives at a barrier: spills live values; the next warp runs.
