@@ -40,7 +40,7 @@ pub(in crate::emit) struct Row {
 }
 
 impl Row {
-    fn lane(self) -> u32 {
+    pub fn lane(self) -> u32 {
         self.width * self.index
     }
 }

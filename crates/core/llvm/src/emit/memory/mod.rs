@@ -19,6 +19,7 @@ mod prefetch;
 mod slow;
 mod strided;
 mod together;
+mod transpose;
 mod unit;
 mod updated;
 
@@ -28,6 +29,7 @@ use crate::emit::{
     function::{Emitter, Result},
     memory::address::Address,
     memory::lanes::{at_words, gather_all, gather_some, scatter_all, scatter_some},
+    memory::transpose::Vectors,
     memory::unit::{Kind, in_units, kind, near},
     text::{Elem, Ty, Val, constant},
 };
@@ -266,8 +268,10 @@ impl Emitter<'_> {
         let rows: Vec<Vec<Val>> = pointers
             .iter()
             .map(|p| {
-                let all = self.load_piece(&whole, ty, p, elem.bits() / 8);
-                self.every(&all, elem, count, width)
+                self.load_vectors(Vectors { elem, count, width }, p, true).unwrap_or_else(|| {
+                    let all = self.load_piece(&whole, ty, p, elem.bits() / 8);
+                    self.every(&all, elem, count, width)
+                })
             })
             .collect();
         (0..count as usize)
@@ -414,8 +418,10 @@ impl Emitter<'_> {
             if *stride == i64::from(bytes * count) && lanes.is_none() && kind == Kind::Weak && count.is_power_of_two() {
                 let values: Vec<Val> = values.iter().map(|v| self.w.splat(v)).collect();
                 for (row, p) in rows(width).zip(&pointers) {
-                    let (mixed, whole) = (self.interleave(&values, elem, row), ty.part(width * count));
-                    self.store_piece(&whole, &mixed, p, bytes);
+                    if !self.store_vectors(&values, elem, row, p, true) {
+                        let (mixed, whole) = (self.interleave(&values, elem, row), ty.part(width * count));
+                        self.store_piece(&whole, &mixed, p, bytes);
+                    }
                 }
                 return;
             }

@@ -1,0 +1,261 @@
+//! Vectors of elements per lane, between the order of memory (all elements of a lane, then those of the next) and one vector for each
+//! element.
+//!
+//! With AVX-512, one shuffle of all lanes is a few permutations with two sources. LLVM makes of the same shuffle for AVX2 twice the
+//! instructions that a transposition of registers takes, and needs eight times as long for it. So code for it names the steps: each takes two
+//! registers and is one instruction of the host, or two.
+
+use super::PROGRAM;
+use crate::emit::{
+    function::{Emitter, affine::Row},
+    text::{Elem, Ty, Val, Writer, named},
+};
+
+/// Bits of a register of the host.
+const REGISTER: u32 = 256;
+
+/// The vectors of a row of lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Vectors {
+    pub elem: Elem,
+    /// Elements per lane.
+    pub count: u32,
+    /// Lanes of the row.
+    pub width: u32,
+}
+
+impl Vectors {
+    /// Lanes whose elements of one kind are a register.
+    fn lanes(self) -> u32 {
+        REGISTER / self.elem.bits()
+    }
+
+    /// Whether there is code for them.
+    fn known(self) -> bool {
+        matches!((self.elem, self.count), (Elem::I32, 2 | 4) | (Elem::I64, 2))
+            && self.width.is_multiple_of(self.lanes())
+    }
+
+    fn register(self) -> String {
+        Ty::lanes(self.elem).part(self.lanes())
+    }
+
+    fn shuffle(self, w: &mut Writer, [a, b]: [&Val; 2], picks: &[u32]) -> Val {
+        let (ty, picks) = (self.register(), picks.iter().map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", "));
+        w.value(a.ty, format_args!("shufflevector {ty} {a}, {ty} {b}, <{} x i32> <{picks}>", self.lanes()))
+    }
+
+    /// The registers of consecutive lanes, of which each has all elements of some lanes, as one register for each element.
+    fn apart(self, w: &mut Writer, group: &[Val]) -> Vec<Val> {
+        match group {
+            [a, b] => {
+                let n = self.lanes();
+                [0, 1].map(|k| self.shuffle(w, [a, b], &(0..n).map(|l| 2 * l + k).collect::<Vec<_>>())).to_vec()
+            }
+            [a, b, c, d] => {
+                // Lanes 0 and 4, 1 and 5, 2 and 6, 3 and 7.
+                let [even, odd] = [[0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]];
+                let rows = [([a, c], even), ([a, c], odd), ([b, d], even), ([b, d], odd)];
+                let rows = rows.map(|(pair, picks)| self.shuffle(w, pair, &picks));
+                let [p, q, r, s] = QUADS.map(|(a, b, picks)| self.shuffle(w, [&rows[a], &rows[b]], &picks));
+                [[&p, &q], [&r, &s]]
+                    .into_iter()
+                    .flat_map(|pair| PAIRS.map(|picks| self.shuffle(w, pair, &picks)))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The reverse of [`Vectors::apart`].
+    fn together(self, w: &mut Writer, group: &[Val]) -> Vec<Val> {
+        match group {
+            [a, b] => {
+                let n = self.lanes();
+                let picks = |from: u32| (0..n).map(|l| from + l / 2 + l % 2 * n).collect::<Vec<_>>();
+                [0, n / 2].map(|from| self.shuffle(w, [a, b], &picks(from))).to_vec()
+            }
+            [x, y, z, v] => {
+                let halves = [(x, y, LOW), (z, v, LOW), (x, y, HIGH), (z, v, HIGH)];
+                let [p, q, r, s] = halves.map(|(a, b, picks)| self.shuffle(w, [a, b], &picks));
+                let mut rows =
+                    [[&p, &q], [&r, &s]].into_iter().flat_map(|pair| PAIRS.map(|picks| self.shuffle(w, pair, &picks)));
+                let rows: Vec<Val> = rows.by_ref().collect();
+                let [even, odd] = [[0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]];
+                let halves = [(0, 1, even), (2, 3, even), (0, 1, odd), (2, 3, odd)];
+                halves.map(|(a, b, picks)| self.shuffle(w, [&rows[a], &rows[b]], &picks)).to_vec()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Loads the row: by element, its registers. `more` ends the loads.
+    fn load(self, w: &mut Writer, pointer: &Val, (align, more): (u32, &str)) -> Vec<Vec<Val>> {
+        let (ty, like) = (self.register(), Ty::lanes(self.elem));
+        let mut found = vec![Vec::new(); self.count as usize];
+        for first in (0..self.width / self.lanes() * self.count).step_by(self.count as usize) {
+            let group: Vec<Val> = (first..first + self.count)
+                .map(|at| {
+                    let p = w.offset_const(pointer, u64::from(at * REGISTER / 8));
+                    w.value(like, format_args!("load {ty}, ptr {p}, align {align}{more}"))
+                })
+                .collect();
+            found.iter_mut().zip(self.apart(w, &group)).for_each(|(list, v)| list.push(v));
+        }
+        found
+    }
+
+    /// Stores registers of the row, by element.
+    fn store(self, w: &mut Writer, registers: &[Vec<Val>], pointer: &Val, (align, more): (u32, &str)) {
+        let ty = self.register();
+        for group in 0..(self.width / self.lanes()) as usize {
+            let parts: Vec<Val> = registers.iter().map(|list| list[group].clone()).collect();
+            for (k, v) in self.together(w, &parts).iter().enumerate() {
+                let at = (group * self.count as usize + k) as u64 * u64::from(REGISTER / 8);
+                let p = w.offset_const(pointer, at);
+                w.line(format_args!("store {ty} {v}, ptr {p}, align {align}{more}"));
+            }
+        }
+    }
+
+    fn helper_name(self, loads: bool) -> String {
+        let verb = if loads { "apart" } else { "together" };
+        format!("margay.{verb}.{}.{}.{}", self.count, self.width, Ty::scalar(self.elem))
+    }
+
+    /// A function that moves a row from the order of memory to vectors of `width` elements, or back.
+    fn helper(self, loads: bool) -> String {
+        let mut w = Writer::default();
+        let [from, to] = ["%from", "%to"].map(|name| named(Ty::scalar(Elem::Ptr), name));
+        // Vectors are `width` elements apart; weak accesses have the alignment of elements.
+        let (size, n) = (self.elem.bits() / 8, self.lanes());
+        let at = |w: &mut Writer, p: &Val, k: usize, group: usize| {
+            w.offset_const(p, u64::from(size) * (k as u64 * u64::from(self.width) + group as u64 * u64::from(n)))
+        };
+        let ty = self.register();
+        let groups = (self.width / n) as usize;
+        if loads {
+            for (k, list) in self.load(&mut w, &from, (size, "")).iter().enumerate() {
+                for (group, v) in list.iter().enumerate() {
+                    let p = at(&mut w, &to, k, group);
+                    w.line(format_args!("store {ty} {v}, ptr {p}, align {}", REGISTER / 8));
+                }
+            }
+        } else {
+            let lists: Vec<Vec<Val>> = (0..self.count as usize)
+                .map(|k| {
+                    (0..groups)
+                        .map(|group| {
+                            let p = at(&mut w, &from, k, group);
+                            w.value(Ty::lanes(self.elem), format_args!("load {ty}, ptr {p}, align {}", REGISTER / 8))
+                        })
+                        .collect()
+                })
+                .collect();
+            self.store(&mut w, &lists, &to, (size, ""));
+        }
+        format!("define internal void @{}(ptr %from, ptr %to) #1 {{\n{}  ret void\n}}", self.helper_name(loads), w.body)
+    }
+}
+
+/// The even elements of pairs of rows, and the odd ones, within halves of a register.
+const LOW: [u32; 8] = [0, 8, 1, 9, 4, 12, 5, 13];
+const HIGH: [u32; 8] = [2, 10, 3, 11, 6, 14, 7, 15];
+const QUADS: [(usize, usize, [u32; 8]); 4] = [(0, 1, LOW), (2, 3, LOW), (0, 1, HIGH), (2, 3, HIGH)];
+const PAIRS: [[u32; 8]; 2] = [[0, 1, 8, 9, 4, 5, 12, 13], [2, 3, 10, 11, 6, 7, 14, 15]];
+
+impl Emitter<'_> {
+    /// Loads a row of vectors, as one vector of `width` lanes for each element; `program`: from the program's memory. `None` where one
+    /// shuffle of all lanes serves better.
+    pub(super) fn load_vectors(&mut self, vectors: Vectors, pointer: &Val, program: bool) -> Option<Vec<Val>> {
+        if self.options.mask_registers || !vectors.known() {
+            return None;
+        }
+        let (ty, whole) = (Ty::lanes(vectors.elem), Ty::lanes(vectors.elem).part(vectors.width));
+        let size = vectors.elem.bits() / 8;
+        if self.options.lean {
+            let buffer = self.w.alloca(&format!("[{} x i8]", vectors.count * vectors.width * size), 64);
+            self.w.declared.insert(vectors.helper(true));
+            self.w.line(format_args!("call void @{}(ptr {pointer}, ptr {buffer})", vectors.helper_name(true)));
+            let list = (0..vectors.count).map(|k| {
+                let p = self.w.offset_const(&buffer, u64::from(k * vectors.width * size));
+                self.w.value(ty, format_args!("load {whole}, ptr {p}, align 32"))
+            });
+            return Some(list.collect());
+        }
+        let how = if program { (size, format!(", {PROGRAM}")) } else { (REGISTER / 8, String::new()) };
+        let found = vectors.load(&mut self.w, pointer, (how.0, &how.1));
+        Some(found.into_iter().map(|list| self.concat(list, vectors.elem, vectors.lanes())).collect())
+    }
+
+    /// Stores a row of vectors, if [`Emitter::load_vectors`] would load it; returns whether it did.
+    pub(super) fn store_vectors(&mut self, values: &[Val], elem: Elem, row: Row, pointer: &Val, program: bool) -> bool {
+        let vectors = Vectors { elem, count: values.len() as u32, width: row.width };
+        if self.options.mask_registers || !vectors.known() {
+            return false;
+        }
+        let (whole, size, n) = (Ty::lanes(elem).part(row.width), elem.bits() / 8, vectors.lanes());
+        if self.options.lean {
+            let buffer = self.w.alloca(&format!("[{} x i8]", vectors.count * row.width * size), 64);
+            for (k, v) in values.iter().enumerate() {
+                let v = self.piece(v, row);
+                let p = self.w.offset_const(&buffer, k as u64 * u64::from(row.width * size));
+                self.w.line(format_args!("store {whole} {v}, ptr {p}, align 32"));
+            }
+            self.w.declared.insert(vectors.helper(false));
+            self.w.line(format_args!("call void @{}(ptr {buffer}, ptr {pointer})", vectors.helper_name(false)));
+            return true;
+        }
+        let registers: Vec<Vec<Val>> = values
+            .iter()
+            .map(|v| {
+                (row.lane() / n..(row.lane() + row.width) / n)
+                    .map(|index| self.piece(v, Row { width: n, index }))
+                    .collect()
+            })
+            .collect();
+        let how = if program { (size, format!(", {PROGRAM}")) } else { (REGISTER / 8, String::new()) };
+        vectors.store(&mut self.w, &registers, pointer, (how.0, &how.1));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Follows the lanes through the shuffles of a text; `v` of a register are its elements.
+    fn run(text: &str, known: &mut std::collections::HashMap<String, Vec<u32>>) {
+        for line in text.lines() {
+            let Some((name, rest)) = line.trim().split_once(" = shufflevector ") else { continue };
+            let names: Vec<&str> =
+                rest.split_whitespace().filter(|w| w.starts_with('%')).map(|w| w.trim_end_matches(',')).collect();
+            let all: Vec<u32> = names.iter().flat_map(|n| known[*n].clone()).collect();
+            let picks = rest.rsplit_once('<').unwrap().1.trim_end_matches('>');
+            let picks = picks.split(", ").map(|p| p.strip_prefix("i32 ").unwrap().parse::<usize>().unwrap());
+            known.insert(name.to_string(), picks.map(|p| all[p]).collect());
+        }
+    }
+
+    #[test]
+    fn vectors_are_taken_apart_and_put_together() {
+        for (elem, count) in [(Elem::I32, 2), (Elem::I32, 4), (Elem::I64, 2)] {
+            let vectors = Vectors { elem, count, width: 32 };
+            let n = vectors.lanes();
+            let mut w = Writer::default();
+            let group: Vec<Val> = (0..count).map(|k| named(Ty::lanes(elem), &format!("%g{k}"))).collect();
+            // Element `k` of lane `l` is the number `l * count + k`.
+            let mut known = (0..count).map(|k| (format!("%g{k}"), (k * n..(k + 1) * n).collect())).collect();
+            let parts = vectors.apart(&mut w, &group);
+            let back = vectors.together(&mut w, &parts);
+            run(&w.body, &mut known);
+            for (k, part) in parts.iter().enumerate() {
+                let wanted: Vec<u32> = (0..n).map(|l| l * count + k as u32).collect();
+                assert_eq!(known[&part.to_string()], wanted, "{elem:?} {count}");
+            }
+            for (before, after) in group.iter().zip(&back) {
+                assert_eq!(known[&before.to_string()], known[&after.to_string()], "{elem:?} {count}");
+            }
+        }
+    }
+}
