@@ -243,7 +243,7 @@ mod tests {
             let vectors = Vectors { elem, count, width: 32 };
             let n = vectors.lanes();
             let mut w = Writer::default();
-            let group: Vec<Val> = (0..count).map(|k| named(Ty::lanes(elem), &format!("%g{k}"))).collect();
+            let group: Vec<Val> = (0..count).map(|k| named(Ty::lanes(elem), format!("%g{k}").as_str())).collect();
             // Element `k` of lane `l` is the number `l * count + k`.
             let mut known = (0..count).map(|k| (format!("%g{k}"), (k * n..(k + 1) * n).collect())).collect();
             let parts = vectors.apart(&mut w, &group);
