@@ -13,7 +13,7 @@ use crate::emit::{
     function::{Emitter, Result},
     memory::address::Address,
     memory::lanes::{lane_list, lane_loop},
-    text::{Elem, Ty, Val, constant, int},
+    text::{Elem, Ty, Val, constant, int, per_lane},
 };
 use margay_exec::{
     AccessKind,
@@ -114,6 +114,18 @@ impl Emitter<'_> {
                 directly(e);
                 return Ok(());
             }
+            if let (Some(r), Address::Affine { bases, width: 32, stride: 0 }) = (dst, address)
+                && e.counts(code, &operands)
+            {
+                if e.prepared.spins {
+                    let changes = e.w.cmp("icmp ne", &operands[0], &constant(operands[0].ty, 0));
+                    e.note_change_of(&changes, mask);
+                }
+                let old = e.count_up(code, &bases[0], &operands[0], mask);
+                let old = e.w.resize(&old, e.slots[r.0 as usize].elem, false);
+                e.write(r, &old, mask);
+                return Ok(());
+            }
             if e.in_line(code, (address, &srcs[0]), &operands, mask) {
                 return Ok(());
             }
@@ -194,16 +206,40 @@ impl Emitter<'_> {
         Some(self.w.intrinsic(&format!("llvm.vector.reduce.{reduction}"), Ty::scalar(elem), &[&v]))
     }
 
-    /// One operation at one address.
-    fn once(&mut self, code: Code, pointer: &Val, v: &Val) {
+    /// One operation at one address; returns the old value.
+    fn once(&mut self, code: Code, pointer: &Val, v: &Val) -> Val {
         let (i, align) = (Ty::scalar(code.integer), code.integer.bits() / 8);
         if code.locked {
-            self.w.line(format_args!("atomicrmw {} ptr {pointer}, {i} {v} acq_rel, align {align}", code.op.word()));
-            return;
+            let text = format_args!("atomicrmw {} ptr {pointer}, {i} {v} acq_rel, align {align}", code.op.word());
+            return self.w.value(i, text);
         }
         let old = self.w.load(i, pointer, align);
         let new = self.updated(code.rmw, false, &old, std::slice::from_ref(v));
         self.w.store(&new, pointer, align);
+        old
+    }
+
+    /// Whether an operation adds the same integer in all lanes and its old values are used, as counters do that give each thread a place.
+    fn counts(&self, code: Code, operands: &[Val]) -> bool {
+        let same = matches!(operands, [v] if !v.ty.vector);
+        same && code.op == Operation::Add && code.result && matches!(code.elem, Elem::I32 | Elem::I64)
+    }
+
+    /// Adds an integer once for each lane at one address; returns the old values: those of lanes that add one after another, the lowest one
+    /// first.
+    fn count_up(&mut self, code: Code, at: &Val, v: &Val, mask: Option<&Val>) -> Val {
+        let bits = self.lane_bits(mask);
+        let count = self.w.intrinsic("llvm.ctpop", bits.ty, &[&bits]);
+        let count = self.w.resize(&count, code.elem, false);
+        let total = self.w.op("mul", v, &count);
+        let p = self.pointer(at);
+        let old = self.once(code, &p, &total);
+        let below = per_lane(Elem::I32, |lane| (1 << lane) - 1);
+        let earlier = self.w.op("and", &bits, &below);
+        let places = self.w.intrinsic("llvm.ctpop", earlier.ty, &[&earlier]);
+        let places = self.w.resize(&places, code.elem, false);
+        let steps = self.w.op("mul", &places, v);
+        self.w.op("add", &old, &steps)
     }
 
     /// Calls the helper that operates lane after lane; returns the old values if they are used.
