@@ -331,7 +331,9 @@ impl Cta for Cluster<'_> {
                     return Err(self.deadlock());
                 }
             }
-            if self.members.iter().fold(false, |any, m| m.state.courtesy.cta.take() || any) && ran {
+            let mut gave_way = false;
+            self.members.iter().for_each(|m| gave_way |= m.state.courtesy.cta.take());
+            if gave_way && ran {
                 self.idle = 0;
                 self.polling.advanced();
                 break Progress::GaveWay;
