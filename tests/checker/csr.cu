@@ -61,7 +61,7 @@ K bfs_claim_right(int* next, int* n) { int v = TID; if (v > 3) return;
 K bfs_claim_test_and_set_apart_wrong(int* next, int* n) { int v = TID;
   for (int e = row[v]; e < row[v + 1]; e++) { int u = col[e]; if (claimed[u] == 0) { claimed[u] = 1;   //~ race
       parent[u] = v; next[atomicAdd(n, 1)] = u; } } }
-//@ grid=2 block=32 zero
+//@ block=64 zero
 K bfs_claim_flag_volatile_parent_wrong(int* next, int* n) { int v = TID;
   for (int e = row[v]; e < row[v + 1]; e++) { int u = col[e]; if (*(volatile int*)&claimed[u] == 0) { *(volatile int*)&claimed[u] = 1; parent[u] = v;   //~ race
       next[atomicAdd(n, 1)] = u; } } }

@@ -100,7 +100,7 @@ K grid_barrier_sense_right(int* d) { for (int r = 0; r < 3; r++) { d[r * 128 + T
 //@ grid=4 block=32 zero
 K grid_barrier_sense_reset_late_wrong(int* d) { for (int r = 0; r < 3; r++) { d[r * 128 + TID] = r ? d[r * 128 - 128 + (TID + 32) % 128] + 1 : TID; __syncthreads();
     if (threadIdx.x == 0) { volatile int* s = &sense; int old = *s; __threadfence(); if (atomicAdd(&arrived, 1) == 3) { *s = old + 1; __threadfence();
-      arrived = 0; } else { while (*s == old) {} } __threadfence(); } __syncthreads(); } }   //~ race
+      arrived = 0; } else { while (*s == old) {} } __threadfence(); } __syncthreads(); } }   //~ race, fault
 //@ grid=4 block=64 zero
 K last_block_sums_right(const int* in, int* out) { __shared__ int s[64]; __shared__ bool last; int t = threadIdx.x; s[t] = in[TID]; __syncthreads(); for (int o = 32; o; o /= 2) { if (t < o) s[t] += s[t + o]; __syncthreads(); }
   if (t == 0) { out[1 + blockIdx.x] = s[0]; __threadfence(); last = atomicInc((unsigned*)&arrived, gridDim.x - 1) == gridDim.x - 1; } __syncthreads();

@@ -148,12 +148,49 @@ K poll_then_fence_right(int* data, int* flag, int* out) {
   }
 }
 //@ grid=2 zero
-K overwritten_flag_wrong(int* data, int* flag, int* out) {       // a plain second store ends what the release began
+K overwritten_flag_wrong(int* data, int* flag, int* out) {       // a second store releases what came before the first, and no more
   if (blockIdx.x == 0) {
-    if (threadIdx.x == 0) { data[0] = 7; st_release(flag, 1); st_relaxed(flag, 2); }                  //~ race
+    if (threadIdx.x == 0) { st_release(flag, 1); data[0] = 7; st_relaxed(flag, 2); }                  //~ race
   } else if (threadIdx.x == 0) {
     while (ld_acquire(flag) != 2) {}
     out[0] = data[0];                                                                                 //~ race
+  }
+}
+//@ grid=2 zero
+K flag_stored_again_right(int* data, int* flag, int* out) {
+  if (blockIdx.x == 0) {
+    if (threadIdx.x == 0) { data[0] = 7; st_release(flag, 1); st_relaxed(flag, 2); }
+  } else if (threadIdx.x == 0) {
+    while (ld_acquire(flag) != 2) {}
+    out[0] = data[0];
+  }
+}
+//@ grid=3 zero
+K flag_stored_again_by_another_wrong(int* data, int* flag, int* out) {
+  if (threadIdx.x) return;
+  if (blockIdx.x == 0) {
+    data[0] = 7; st_release(flag, 1);                                                                 //~ race
+  } else if (blockIdx.x == 1) {
+    while (ld_relaxed(flag) != 1) {}
+    st_relaxed(flag, 2);
+  } else {
+    while (ld_acquire(flag) != 2) {}
+    out[0] = data[0];                                                                                 //~ race
+  }
+}
+//@ grid=3 zero
+K flag_taken_back_and_stored_again_right(int* data, int* flag, int* out) {
+  if (threadIdx.x) return;
+  if (blockIdx.x == 0) {
+    data[0] = 7; st_release(flag, 1);
+    while (ld_relaxed(flag) != 2) {}
+    st_relaxed(flag, 3);
+  } else if (blockIdx.x == 1) {
+    while (ld_relaxed(flag) != 1) {}
+    st_relaxed(flag, 2);
+  } else {
+    while (ld_acquire(flag) != 3) {}
+    out[0] = data[0];
   }
 }
 //@ grid=2 zero

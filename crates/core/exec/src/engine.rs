@@ -318,7 +318,9 @@ pub enum Progress {
     /// Fuel ran out; the cluster can continue. So can CTAs that poll for others, which is why every cluster of a
     /// cooperative launch must get its turn.
     More,
-    /// The same, but another cluster may have to end what it does: it keeps returning to one state, without effects beyond its shared
+    /// It has told other clusters something, or taken work that they could have had, in an observed launch: one of them runs next.
+    GaveWay,
+    /// Fuel ran out, but another cluster may have to end what it does: it keeps returning to one state, without effects beyond its shared
     /// memory, or does nothing but sleep and look around.
     Circling,
     /// It only polls memory and has changed nothing since the last call, so only another cluster can unblock it.

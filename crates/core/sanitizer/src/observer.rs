@@ -17,7 +17,10 @@ use margay_exec::{
     BarrierEvent, Concern, CtaEvent, Image, Interest, LineUses, LockedObserver, MemoryEvent, Observer, RowEvent,
     RowLoads, Scope, SpreadEvent, SyncEvent, SyncKind, TensorEvent, Undefined, UndefinedEvent,
 };
-use margay_ir::{FuncId, MemSpace};
+use margay_ir::{
+    FuncId, MemSpace,
+    pass::{Cfg, shares_work},
+};
 use margay_isa::Opcode;
 use std::sync::{MutexGuard, PoisonError};
 
@@ -268,11 +271,14 @@ impl Observer for Sanitizer {
         let grows = func.insts.iter().any(|i| func.variant(i).op == Opcode::Alloca);
         // What waits for products does nothing in compiled code.
         let products = func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Wgmma | Opcode::Tcgen05));
+        // Who takes which work is to differ from who comes first, for which only the reference engine provides.
+        let shares = || self.what.races && shares_work(func, &Cfg::new(func, |_, _| false));
         // Compiled code does not report all that it accesses before it waits for the grids before it.
         !(self.what.init
             || self.what.races && self.overlaps
             || self.what.memory && grows
-            || (self.what.races || self.what.sync) && products)
+            || (self.what.races || self.what.sync) && products
+            || shares())
     }
 
     fn interest(&self) -> Interest {

@@ -155,6 +155,12 @@ impl<'a> Ctx<'a> {
                         super::uninitialized::note_loaded(self);
                     }
                     self.pc += 1;
+                    if told && self.cta.courtesy.warp.get() {
+                        // It goes on where it is, whatever other groups the warp has.
+                        self.warp.favored = (self.mask.trailing_zeros(), 1);
+                        self.requeue();
+                        return;
+                    }
                 }
                 Flow::Jump(to) => {
                     if self.counted && self.top && to <= self.pc {

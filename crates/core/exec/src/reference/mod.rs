@@ -28,9 +28,12 @@ mod uninitialized;
 pub use step::{call::returned, special::MULTIPROCESSORS, warp::left_out};
 
 use crate::{Cta, Engine, Grid, Image, Kernel, Stop};
-use margay_ir::FuncId;
+use margay_ir::{
+    Func, FuncId,
+    pass::{Cfg, shares_work, spins},
+};
 use spare::Spare;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The reference engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +46,7 @@ impl Engine for Reference {
 
     fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop> {
         let code = decode::decode(image, kernel)?;
-        Ok(Arc::new(ReferenceKernel { code, spare: Spare::default() }))
+        Ok(Arc::new(ReferenceKernel { code, spare: Spare::default(), communicates: OnceLock::new() }))
     }
 }
 
@@ -51,6 +54,18 @@ impl Engine for Reference {
 struct ReferenceKernel {
     code: code::Code,
     spare: Spare,
+    communicates: OnceLock<bool>,
+}
+
+impl ReferenceKernel {
+    /// Whether what its threads do depends on each other's progress: they wait for each other, or take work from a counter.
+    fn communicates(&self) -> bool {
+        let of = |func: &Func| {
+            let cfg = Cfg::new(func, |_, _| false);
+            spins(func, &cfg) || shares_work(func, &cfg)
+        };
+        *self.communicates.get_or_init(|| self.code.funcs.iter().flatten().any(|f| of(&f.func)))
+    }
 }
 
 impl Kernel for ReferenceKernel {

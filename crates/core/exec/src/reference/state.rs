@@ -237,6 +237,47 @@ pub struct CtaState {
     pub clock: u64,
     /// By op of the kernel: jumps back to it, of all warps; empty unless they are counted.
     pub visits: Vec<u32>,
+    /// When its warps give way.
+    pub courtesy: Courtesy,
+}
+
+/// When a warp gives way to the others, and a CTA to other CTAs.
+///
+/// In their natural order, a CTA runs to its end unless it waits: the first one does all work that CTAs take from a counter, and nobody
+/// ever waits for a lock. So in launches that are observed for races, a thread that has told others something gives way: often at first, and
+/// then more and more rarely, since some mistakes show where threads keep up with each other, and others where one runs ahead. CTAs beside
+/// each other begin differently: the next one finds what was said first, or what was said last.
+#[derive(Default)]
+pub struct Courtesy {
+    /// Whether there is any: the launch is observed, and its threads wait for each other or take work.
+    pub on: bool,
+    /// How many times its threads have told others something, and at which number they give way next: in the shared memory of the CTA, and
+    /// elsewhere.
+    told: [Cell<(u64, u64)>; 2],
+    /// The warp ends its turn.
+    pub warp: Cell<bool>,
+    /// The CTA ends its slice.
+    pub cta: Cell<bool>,
+}
+
+impl Courtesy {
+    /// That of a CTA.
+    pub fn new(on: bool, cta: [u32; 3]) -> Courtesy {
+        let first = cta.iter().fold(0, |sum, i| sum ^ u64::from(i & 1));
+        Courtesy { on, told: [Cell::new((0, 0)), Cell::new((0, first))], ..Courtesy::default() }
+    }
+
+    /// Threads have changed memory by an atomic or a strong store: that of the CTA, or memory that others share.
+    pub fn tell(&self, shared: bool) {
+        let told = &self.told[usize::from(!shared)];
+        let (count, next) = told.get();
+        let gives_way = count == next;
+        told.set((count + 1, if gives_way { 2 * next + 2 } else { next }));
+        if gives_way {
+            self.warp.set(true);
+            self.cta.set(self.cta.get() || !shared);
+        }
+    }
 }
 
 /// Iterates over the lanes of a mask.

@@ -1,10 +1,13 @@
 //! Loops in which threads may wait for others.
 
 use crate::common::module;
-use margay_ir::pass::{Cfg, mark_observing_calls, spins};
+use margay_ir::{
+    Func,
+    pass::{Cfg, mark_observing_calls, shares_work, spins},
+};
 
-/// Whether the loops of a kernel with this body may wait; `%d` is the address of a global buffer, `%s` that of a shared one.
-fn waits(body: &str) -> bool {
+/// What is true of a kernel with this body; `%d` is the address of a global buffer, `%s` that of a shared one.
+fn ask(body: &str, about: fn(&Func, &Cfg) -> bool) -> bool {
     let ir = module(&format!(
         ".func f(.reg .b64 %a) {{ ret; }}
         .visible .entry k(.param .b64 p, .param .b32 q, .param .b64 o) {{
@@ -16,7 +19,12 @@ fn waits(body: &str) -> bool {
         }}"
     ));
     let func = ir.funcs.iter().find(|f| &*f.name == "k").unwrap();
-    spins(func, &Cfg::new(func, |_, _| false))
+    about(func, &Cfg::new(func, |_, _| false))
+}
+
+/// Whether its loops may wait.
+fn waits(body: &str) -> bool {
+    ask(body, spins)
 }
 
 const CHANGE: &str = "ld.global.u32 %r2, [%d]; setp.gt.u32 %p1, %r2, 7; @!%p1 bra S; st.global.u32 [%d], 7; \
@@ -200,4 +208,23 @@ fn a_word_that_may_be_freed_is_waited_for() {
     assert!(waits(
         &insertion(&TAKEN.replace("%r5, %r2", "%r6, 0")).replace("atom.", "ld.global.u32 %r6, [%d+8]; atom.")
     ));
+}
+
+#[test]
+fn threads_that_take_work_from_a_counter_share_it() {
+    let shares = |body: &str| ask(body, shares_work);
+    let test = "setp.ge.u32 %p1, %r2, 64; @%p1 bra D; st.global.u32 [%d+8], %r2; bra L; D:";
+    assert!(shares(&format!("L: atom.global.add.u32 %r2, [%d], 1; {test}")));
+    assert!(shares(&format!("L: atom.shared.inc.u32 %r2, [%s], 64; {test}")));
+    // One thread takes it for its warp, or for its CTA.
+    let take = "L: @%p4 atom.global.add.u32 %r1, [%d], 1;";
+    assert!(shares(&format!("{take} shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; {test}")));
+    let tell = "@%p4 st.shared.u32 [%s], %r1; bar.sync 0; ld.shared.u32 %r2, [%s]; bar.sync 0;";
+    assert!(shares(&format!("{take} {tell} {test}")));
+    // A place in a list is no work, nor is an update that is tried again, nor a look at the counter.
+    let counted = "add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 8; @%p2 bra L;";
+    assert!(!shares(&format!("{take} st.global.u32 [%d+8], %r1; {counted}")));
+    let again = "atom.global.cas.b32 %r2, [%d], %r1, %r3; setp.ne.u32 %p1, %r2, %r1; @%p1 bra L;";
+    assert!(!shares(&format!("L: ld.global.u32 %r1, [%d]; add.u32 %r3, %r1, 1; {again}")));
+    assert!(!shares(&format!("L: atom.global.add.u32 %r2, [%d], 0; {test}")));
 }

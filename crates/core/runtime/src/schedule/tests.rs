@@ -175,6 +175,15 @@ fn a_cooperative_grid_starts_as_a_whole() {
 }
 
 #[test]
+fn others_run_when_a_cta_gives_way() {
+    let behavior = |_, runs| Ok(if runs == 0 { Step::GaveWay } else { Step::Done });
+    let (_, log) = go(&Setting { workers: 1, ..PLAIN }, Box::new(behavior));
+    assert!(log[..8].iter().all(|(_, end)| !end), "a few begin: {log:?}");
+    assert_eq!(log[8], (0, true), "those that have given way go on in turn");
+    assert_eq!(ended(&log).len(), 30);
+}
+
+#[test]
 fn each_seed_gives_an_order_of_its_own() {
     let order = |seed| {
         let behavior = |_, runs| Ok(if runs < 3 { Step::More } else { Step::Done });

@@ -68,6 +68,8 @@ pub(super) struct Worker<'a> {
     live: VecDeque<Unit<'a>>,
     /// Picks units and lengths of slices, in launches with a seed.
     random: Option<Random>,
+    /// The last unit that ran has given way to others.
+    gave_way: bool,
     /// All units that it had started have waited at the same time.
     all_waited: bool,
     /// Since when every slice was one of a unit that only polled.
@@ -85,6 +87,7 @@ impl<'a> Worker<'a> {
             current,
             live: VecDeque::new(),
             random,
+            gave_way: false,
             all_waited: false,
             waiting_since: None,
             stall: None,
@@ -223,7 +226,8 @@ impl<'a> Worker<'a> {
         let times = if outdated || self.shared.code.is_coming() { FACTOR_FOR_CODE } else { 1 };
         let enough =
             if front.waits { SUSPECT_AFTER } else { (SUSPECT_AFTER * times).saturating_mul(self.live.len() as u32) };
-        eager || front.slices >= enough && !waits_for_others
+        let makes_room = self.gave_way && self.live.len() < MAX_LIVE_RANDOM;
+        eager || makes_room || front.slices >= enough && !waits_for_others
     }
 
     /// Starts the next unit; `None` if all were started. Workers take them one by one, since units may wait for those before them
@@ -272,6 +276,7 @@ impl<'a> Worker<'a> {
         let slice = guarded(|| unit.cta.run(fuel));
         shared.running.fetch_sub(runs, Relaxed);
         let step = slice.as_ref().map(|slice| slice.progress);
+        self.gave_way = matches!(step, Ok(Step::GaveWay));
         unit.waits = matches!(step, Ok(Step::Waiting { .. } | Step::Circling));
         self.all_waited |= unit.waits && self.live.iter().all(|other| other.waits);
         match unit.waits {

@@ -3,7 +3,7 @@
 //! * A barrier orders what its participants did before they arrived before what the waiting ones do afterwards:
 //!   arrivals gather a clock, which the waiting threads receive when the barrier completes.
 //! * A release pattern leaves the releasing thread's clock at the location that it writes; read-modify-writes pass it
-//!   on, other writes remove it. An acquire pattern joins it if the first operation of the one and the last of the
+//!   on, and so do strong writes of the thread itself after a releasing operation; other writes remove it. An acquire pattern joins it if the first operation of the one and the last of the
 //!   other are morally strong: each has a scope that includes the other's thread.
 //! * Relaxed accesses and atomics order nothing. `fence.sc` counts as release and acquire: its total order is the
 //!   schedule's, on which a program must not depend.
@@ -192,6 +192,8 @@ pub struct Threads {
     /// Strong reads and waits so far.
     reads: u64,
     released: Map<u64, Vec<Release>>,
+    /// By location: what each thread has last released there by an operation, not by a fence, whoever has written it since.
+    releasing: Map<u64, Vec<Release>>,
     histories: Histories,
     /// By location of a flag: whose reads were over when it was set.
     hints: Map<u64, Arc<Clock>>,

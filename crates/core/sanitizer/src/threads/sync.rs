@@ -28,6 +28,7 @@ impl Threads {
     /// Drops the state of memory that was reallocated.
     pub fn forget(&mut self, base: u64, size: u64) {
         forget(&mut self.released, base, size);
+        forget(&mut self.releasing, base, size);
         forget(&mut self.objects, base, size);
         forget(&mut self.hints, base, size);
         self.histories.forget(base, size);
@@ -105,6 +106,23 @@ impl Threads {
                     last = Some(fence);
                 }
             }
+        }
+        // A strong write continues what the thread has released there before by a releasing operation (section 8.8).
+        let mine = |r: &Release| (r.cta, r.by) == (cta.index, (warp, lane));
+        match self.releasing.get_mut(&at) {
+            Some(list) if strong && !published => {
+                let first = list.iter().rev().find(|r| mine(r));
+                made.extend(first.map(|r| Release { scope: r.scope.min(order.scope), ..r.clone() }));
+            }
+            Some(list) if published => {
+                list.retain(|r| !mine(r));
+                if list.len() >= MOST_RELEASES {
+                    list.remove(0);
+                }
+                list.extend(made.first().cloned());
+            }
+            None if published => drop(self.releasing.insert(at, made.first().cloned().into_iter().collect())),
+            _ => {}
         }
         if published {
             cta.published[warp as usize] = self.now;

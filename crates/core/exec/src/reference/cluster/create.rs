@@ -9,7 +9,7 @@ use super::super::{
     polling::Polling,
     schedule::Random,
     spare::CtaMemory,
-    state::{CtaState, Group, LocalWindows, Select, Warp},
+    state::{Courtesy, CtaState, Group, LocalWindows, Select, Warp},
 };
 use super::{Cluster, Member};
 use crate::{
@@ -86,7 +86,8 @@ impl<'a> Cluster<'a> {
 
 /// A CTA at the kernel's entry; the lanes' windows of local memory are `stride` bytes apart.
 fn member(kernel: &ReferenceKernel, grid: &Grid<'_>, (id, rank): ([u32; 3], u32), stride: u64) -> Result<Member, Stop> {
-    let (code, shape) = (&kernel.code, &grid.launch.shape);
+    let (code, launch) = (&kernel.code, grid.launch);
+    let shape = &launch.shape;
     let Some(entry) = code.funcs.get(code.kernel.0 as usize).and_then(Option::as_ref) else {
         let name = code.image.ir.func(code.kernel).name.to_string();
         return Err(Stop::Bug(Bug(format!("the kernel `{name}` has no body"))));
@@ -117,6 +118,7 @@ fn member(kernel: &ReferenceKernel, grid: &Grid<'_>, (id, rank): ([u32; 3], u32)
         begin(&mut warp, index, shape.block, code, start, end as u32);
         warps.push(warp);
     }
+    let courteous = launch.seed == 0 && launch.observe.is_some_and(|interest| interest.order) && kernel.communicates();
     let state = CtaState {
         id,
         rank,
@@ -127,6 +129,7 @@ fn member(kernel: &ReferenceKernel, grid: &Grid<'_>, (id, rank): ([u32; 3], u32)
         freed: false,
         clock: 0,
         visits: Vec::new(),
+        courtesy: Courtesy::new(courteous, id),
     };
     Ok(Member { state, warps })
 }

@@ -117,7 +117,8 @@ impl<'a> Cluster<'a> {
             (executed, lanes) = (ctx.executed, ctx.lanes);
             stop = ctx.stop.take();
             // Barriers are released between two groups of the warp, before any continues.
-            if stop.is_some() || executed >= quantum || state.dirty || warp.spins >= SPINS || warp.slept {
+            let gives_way = state.courtesy.warp.take();
+            if stop.is_some() || executed >= quantum || state.dirty || warp.spins >= SPINS || warp.slept || gives_way {
                 break;
             }
         }
@@ -171,6 +172,9 @@ impl<'a> Cluster<'a> {
                     if !met || opened || turn != Turn::Ran || left == 0 || self.random.is_some() {
                         break;
                     }
+                }
+                if self.members[member].state.courtesy.cta.get() {
+                    return Ok(round);
                 }
             }
         }
@@ -326,6 +330,13 @@ impl Cta for Cluster<'_> {
                 if self.members.iter().all(|m| m.warps.iter().all(|w| w.ready.is_empty())) {
                     return Err(self.deadlock());
                 }
+            }
+            let mut gave_way = false;
+            self.members.iter().for_each(|m| gave_way |= m.state.courtesy.cta.take());
+            if gave_way && ran {
+                self.idle = 0;
+                self.polling.advanced();
+                break Progress::GaveWay;
             }
             if advanced {
                 self.idle = 0;

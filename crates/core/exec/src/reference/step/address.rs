@@ -9,7 +9,7 @@ use super::super::{
     ctx::{Ctx, Windows},
     state::{CtaState, LocalWindows, lanes},
 };
-use super::watch::report_access;
+use super::watch::{is_strong, report_access};
 use crate::{
     Access, AccessKind, FaultKind, LANES,
     lanes::{u32s, u64s},
@@ -348,6 +348,9 @@ pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, 
     count(ctx, a, addresses, size, access);
     if ctx.grid.observer.is_some() {
         report_access(ctx, ctx.active, a, addresses, size, access);
+        if ctx.cta.courtesy.on && access == AccessKind::Store && is_strong(ctx, access) {
+            ctx.cta.courtesy.tell(a.space == MemSpace::Shared);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
     mem::{AtomicU128, Block, Kind},
     sem::atomic::{AtomicOp, Number, Rmw},
 };
+use margay_ir::MemSpace;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 /// Operates on one element; returns its old value, `None` if there is no cell.
@@ -52,6 +53,7 @@ pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     };
     observe(ctx, &m.address, &at, size, AccessKind::Atomic);
     ctx.warp.spins += 1;
+    let before = ctx.cta.effects.get();
     for k in 0..count {
         let b = ctx.doubles(m.src[k]);
         let c = if m.src.len() > count { ctx.doubles(m.src[count]) } else { [0; LANES] };
@@ -76,6 +78,9 @@ pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         if let Some(d) = m.dst.get(k) {
             ctx.write(*d, &old, ctx.active);
         }
+    }
+    if ctx.cta.courtesy.on && ctx.cta.effects.get() != before {
+        ctx.cta.courtesy.tell(m.address.space == MemSpace::Shared);
     }
     Flow::Next
 }

@@ -62,6 +62,12 @@ pub fn report_access(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; L
     access_by(ctx, op, (lanes, a, addresses), (size, Content::Registers), access);
 }
 
+/// Whether the current op is a strong access of that kind.
+pub fn is_strong(ctx: &Ctx<'_>, access: AccessKind) -> bool {
+    let op = ctx.func.ops.get(ctx.pc as usize);
+    op.is_some_and(|op| ordering_of(ctx.func, op, access).semantics != Semantics::Weak)
+}
+
 /// Reports an access of a lane by a copy, and what it stores, if it stores.
 #[cold]
 pub fn report_copy(ctx: &Ctx<'_>, lane: usize, (a, at): (&Address, u64), bytes: &[u8], access: AccessKind) {

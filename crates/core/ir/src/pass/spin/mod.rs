@@ -4,8 +4,10 @@ mod body;
 mod calls;
 mod claim;
 mod update;
+mod work;
 
 pub use calls::mark_observing_calls;
+pub use work::shares_work;
 
 use crate::{
     AtomicOp, BlockId, Func, Inst, MemSpace, Operand,
