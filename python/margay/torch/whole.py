@@ -25,11 +25,10 @@ NAMES = frozenset(f"aten::{name}" for name in _NAMES.split())
 ABOVE_AUTOGRAD = frozenset({"aten::isclose", "aten::isfinite"})
 
 _DERIVED = """
-    _linalg_eigh _linalg_svd aminmax atan2 clamp.Tensor clamp_max.Tensor clamp_min.Tensor cumprod dist fmax fmin index_reduce linalg_eig
-    linalg_householder_product linalg_lu linalg_lu_factor_ex linalg_lu_solve linalg_matrix_sqrth linalg_pinv.atol_rtol_tensor linalg_polar
-    linalg_qr linalg_vector_norm logaddexp logaddexp2 logcumsumexp max maximum median min minimum nanmedian ormqr pow.Tensor_Tensor renorm
-    scatter_reduce.two sinc special_bessel_j1 special_bessel_y1 special_i1 special_i1e special_modified_bessel_i1 special_modified_bessel_k1
-    special_xlog1py std.correction std_mean.correction xlogy.Tensor
+    aminmax atan2 clamp.Tensor clamp_max.Tensor clamp_min.Tensor dist fmax fmin index_reduce linalg_eig linalg_householder_product linalg_lu
+    linalg_lu_factor_ex linalg_lu_solve linalg_matrix_sqrth linalg_pinv.atol_rtol_tensor linalg_polar logaddexp logaddexp2 logcumsumexp max
+    median min nanmedian ormqr pow.Tensor_Tensor renorm scatter_reduce.two sinc special_bessel_j1 special_i1 special_i1e
+    special_modified_bessel_i1 special_xlog1py std.correction std_mean.correction
 """
 #: Torch composes the derivatives of these of many operators.
 DERIVED = frozenset(f"aten::{name}" for name in _DERIVED.split())
@@ -46,10 +45,16 @@ _COMPOSED = """
     margin_ranking_loss matrix_power nanmean nanquantile.scalar nuclear_norm nuclear_norm.dim pairwise_distance pinverse poisson_nll_loss
     quantile.scalar special_ndtr stft stft.center take_along_dim tensordot trapezoid.dx trapezoid.x trapz.dx trapz.x triplet_margin_loss
 """
-#: what changes an operand
-_WRITES = frozenset({"aten::instance_norm"})
-#: Torch composes these above autograd, too. Where a derivative is asked for, a node has it (`derived`).
+#: Torch composes these above autograd, too. Where a derivative is asked for, a node has it (`derived`), except in:
 COMPOSED = frozenset(f"aten::{name}" for name in _COMPOSED.split())
+
+_DERIVED_IN_PARTS = """
+    bilinear cross_entropy_loss diff fft_fft fft_hfft fft_ifft fft_ihfft fft_irfft fft_rfft instance_norm inverse l1_loss linalg_det
+    linalg_inv linalg_matrix_norm linalg_matrix_norm.str_ord linalg_matrix_power linalg_norm linalg_norm.ord_str linalg_slogdet linalg_solve
+    linalg_solve_ex linalg_tensorinv linalg_tensorsolve linalg_vander matrix_power nuclear_norm nuclear_norm.dim pairwise_distance tensordot
+"""
+#: Those of them with derivatives in few parts, which cost less than a node, and what may change an operand.
+DERIVED_IN_PARTS = frozenset(f"aten::{name}" for name in _DERIVED_IN_PARTS.split())
 
 _EXACT = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 _keys, _modes = torch._C._dispatch_keys, torch._C._len_torch_dispatch_stack
@@ -90,7 +95,7 @@ def above_autograd(name: str, computed, call=None):
     else:
         torchs = None
         composed = functools.partial(overload._op_dk, torch._C.DispatchKey.CompositeImplicitAutograd)
-    below, count, differentiable = torch._C._AutoDispatchBelowAutograd, account.counter(name), name not in _WRITES
+    below, count, differentiable = torch._C._AutoDispatchBelowAutograd, account.counter(name), name not in DERIVED_IN_PARTS
     op, listed = call or overload._op, [str(r.type) for r in overload._schema.returns] == ["List[Tensor]"]
 
     def choose(keys, *args, **kwargs):
