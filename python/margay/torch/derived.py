@@ -47,6 +47,8 @@ class Node(torch.autograd.Function):
                 if d < 0:
                     d = value.get_device()
                     driver.synchronize(d)
+                elif value.get_device() != d:
+                    raise _InParts  # which raise torch's error
                 saved.append(value)
                 value = memory.dense(value).requires_grad_() if value.requires_grad else memory.dense(value)
             aliases.append(value)

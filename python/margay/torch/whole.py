@@ -101,7 +101,7 @@ def above_autograd(name: str, computed, call=None):
     def choose(keys, *args, **kwargs):
         parts = composed if torchs is None else functools.partial(torchs, keys)
         records, asked = _records(), False
-        for value in args:  # no keyword of theirs is a tensor
+        for value in args:
             if isinstance(value, torch.Tensor):
                 if not is_plain(value):
                     return parts(*args, **kwargs)
@@ -109,6 +109,10 @@ def above_autograd(name: str, computed, call=None):
                     if value.numel() > _LARGE:
                         return parts(*args, **kwargs)
                     asked = True
+        # Tolerances. A node takes no tensors as keywords.
+        keywords = kwargs and [value for value in kwargs.values() if isinstance(value, torch.Tensor)]
+        if keywords and (asked or not all(map(is_plain, keywords))):
+            return parts(*args, **kwargs)
         if _modes() or capture.STATE.graphs or forward_ad._current_level >= 0 or _must_be_deterministic() or _autocast("cuda") or _alerts():
             return parts(*args, **kwargs)
         if not asked:

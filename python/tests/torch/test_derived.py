@@ -130,12 +130,39 @@ def test_autocast_reaches_the_parts():
         assert torch.cov(x).dtype == (x @ x).dtype == torch.float16
 
 
+def test_keywords_may_be_tensors():
+    def derivative(device):
+        a, b = leaves(device)
+        tolerance = torch.tensor(1e-3, device=device)
+        found = torch.linalg.pinv(a, rtol=tolerance)
+        assert torch.linalg.matrix_rank(a, rtol=tolerance).item() == 3
+        return [found.detach(), *torch.autograd.grad(found.sum(), a)]
+
+    ours, theirs = derivative("cuda"), derivative("cpu")
+    for mine, expected in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine.cpu(), expected)
+
+
 def test_errors_are_torchs():
     a, _ = leaves("cuda")
     with pytest.raises(torch.linalg.LinAlgError, match="positive-definite"):
         torch.linalg.cholesky(a * 0)
     with pytest.raises(RuntimeError, match="must match the size|broadcast"):
         torch.fmax(a, torch.ones(2, device="cuda", requires_grad=True))
+
+
+TWO_DEVICES = """
+import torch
+a, b = torch.ones(3, device="cuda:0", requires_grad=True), torch.ones(3, device="cuda:1")
+try:
+    torch.fmax(a, b)
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_operands_on_two_devices_are_an_error(python):
+    assert "same device" in python(TWO_DEVICES, env={"MARGAY_DEVICE": "count=2"})
 
 
 def test_waiting_for_the_device_is_noticed():
