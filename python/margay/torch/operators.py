@@ -48,16 +48,16 @@ def names() -> list[str]:
         if name in _OWN or name.startswith(_OWN_PREFIXES):
             continue
         composed = (name in _COMPOSED or name in whole.NAMES) and not has(name, "CompositeImplicitAutograd")
-        above = name in whole.ABOVE_AUTOGRAD or _is_whole_without_derivative(name)
+        above = name in whole.ABOVE_AUTOGRAD or _is_composed_above(name)
         if name in OURS or name in ANSWERS or above or composed or (has(name, "CUDA") and not _is_view(name)):
             found.append(name)
     return found
 
 
-def _is_whole_without_derivative(name: str) -> bool:
-    """Whether one call computes an operator unless a derivative is asked for; other releases may compose it of other parts."""
+def _is_composed_above(name: str) -> bool:
+    """Whether one call computes an operator that torch composes above autograd; other releases may have kernels for it."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    return name in whole.WITHOUT_DERIVATIVE and has(name, "CompositeImplicitAutograd") and not has(name, "AutogradCUDA")
+    return name in whole.COMPOSED and has(name, "CompositeImplicitAutograd") and not has(name, "AutogradCUDA")
 
 
 def _is_view(name: str) -> bool:
@@ -134,9 +134,12 @@ def _register() -> int:
             count += 1
     for name, key, answer in recurrent.layers():
         _libraries["aten"].impl(name, answer, key, allow_override=True)
-    derived = [name for name in kernels if name in whole.WITHOUT_DERIVATIVE]
+    derived = [name for name in kernels if name in whole.COMPOSED]
     for name in derived:
-        _override(name, whole.unless_derived(name, kernels[name]), "AutogradCUDA")
+        _override(name, whole.above_autograd(name, kernels[name], OURS.get(name)), "AutogradCUDA", with_keyset=True)
+    for name in whole.DERIVED:
+        if name in kernels and torch._C._dispatch_has_kernel_for_dispatch_key(name, "Autograd"):
+            _override(name, whole.above_autograd(name, kernels[name], OURS.get(name)), "AutogradCUDA", with_keyset=True)
     for name in (*whole.ABOVE_AUTOGRAD, *derived):
         # `torch.vmap` decomposes an operator only while no device has a kernel for it.
         if not torch._C._dispatch_has_kernel_for_dispatch_key(name, "FuncTorchBatched"):
@@ -149,12 +152,12 @@ def _register() -> int:
     return count
 
 
-def _override(name: str, computed, key: str) -> None:
+def _override(name: str, computed, key: str, **options) -> None:
     space, _, rest = name.partition("::")
     library = _libraries.get(space)
     if library is None:
         library = _libraries[space] = torch.library.Library(space, "IMPL")
-    library.impl(rest, computed, key, allow_override=True)
+    library.impl(rest, computed, key, allow_override=True, **options)
 
 
 def _serve_composite_calls(kernels) -> None:

@@ -12,32 +12,56 @@ from torch._prims_common import suggest_memory_format
 from torch.utils._pytree import tree_map_only
 
 _aten = torch.ops.aten
+_KNOWN = 1024  # layouts that are kept for an operator
 
 
 def _described(tensor):
     return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta")
 
 
-def _laid_out(result, told):
-    if not isinstance(result, torch.Tensor) or result.size() != told.size() or result.stride() == told.stride():
+def _laid_out(result, stride):
+    if stride is None or result.stride() == stride:
         return result
-    return torch.empty_strided(result.size(), told.stride(), dtype=result.dtype).copy_(result)
+    return torch.empty_strided(result.size(), stride, dtype=result.dtype).copy_(result)
+
+
+def _told(op, args, kwargs, results):
+    """The strides that torch tells of each result, `None` where they are not to be followed; `None` for all if it tells nothing."""
+    try:
+        told = op(*tree_map_only(torch.Tensor, _described, args), **kwargs)
+    except NotImplementedError:  # older releases
+        return None
+    told = (told,) if isinstance(told, torch.Tensor) else told
+    return [t.stride() if isinstance(r, torch.Tensor) and r.size() == t.size() else None for r, t in zip(results, told, strict=True)]
+
+
+def _frozen(value):
+    if isinstance(value, torch.Tensor):
+        return value.size(), value.stride(), value.dtype
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _as_told(op, when=lambda *arguments: True):
     """Computes an operator; `when` tells by its arguments whether the layouts may differ."""
+    # What torch's shape functions tell depends on nothing else, and they are slower than the operators.
+    known: dict[tuple, list | None] = {}
 
     def compute(*args, **kwargs):
-        result = op(*args, **kwargs)
+        result = op._op(*args, **kwargs)
         if not when(*args):
             return result
-        try:
-            told = op(*tree_map_only(torch.Tensor, _described, args), **kwargs)
-        except NotImplementedError:  # older releases say nothing
+        results = (result,) if isinstance(result, torch.Tensor) else result
+        key = (*map(_frozen, args), *[(name, _frozen(value)) for name, value in kwargs.items()])
+        if key not in known:
+            if len(known) >= _KNOWN:
+                known.clear()
+            known[key] = _told(op, args, kwargs, results)
+        strides = known[key]
+        if strides is None:
             return result
         if isinstance(result, torch.Tensor):
-            return _laid_out(result, told)
-        return tuple(_laid_out(*pair) for pair in zip(result, told, strict=True))
+            return _laid_out(result, strides[0])
+        return tuple(_laid_out(*pair) for pair in zip(results, strides, strict=True))
 
     return compute
 
@@ -106,7 +130,7 @@ def _log_sigmoid_out(self, *, output, buffer):
 
 
 def _log_sigmoid_backward(grad_output, self, buffer, **out):
-    if buffer.numel() != self.numel():
+    if buffer.size() != self.size():
         buffer = _aten.log_sigmoid_forward.default(self)[1]
     if out:
         return _aten.log_sigmoid_backward.grad_input(grad_output, self, buffer, **out)
@@ -140,3 +164,5 @@ for _name in _IN_ROWS.split():
     OURS[f"aten::{_name}"] = _in_rows(getattr(_aten, _name).default)
 if hasattr(_aten, "nonzero_static"):
     OURS["aten::nonzero_static"] = _as_told(_aten.nonzero_static.default)
+for _name in "fft2 fftn hfft2 hfftn ifft2 ifftn ihfft2 ihfftn irfft2 irfftn rfft2 rfftn".split():
+    OURS[f"aten::fft_{_name}"] = _as_told(getattr(_aten, f"fft_{_name}").default)

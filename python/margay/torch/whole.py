@@ -16,7 +16,7 @@ from margay.torch import capture
 _NAMES = """
     _euclidean_dist _safe_softmax _trilinear _unsafe_masked_index _unsafe_masked_index_put_accumulate
     affine_grid_generator allclose binary_cross_entropy_with_logits block_diag count_nonzero dist huber_loss_backward
-    linalg_pinv.atol_rtol_tensor logsumexp mvlgamma pixel_shuffle pixel_unshuffle rot90 smooth_l1_loss_backward
+    isinf linalg_lstsq linalg_pinv.atol_rtol_tensor logsumexp mvlgamma pixel_shuffle pixel_unshuffle rot90 smooth_l1_loss_backward
     soft_margin_loss soft_margin_loss_backward
 """
 NAMES = frozenset(f"aten::{name}" for name in _NAMES.split())
@@ -24,17 +24,44 @@ NAMES = frozenset(f"aten::{name}" for name in _NAMES.split())
 # Torch composes these above autograd, where a kernel of their own hides the parts from it: their results have no derivative.
 ABOVE_AUTOGRAD = frozenset({"aten::isclose", "aten::isfinite"})
 
-_WITHOUT_DERIVATIVE = """
-    _pad_circular combinations corrcoef cosine_embedding_loss cosine_similarity cov cross_entropy_loss cumulative_trapezoid.dx
-    cumulative_trapezoid.x hinge_embedding_loss instance_norm kl_div l1_loss linalg_vander logdet margin_ranking_loss nanmean
-    nanquantile.scalar pairwise_distance poisson_nll_loss quantile.scalar trapezoid.dx trapezoid.x triplet_margin_loss
+_DERIVED = """
+    aminmax atan2 clamp.Tensor clamp_max.Tensor clamp_min.Tensor dist fmax fmin index_reduce linalg_eig linalg_householder_product linalg_lu
+    linalg_lu_factor_ex linalg_lu_solve linalg_matrix_sqrth linalg_pinv.atol_rtol_tensor linalg_polar logaddexp logaddexp2 logcumsumexp max
+    median min nanmedian ormqr pow.Tensor_Tensor renorm scatter_reduce.two sinc special_bessel_j1 special_i1 special_i1e
+    special_modified_bessel_i1 special_xlog1py std.correction std_mean.correction
 """
-#: Torch composes these above autograd, too. One call computes them where nobody asks for a derivative.
-WITHOUT_DERIVATIVE = frozenset(f"aten::{name}" for name in _WITHOUT_DERIVATIVE.split())
+#: Torch composes the derivatives of these of many operators.
+DERIVED = frozenset(f"aten::{name}" for name in _DERIVED.split())
 
-_EXACT = (torch.float32, torch.float64)
+_COMPOSED = """
+    _pad_circular bilinear combinations corrcoef cosine_embedding_loss cosine_similarity cov cross_entropy_loss cumulative_trapezoid.dx
+    cumulative_trapezoid.x diff fft_fft fft_fft2 fft_fftn fft_hfft fft_hfft2 fft_hfftn fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_ihfft2
+    fft_ihfftn fft_irfft fft_irfft2 fft_irfftn fft_rfft fft_rfft2 fft_rfftn float_power.Tensor_Scalar float_power.Tensor_Tensor gradient.array
+    gradient.scalararray gradient.scalarint gradient.scalarrayarray gradient.scalarrayint hinge_embedding_loss instance_norm inverse kl_div
+    l1_loss linalg_cholesky linalg_cond linalg_cond.p_str linalg_det linalg_eigvals linalg_inv linalg_ldl_factor linalg_lu_factor
+    linalg_matrix_norm linalg_matrix_norm.str_ord linalg_matrix_power linalg_matrix_rank linalg_matrix_rank.atol_rtol_float
+    linalg_matrix_rank.atol_rtol_tensor linalg_matrix_rank.tol_tensor linalg_norm linalg_norm.ord_str linalg_pinv linalg_pinv.atol_rtol_float
+    linalg_pinv.rcond_tensor linalg_slogdet linalg_solve linalg_solve_ex linalg_tensorinv linalg_tensorsolve linalg_vander logdet lu_solve
+    margin_ranking_loss matrix_power nanmean nanquantile.scalar nuclear_norm nuclear_norm.dim pairwise_distance pinverse poisson_nll_loss
+    quantile.scalar special_ndtr stft stft.center take_along_dim tensordot trapezoid.dx trapezoid.x trapz.dx trapz.x triplet_margin_loss
+"""
+#: Torch composes these above autograd, too. Where a derivative is asked for, a node has it (`derived`), except in:
+COMPOSED = frozenset(f"aten::{name}" for name in _COMPOSED.split())
+
+_DERIVED_IN_PARTS = """
+    bilinear cross_entropy_loss diff fft_fft fft_hfft fft_ifft fft_ihfft fft_irfft fft_rfft instance_norm inverse l1_loss linalg_det
+    linalg_inv linalg_matrix_norm linalg_matrix_norm.str_ord linalg_matrix_power linalg_norm linalg_norm.ord_str linalg_slogdet linalg_solve
+    linalg_solve_ex linalg_tensorinv linalg_tensorsolve linalg_vander matrix_power nuclear_norm nuclear_norm.dim pairwise_distance tensordot
+"""
+#: Those of them with derivatives in few parts, which cost less than a node, and what may change an operand.
+DERIVED_IN_PARTS = frozenset(f"aten::{name}" for name in _DERIVED_IN_PARTS.split())
+
+_EXACT = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 _keys, _modes = torch._C._dispatch_keys, torch._C._len_torch_dispatch_stack
 _records, _must_be_deterministic = torch.is_grad_enabled, torch._C._get_deterministic_algorithms
+_autocast, _alerts = torch.is_autocast_enabled, torch._C._cuda_get_sync_debug_mode
+#: Beyond so many elements of an operand, the derivative is computed in parts: their cost does not show, but what the CPU's graph saves does.
+_LARGE = 1 << 16
 
 
 @functools.cache
@@ -43,13 +70,11 @@ def _plain_keys(device: int) -> int:
     return _keys(torch.empty(0, device=f"cuda:{device}")).raw_repr()
 
 
-def _is_plain(tensor, records: bool) -> bool:
+def is_plain(tensor) -> bool:
     """Whether an operator on this tensor and others like it is the same in one call as in parts.
 
-    Derivatives need the parts, as do narrow types, some of whose operators are rounded otherwise than on the CPU.
+    Narrow types need the parts: some of their operators are rounded otherwise than on the CPU.
     """
-    if records and tensor.requires_grad:
-        return False
     device = tensor.get_device()
     if device < 0 or _keys(tensor).raw_repr() != _plain_keys(device):
         return False
@@ -57,24 +82,50 @@ def _is_plain(tensor, records: bool) -> bool:
     return dtype in _EXACT or not (dtype.is_floating_point or dtype.is_complex)
 
 
-def unless_derived(name: str, computed):
-    """Returns what stands above autograd for an operator of `WITHOUT_DERIVATIVE`: `computed`, its kernel, or the composition.
+def above_autograd(name: str, computed, call=None):
+    """Returns what stands above autograd for an operator: its CUDA kernel `computed`, a node that has its derivative, or its parts.
 
     The composition tells graphs what it writes (running statistics), and alerts where determinism is asked for.
     """
-    from margay.torch import kernel
+    from margay.torch import account, derived, kernel
 
-    composed = functools.partial(kernel.overload_of(name)._op_dk, torch._C.DispatchKey.CompositeImplicitAutograd)
-    below = torch._C._AutoDispatchBelowAutograd
+    overload = kernel.overload_of(name)
+    if torch._C._dispatch_has_kernel_for_dispatch_key(name, "Autograd"):
+        torchs = torch.library.get_kernel(overload, "AutogradCUDA").call_boxed
+    else:
+        torchs = None
+        composed = functools.partial(overload._op_dk, torch._C.DispatchKey.CompositeImplicitAutograd)
+    below, count, differentiable = torch._C._AutoDispatchBelowAutograd, account.counter(name), name not in DERIVED_IN_PARTS
+    op, listed = call or overload._op, [str(r.type) for r in overload._schema.returns] == ["List[Tensor]"]
 
-    def choose(*args, **kwargs):
-        records = _records()
-        for value in args:  # no keyword of theirs is a tensor
-            if isinstance(value, torch.Tensor) and not _is_plain(value, records):
-                return composed(*args, **kwargs)
-        if _modes() or capture.STATE.graphs or forward_ad._current_level >= 0 or _must_be_deterministic():
-            return composed(*args, **kwargs)
-        with below():
-            return computed(*args, **kwargs)
+    def choose(keys, *args, **kwargs):
+        parts = composed if torchs is None else functools.partial(torchs, keys)
+        records, asked = _records(), False
+        for value in args:
+            if isinstance(value, torch.Tensor):
+                if not is_plain(value):
+                    return parts(*args, **kwargs)
+                if records and value.requires_grad:
+                    if value.numel() > _LARGE:
+                        return parts(*args, **kwargs)
+                    asked = True
+        # Tolerances. A node takes no tensors as keywords.
+        keywords = kwargs and [value for value in kwargs.values() if isinstance(value, torch.Tensor)]
+        if keywords and (asked or not all(map(is_plain, keywords))):
+            return parts(*args, **kwargs)
+        if _modes() or capture.STATE.graphs or forward_ad._current_level >= 0 or _must_be_deterministic() or _autocast("cuda") or _alerts():
+            return parts(*args, **kwargs)
+        if not asked:
+            with below():
+                return computed(*args, **kwargs)
+        if not differentiable or derived.records_parts():
+            return parts(*args, **kwargs)
+        try:
+            with disable():
+                results = derived.call(op, parts, count, kwargs, *args)
+                return list(results) if listed else results
+        except Exception:
+            return parts(*args, **kwargs)  # which say what is wrong, or do better
 
+    disable = torch._C.DisableTorchFunction
     return choose

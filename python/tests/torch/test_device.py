@@ -627,3 +627,6 @@ def test_results_have_the_sizes_of_those_of_cuda():
     outs = [torch.empty_like(x, device="cuda"), torch.empty(0, device="cuda")]
     aten.log_sigmoid_forward.output(x.cuda(), output=outs[0], buffer=outs[1])
     assert torch.equal(outs[0].cpu(), F.logsigmoid(x)) and outs[1].shape == (0,)
+    empty = torch.ones(2, 0, 3, device="cuda", requires_grad=True)
+    F.logsigmoid(empty).sum().backward()
+    assert empty.grad.shape == (2, 0, 3)
