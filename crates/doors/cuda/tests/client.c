@@ -421,6 +421,7 @@ int main(void) {
     const char *text;
     OK(cuGetErrorName(700, &text));
     CHECK(strcmp(text, "CUDA_ERROR_ILLEGAL_ADDRESS") == 0);
+    CHECK(cuGetErrorString(704, &text) == 0 && strcmp(text, "peer access is already enabled") == 0);
     CHECK(cuGetErrorString(12345, &text) == 1 && text == 0);
     CHECK(cuGetExportTable((void **)&image, "0123456789abcde") != 0);
     CHECK(cuImportExternalMemory(&link, 0) == 801);

@@ -269,6 +269,8 @@ int main(void) {
 
     CHECK(strcmp(cudaGetErrorName(700), "cudaErrorIllegalAddress") == 0);
     CHECK(strcmp(cudaGetErrorString(0), "no error") == 0);
+    CHECK(strcmp(cudaGetErrorString(718), "invalid program counter") == 0);
+    CHECK(strcmp(cudaGetErrorString(720), "too many blocks in cooperative launch") == 0);
 
     unsigned ten = 10;
     OK(cudaMemcpyToSymbol(&base, &ten, 4, 0, H2D));
