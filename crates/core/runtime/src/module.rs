@@ -356,7 +356,8 @@ impl Variables {
         }
         let memory = self.context.device().memory();
         let constant = Kind::Const { writable: self.writable_constants };
-        let kind = if global.space == Space::Const { constant } else { Kind::Variable };
+        let variable = Kind::Variable { managed: global.managed };
+        let kind = if global.space == Space::Const { constant } else { variable };
         // libcu++ accesses the whole word around a variable of a byte or a halfword to update it atomically.
         let size = if global.size == 0 { 0 } else { global.size.max(4) };
         let address = image::allocate(memory, self.reach, kind, &global.name, (size, global.align.max(16)))?;

@@ -117,7 +117,9 @@ pub fn calling_back<T>(function: impl FnOnce() -> T) -> T {
 /// CUDA API calls", `cuStreamAddCallback`): those that act on a context. What only asks is answered.
 pub fn is_refused(name: &str) -> bool {
     const ACTING: [&str; 7] = ["cuMem", "cuLaunch", "cuStream", "cuEvent", "cuGraph", "cuModule", "cuCtxSynchronize"];
-    CALLED_BACK.get() && ACTING.iter().any(|start| name.starts_with(start))
+    const ASKING: [&str; 2] = ["cuEventQuery", "cuEventElapsedTime"];
+    let starts = |all: &[&str]| all.iter().any(|start| name.starts_with(start));
+    CALLED_BACK.get() && starts(&ACTING) && !starts(&ASKING)
 }
 
 /// Whether this thread does work of a stream.
@@ -438,7 +440,11 @@ api! {
         context.set(current_handle())
     }
     2000 fn cuCtxGetDevice(device: Out<i32>) {
-        device.set(current_even_failed()?.device)
+        let known = || driver().ok()?.device_of_primary(current_handle()); // which need not be active
+        match current_even_failed() {
+            Ok(context) => device.set(context.device),
+            Err(code) => device.set(known().ok_or(code)?),
+        }
     }
     13000 fn cuCtxGetDevice_v2(device: Out<i32>, context: Handle<Context>) {
         device.set(named(context)?.device)

@@ -133,6 +133,18 @@ fn bus_id(device: i32) -> String {
     format!("0000:{}", bus_place(visible()[device as usize] as u32))
 }
 
+/// Domain, bus, device and function in a PCI bus id: hexadecimal numbers of any width, of which domain and function may be omitted.
+fn bus_numbers(id: &str) -> Option<[u32; 4]> {
+    let number = |digits: &str| u32::from_str_radix(digits, 16).ok();
+    let (place, function) = id.split_once('.').unwrap_or((id, "0"));
+    let numbers = place.split(':').map(number).collect::<Option<Vec<u32>>>()?;
+    match *numbers {
+        [bus, device] => Some([0, bus, device, number(function)?]),
+        [domain, bus, device] => Some([domain, bus, device, number(function)?]),
+        _ => None,
+    }
+}
+
 /// `CUdevprop`
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
@@ -276,11 +288,8 @@ api! {
     }
     4010 fn cuDeviceGetByPCIBusId(device: Out<i32>, id: Text) {
         driver()?;
-        // Domain and function may be omitted.
-        let text = id.text()?.to_lowercase();
-        let whole = if text.matches(':').count() == 1 { format!("0000:{text}") } else { text };
-        let named = |number: &i32| whole == bus_id(*number) || format!("{whole}.0") == bus_id(*number);
-        let found = (0..count()).find(named).ok_or(Code::INVALID_DEVICE)?;
+        let place = bus_numbers(&id.text()?).ok_or(Code::INVALID_VALUE)?;
+        let found = (0..count()).find(|number| bus_numbers(&bus_id(*number)) == Some(place)).ok_or(Code::INVALID_DEVICE)?;
         device.set(found)
     }
     11020 fn cuDeviceGetDefaultMemPool(pool: Out<Handle<Pool>>, device: i32) {

@@ -103,8 +103,11 @@ pub struct Driver {
 }
 
 /// The primary context of a device.
+#[derive(Default)]
 struct Primary {
+    /// Null before the first use, and the same after every reset: programs keep it.
     handle: Handle<Context>,
+    is_active: bool,
     users: u32,
     flags: u32,
 }
@@ -185,7 +188,7 @@ impl Driver {
             physical: Table::default(),
             address_space: Mutex::default(),
             ipc: Mutex::default(),
-            primaries: (0..count()).map(|_| Mutex::new(Primary { handle: Handle::NULL, users: 0, flags: 0 })).collect(),
+            primaries: (0..count()).map(|_| Mutex::new(Primary::default())).collect(),
         })
     }
 
@@ -205,9 +208,13 @@ impl Driver {
     /// Retains the primary context of a device, creating it if necessary.
     pub fn retain_primary(&self, number: i32) -> Result<Handle<Context>, Code> {
         let mut primary = self.primary(number)?;
-        if primary.handle.is_null() {
-            let (device, flags) = (self.device.clone(), primary.flags);
-            primary.handle = self.contexts.add_with(|handle| Context::new(&device, number, handle, flags)).0;
+        if !primary.is_active {
+            let create = |handle| Context::new(&self.device, number, handle, primary.flags);
+            match primary.handle {
+                handle if handle.is_null() => primary.handle = self.contexts.add_with(create).0,
+                handle => self.contexts.put_back(handle, create(handle)),
+            }
+            primary.is_active = true;
         }
         primary.users += 1;
         Ok(primary.handle)
@@ -231,17 +238,22 @@ impl Driver {
     }
 
     fn destroy_primary(&self, primary: &mut Primary) -> Outcome {
-        let handle = std::mem::replace(&mut primary.handle, Handle::NULL);
-        if !handle.is_null() {
-            self.destroy_context(handle)?;
+        match std::mem::take(&mut primary.is_active) {
+            true => self.destroy_context(primary.handle),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// The device whose primary context has a handle.
+    pub fn device_of_primary(&self, handle: Handle<Context>) -> Option<i32> {
+        let is_its = |number: &i32| self.primary(*number).is_ok_and(|primary| primary.handle == handle);
+        (0..self.primaries.len() as i32).find(is_its).filter(|_| !handle.is_null())
     }
 
     /// Flags of the primary context, and whether it is active.
     pub fn primary_state(&self, number: i32) -> Result<(u32, bool), Code> {
         let primary = self.primary(number)?;
-        Ok((primary.flags, !primary.handle.is_null()))
+        Ok((primary.flags, primary.is_active))
     }
 
     /// Sets the flags of the primary context.

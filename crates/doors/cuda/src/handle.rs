@@ -24,6 +24,12 @@ impl<T> Clone for Handle<T> {
 
 impl<T> Copy for Handle<T> {}
 
+impl<T> Default for Handle<T> {
+    fn default() -> Handle<T> {
+        Handle::NULL
+    }
+}
+
 impl<T> PartialEq for Handle<T> {
     fn eq(&self, other: &Handle<T>) -> bool {
         self.0 == other.0
@@ -90,6 +96,11 @@ impl<T> Table<T> {
         let object = Arc::new(object(handle));
         self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle.0, object.clone());
         (handle, object)
+    }
+
+    /// Gives a handle whose object was removed another one.
+    pub fn put_back(&self, handle: Handle<T>, object: T) {
+        self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle.0, Arc::new(object));
     }
 
     /// The object of a handle; [`Code::INVALID_HANDLE`] if there is none.

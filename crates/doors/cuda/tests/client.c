@@ -8,7 +8,8 @@ typedef unsigned long long Ptr;
 typedef void *H;
 int cuInit(unsigned), cuDriverGetVersion(int *), cuDeviceGet(int *, int), cuDeviceGetCount(int *);
 int cuDeviceGetName(char *, int, int), cuDeviceGetAttribute(int *, int, int), cuDeviceTotalMem_v2(size_t *, int);
-int cuCtxCreate_v2(H *, unsigned, int), cuCtxDestroy_v2(H), cuCtxGetCurrent(H *), cuCtxSynchronize(void);
+int cuCtxCreate_v2(H *, unsigned, int), cuCtxDestroy_v2(H), cuCtxGetCurrent(H *), cuCtxSynchronize(void), cuCtxGetDevice(int *), cuMemGetInfo_v2(size_t *, size_t *);
+int cuDeviceGetDefaultMemPool(H *, int), cuMemPoolGetAttribute(H, int, void *);
 int cuDevicePrimaryCtxRetain(H *, int), cuDevicePrimaryCtxRelease_v2(int), cuCtxSetCurrent(H);
 int cuMemAlloc_v2(Ptr *, size_t), cuMemFree_v2(Ptr), cuMemAllocManaged(Ptr *, size_t, unsigned);
 int cuMemcpyHtoD_v2(Ptr, const void *, size_t), cuMemcpyDtoH_v2(void *, Ptr, size_t), cuMemcpyDtoD_v2(Ptr, Ptr, size_t);
@@ -29,6 +30,7 @@ int cuGetProcAddress_v2(const char *, void **, int, unsigned long long, int *);
 int cuLinkCreate_v2(unsigned, int *, void **, H *), cuLinkAddData_v2(H, int, void *, size_t, const char *, unsigned, int *, void **);
 int cuLinkComplete(H, void **, size_t *), cuLinkDestroy(H), cuImportExternalMemory(H *, void *);
 int cuLibraryLoadData(H *, const void *, int *, void **, unsigned, int *, void **, unsigned), cuLibraryGetKernel(H *, H, const char *);
+int cuLibraryGetManaged(Ptr *, size_t *, H, const char *), cuMemAllocAsync(Ptr *, size_t, H), cuMemFreeAsync(Ptr, H);
 int cuLogsRegisterCallback(void (*)(void *, unsigned, char *, size_t), void *, H *), cuLogsUnregisterCallback(H);
 int cuLogsCurrent(unsigned *, unsigned), cuLogsDumpToMemory(unsigned *, char *, size_t *, unsigned);
 int cuOccupancyMaxPotentialBlockSize(int *, int *, H, size_t (*)(int), size_t, int);
@@ -191,11 +193,12 @@ int main(void) {
     OK(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, 0, managed_args, 0));
     OK(cuCtxSynchronize());
     CHECK(((unsigned *)managed)[9] == 5 * 18 + 1);
-    unsigned char is_managed;
-    unsigned type;
+    unsigned is_managed = ~0u, type;
     OK(cuPointerGetAttribute(&is_managed, 8, managed + 16));
     OK(cuPointerGetAttribute(&type, 2, a));
     CHECK(is_managed == 1 && type == 2);
+    OK(cuPointerGetAttribute(&is_managed, 8, variable));
+    CHECK(is_managed == 0);
     CHECK(cuPointerGetAttribute(&type, 2, (Ptr)&type) == 1);
     OK(cuMemsetD2D8_v2(managed, 16, 9, 4, 3)); /* three rows of four bytes, 16 apart */
     CHECK(((unsigned *)managed)[4] == 0x09090909 && ((unsigned *)managed)[5] == 5 * 10 + 1);
@@ -416,11 +419,13 @@ int main(void) {
     CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, args, 0) == 400);
     OK(cuLibraryLoadData(&library, ptx, 0, 0, 0, 0, 0, 0));
     OK(cuLibraryGetKernel(&kernel, library, "twice"));
+    CHECK(cuLibraryGetManaged(&managed, &size, library, "scale") == 500); /* a variable of the device */
     OK(cuLaunchKernel(kernel, 8, 1, 1, 128, 1, 1, 0, 0, args, 0));
 
     const char *text;
     OK(cuGetErrorName(700, &text));
     CHECK(strcmp(text, "CUDA_ERROR_ILLEGAL_ADDRESS") == 0);
+    CHECK(cuGetErrorString(704, &text) == 0 && strcmp(text, "peer access is already enabled") == 0);
     CHECK(cuGetErrorString(12345, &text) == 1 && text == 0);
     CHECK(cuGetExportTable((void **)&image, "0123456789abcde") != 0);
     CHECK(cuImportExternalMemory(&link, 0) == 801);
@@ -462,6 +467,45 @@ int main(void) {
     OK(cuMemAlloc_v2(&managed, 4));
     OK(cuDevicePrimaryCtxRelease_v2(0));
     CHECK(cuMemAlloc_v2(&managed, 4) == 709);
+    /* A primary context keeps its handle, and so it is current again once it is active. */
+    H again;
+    OK(cuDevicePrimaryCtxRetain(&again, 0));
+    CHECK(again == context);
+    OK(cuMemAlloc_v2(&managed, 4));
+    /* Memory is allocated in the context of the stream, which need not be current. */
+    OK(cuStreamCreate(&stream, 1));
+    OK(cuCtxSetCurrent(0));
+    CHECK(cuMemAlloc_v2(&managed, 4) == 201);
+    OK(cuMemAllocAsync(&managed, 4, stream));
+    OK(cuCtxCreate_v2(&again, 0, 0));
+    OK(cuPointerGetAttribute(&module, 1, managed));
+    CHECK(module == context); /* not the current one */
+    OK(cuCtxDestroy_v2(again));
+    OK(cuMemFreeAsync(managed, stream));
+    /* A pool counts what is allocated where the stream's calls have got to. */
+    H pool;
+    unsigned long long used[3];
+    OK(cuDeviceGetDefaultMemPool(&pool, 0));
+    OK(cuMemPoolGetAttribute(pool, 7, &used[0]));
+    OK(cuMemAllocAsync(&managed, 512, stream));
+    OK(cuMemPoolGetAttribute(pool, 7, &used[1]));
+    OK(cuMemFreeAsync(managed, stream));
+    OK(cuMemPoolGetAttribute(pool, 7, &used[2]));
+    CHECK(used[1] == used[0] + 512 && used[2] == used[0]);
+    OK(cuMemAllocAsync(&managed, 4, stream));
+    OK(cuMemFree_v2(managed));
+    OK(cuStreamSynchronize(stream));
+    /* A context that is not active still has its device. */
+    OK(cuCtxSetCurrent(context));
+    OK(cuDevicePrimaryCtxRelease_v2(0));
+    CHECK(cuMemAlloc_v2(&managed, 4) == 709);
+    int device = -1;
+    OK(cuCtxGetDevice(&device));
+    CHECK(device == 0);
+    size_t total = 0;
+    OK(cuDevicePrimaryCtxRetain(&again, 0));
+    OK(cuMemGetInfo_v2(0, &total));
+    CHECK(total > 0);
     printf("%d failures\n", failures);
     return failures != 0;
 }

@@ -37,6 +37,17 @@ int main(void) {
     CHECK(cuDeviceGetPCIBusId(bus, sizeof bus, 1) == 0);
     CUdevice found = -1;
     CHECK(cuDeviceGetByPCIBusId(&found, bus) == 0 && found == 1);
+    /* Hexadecimal numbers of any width; domain and function may be omitted. */
+    unsigned place[3];
+    char narrow[32];
+    CHECK(sscanf(bus, "%x:%x:%x", &place[0], &place[1], &place[2]) == 3);
+    snprintf(narrow, sizeof narrow, "%x:%X:%x", place[0], place[1], place[2]);
+    found = -1;
+    CHECK(cuDeviceGetByPCIBusId(&found, narrow) == 0 && found == 1);
+    snprintf(narrow, sizeof narrow, "%02x:%x.0", place[1], place[2]);
+    found = -1;
+    CHECK(cuDeviceGetByPCIBusId(&found, narrow) == 0 && found == 1);
+    CHECK(cuDeviceGetByPCIBusId(&found, "7:1:0") == 101 && cuDeviceGetByPCIBusId(&found, "device 0") == 1);
 
     CUcontext contexts[2];
     for (int i = 0; i < 2; i++) CHECK(cuDevicePrimaryCtxRetain(&contexts[i], i) == 0);

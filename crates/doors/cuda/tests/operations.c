@@ -253,7 +253,7 @@ static void pools(void) {
     CHECK(cuMemGetMemPool(&found, &nowhere, PINNED) == INVALID_VALUE && cuMemGetMemPool(&found, &host, 7) == INVALID_VALUE);
     for (int i = 0; i < 3; i++) {
         unsigned type = 0;
-        unsigned char is_managed = 9;
+        unsigned is_managed = 9;
         OK(cuMemAllocFromPoolAsync(&at, 4096, pool[i], NULL));
         OK(cuPointerGetAttribute(&type, MEMORY_TYPE, at));
         OK(cuPointerGetAttribute(&is_managed, IS_MANAGED, at));

@@ -296,14 +296,15 @@ static void faults(void) {
 }
 
 /* Host functions "must not make any CUDA API calls", which "may result in CUDA_ERROR_NOT_PERMITTED" (cuLaunchHostFunc): one that waited for
-   its own stream would wait for ever. What acts on a context is refused. */
+   its own stream would wait for ever. What acts on a context is refused; whether an event has occurred is answered. */
 static H own, behind;
-static int answers[3];
+static int answers[4];
 static void waits(void *unused) {
     (void)unused;
     answers[0] = cuStreamSynchronize(own);
     answers[1] = cuEventSynchronize(behind);
     answers[2] = cuStreamQuery(own);
+    answers[3] = cuEventQuery(behind);
 }
 
 static void host_functions(void) {
@@ -315,7 +316,7 @@ static void host_functions(void) {
     OK(cuEventRecord(behind, own));
     put(door, 1);
     OK(cuStreamSynchronize(own));
-    CHECK(answers[0] == NOT_PERMITTED && answers[1] == NOT_PERMITTED && answers[2] == NOT_PERMITTED);
+    CHECK(answers[0] == NOT_PERMITTED && answers[1] == NOT_PERMITTED && answers[2] == NOT_PERMITTED && answers[3] == NOT_READY);
     OK(cuStreamDestroy_v2(own));
 }
 

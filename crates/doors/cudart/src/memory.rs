@@ -99,7 +99,7 @@ fn attributes(out: Ptr, address: Ptr) -> Outcome {
         out.write(offset, 0u64)?;
     }
     let at = address.number();
-    let (mut of, mut managed) = (0u32, 0u8);
+    let (mut of, mut managed) = (0u32, 0u32);
     let known = driver::cuPointerGetAttribute(Ptr::to(&mut of), 2, at).is_ok();
     let _ = known && driver::cuPointerGetAttribute(Ptr::to(&mut managed), 8, at).is_ok();
     let kind = match (known, managed, of) {

@@ -151,6 +151,14 @@ int main(void) {
     CHECK(attributes.type == 2 && attributes.on_device == device);
     OK(cudaPointerGetAttributes(&attributes, host));
     CHECK(attributes.type == 0);
+    OK(cudaPointerGetAttributes(&attributes, shared_word));
+    CHECK(attributes.type == 3 && attributes.on_host == shared_word);
+    void *variable;
+    OK(cudaGetSymbolAddress(&variable, &calls));
+    OK(cudaPointerGetAttributes(&attributes, variable));
+    CHECK(attributes.type == 2 && attributes.on_host == 0);
+    CHECK(cudaMemAdvise(variable, 4, 1, 1) == 1 && cudaGetLastError() == 1); /* advice is for managed memory */
+    OK(cudaMemAdvise(shared_word, 4, 1, 1));
     struct { size_t shared, constant, local; int most, rest[29]; } function;
     OK(cudaFuncGetAttributes(&function, (void *)scale_stub));
     CHECK(function.most == 1024 && function.rest[1] == 80);
@@ -269,6 +277,8 @@ int main(void) {
 
     CHECK(strcmp(cudaGetErrorName(700), "cudaErrorIllegalAddress") == 0);
     CHECK(strcmp(cudaGetErrorString(0), "no error") == 0);
+    CHECK(strcmp(cudaGetErrorString(718), "invalid program counter") == 0);
+    CHECK(strcmp(cudaGetErrorString(720), "too many blocks in cooperative launch") == 0);
 
     unsigned ten = 10;
     OK(cudaMemcpyToSymbol(&base, &ten, 4, 0, H2D));

@@ -336,7 +336,7 @@ fn reachable(kernel: &Kernel, memory: &Memory, params: &[u8]) -> Vec<Region> {
     let mut known: Vec<(u64, u64, Role)> = Vec::new();
     for allocation in memory.allocations() {
         let role = match allocation.kind {
-            Kind::Global | Kind::Variable | Kind::Const { .. } => Role::Allocation,
+            Kind::Global | Kind::Variable { .. } | Kind::Const { .. } => Role::Allocation,
             Kind::ReadOnly => Role::ReadOnly,
             Kind::Heap => Role::Heap,
             Kind::Param | Kind::Shared | Kind::Local | Kind::Array => continue,

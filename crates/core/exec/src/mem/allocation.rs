@@ -12,7 +12,10 @@ pub enum Kind {
     /// On loan from the host, which lets device code only read it.
     ReadOnly,
     /// A `.global` variable of a module.
-    Variable,
+    Variable {
+        /// Whether it lies in managed memory (`.attribute(.managed)`).
+        managed: bool,
+    },
     /// A `.const` variable of a module. PTX defines no stores to it, but GPUs permit them at the addresses that the host gives kernels.
     Const {
         /// Whether device code may write it.
@@ -118,7 +121,7 @@ pub(super) fn describe(
     let what = match kind {
         Kind::Global => "allocation",
         Kind::ReadOnly => "read-only allocation",
-        Kind::Variable => "variable",
+        Kind::Variable { .. } => "variable",
         Kind::Const { .. } => "constant variable",
         Kind::Param => "parameter block",
         Kind::Heap => "device-heap allocation",

@@ -27,7 +27,6 @@ use crate::{
         pool::{Pool, Source},
     },
     raw::{Host, In, Out},
-    visible::count,
     work::{Fill, Work, graph::capture::check_unsafe_call, stream::StreamHandle},
 };
 use bytemuck::AnyBitPattern;
@@ -69,7 +68,10 @@ fn accessible(bytes: usize, alignment: u32) -> usize {
 
 /// Allocates memory in the current context.
 pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
-    let context = current()?;
+    allocate_in(&*current()?, bytes, owner)
+}
+
+fn allocate_in(context: &Context, bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     if bytes == 0 {
         return Err(Code::INVALID_VALUE);
     }
@@ -106,17 +108,20 @@ fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> 
     let stream = stream.get()?;
     match &mut *stream.stream().capture() {
         None => {
+            // The stream's context need not be current.
+            let context = stream.context();
+            context.check()?;
             let from = driver()?.pools.get(pool)?;
             if from.is_imported {
                 return Err(Code::INVALID_VALUE); // its memory comes from its own process only
             }
             if !from.has_room(bytes) {
-                current()?.settle(); // frees that are queued may make some
+                context.settle(); // frees that are queued may make some
                 if !from.has_room(bytes) {
                     return Err(Code::OUT_OF_MEMORY);
                 }
             }
-            let address = allocate(bytes, from.source.owner())?;
+            let address = allocate_in(context, bytes, from.source.owner())?;
             crate::memory::pool::took(pool, address, bytes)?;
             crate::checks::order::allocated_in(&stream, address, bytes as u64)?;
             Ok(address)
@@ -170,8 +175,14 @@ fn free(address: DevicePtr) -> Outcome {
         return Ok(());
     }
     // Allocators free in destructors, where an exception ends the process.
-    let context =
-        if crate::process::reports::frees_after_faults() { crate::driver::current_even_failed()? } else { current()? };
+    let context = match crate::driver::current_even_failed() {
+        // The address says whose memory it is.
+        Err(Code::INVALID_CONTEXT) => owner(address).ok_or(Code::INVALID_CONTEXT)?,
+        context => context?,
+    };
+    if !crate::process::reports::frees_after_faults() {
+        context.check()?;
+    }
     accept_free(&context, address)?;
     context.settle();
     free_now(&context, address)
@@ -232,18 +243,18 @@ pub fn free_now(context: &Context, address: DevicePtr) -> Outcome {
 fn around(context: &Context, address: DevicePtr) -> Result<(DevicePtr, usize, Owner), Code> {
     let found = context.device_memory().find(address).ok_or(Code::INVALID_VALUE)?;
     let base = found.block.base();
-    let unknown = Allocated { owner: Owner::Device, len: found.block.len() };
+    let managed = matches!(found.kind, Kind::Variable { managed: true });
+    let owner = if managed { Owner::Managed } else { Owner::Device };
+    let unknown = Allocated { owner, len: found.block.len() };
     let Allocated { owner, len } = context.memory().get(&base).copied().unwrap_or(unknown);
     Ok((base, len, owner))
 }
 
-/// Whether a range is managed memory: of `cuMemAllocManaged`, or a variable of a module, which may be a managed one.
+/// Whether a range is managed memory: of `cuMemAllocManaged`, or a managed variable of a module.
 pub fn is_managed(context: &Context, address: DevicePtr, bytes: usize) -> bool {
-    let Some(found) = context.device_memory().find(address) else { return false };
-    let base = found.block.base();
     let end = address.saturating_add(bytes as u64);
-    let owner = context.memory().get(&base).map(|a| a.owner);
-    end <= base + found.block.len() as u64 && matches!(owner, None | Some(Owner::Managed))
+    let managed = around(context, address).ok().filter(|(.., owner)| *owner == Owner::Managed);
+    managed.is_some_and(|(base, len, _)| end <= base + len as u64)
 }
 
 /// `CUpointer_attribute`
@@ -273,17 +284,18 @@ fn attribute(out: Host, number: u32, address: DevicePtr) -> Outcome {
     let word = |value: u32| out.write(&value.to_ne_bytes());
     let long = |value: u64| out.write(&value.to_ne_bytes());
     let byte = |value: bool| out.write(&[u8::from(value)]);
+    let flag = |value: bool| word(u32::from(value));
     let on_host = matches!(owner, Owner::Host(_) | Owner::Registered(_));
     match number {
-        pointer::CONTEXT => long(context.handle.number() as u64),
+        pointer::CONTEXT => long(owner_context(&context, base).0.number() as u64),
         pointer::MEMORY_TYPE => word(if on_host { 1 } else { 2 }),
         pointer::DEVICE_POINTER => long(address),
         pointer::HOST_POINTER if owner != Owner::Device => long(address),
         pointer::HOST_POINTER => Err(Code::INVALID_VALUE),
-        pointer::SYNC_MEMOPS => byte(true),
+        pointer::SYNC_MEMOPS => flag(true),
         pointer::BUFFER_ID => long(base),
-        pointer::IS_MANAGED => byte(owner == Owner::Managed),
-        pointer::DEVICE_ORDINAL => word(owner_device(&context, base) as u32),
+        pointer::IS_MANAGED => flag(owner == Owner::Managed),
+        pointer::DEVICE_ORDINAL => word(owner_context(&context, base).1 as u32),
         pointer::IS_LEGACY_IPC | pointer::IS_RDMA => byte(false),
         pointer::RANGE_START => long(base),
         pointer::RANGE_SIZE => long(size as u64),
@@ -295,21 +307,25 @@ fn attribute(out: Host, number: u32, address: DevicePtr) -> Outcome {
     }
 }
 
-/// The number of the device whose context owns an allocation.
-fn owner_device(current: &Context, base: DevicePtr) -> i32 {
-    if count() == 1 || current.memory().contains_key(&base) {
-        return current.device;
-    }
-    let owner = driver().ok().and_then(|d| d.contexts.find(|c| c.memory().contains_key(&base)));
-    let owner = owner.and_then(|handle| driver().ok()?.contexts.get(handle).ok());
-    owner.map_or(current.device, |context| context.device)
+/// The context that owns the allocation at an address.
+fn owner(base: DevicePtr) -> Option<Arc<Context>> {
+    let contexts = &driver().ok()?.contexts;
+    contexts.get(contexts.find(|c| c.memory().contains_key(&base))?).ok()
+}
+
+/// Handle and device of the context that owns an allocation.
+fn owner_context(current: &Context, base: DevicePtr) -> (Handle<Context>, i32) {
+    let owner = if current.memory().contains_key(&base) { None } else { owner(base) };
+    owner.map_or((current.handle, current.device), |context| (context.handle, context.device))
 }
 
 /// Size of an attribute in bytes, to return zero for unknown memory.
 fn attribute_size(number: u32) -> usize {
     match number {
         pointer::MEMORY_TYPE | pointer::DEVICE_ORDINAL | pointer::ACCESS_FLAGS => 4,
-        pointer::SYNC_MEMOPS | pointer::IS_MANAGED | pointer::IS_LEGACY_IPC | pointer::MAPPED | pointer::IS_RDMA => 1,
+        // CUDA's samples and its guide to GPUDirect RDMA pass an `unsigned int` for these two.
+        pointer::SYNC_MEMOPS | pointer::IS_MANAGED => 4,
+        pointer::IS_LEGACY_IPC | pointer::MAPPED | pointer::IS_RDMA => 1,
         _ => 8,
     }
 }
@@ -352,12 +368,14 @@ crate::api::function! {
 api! {
     2000 fn cuMemGetInfo(free: Out<u32>, total: Out<u32>) {
         current()?;
-        free.set(u32::MAX)?;
-        total.set(u32::MAX)
+        free.offer(u32::MAX);
+        total.offer(u32::MAX);
+        Ok(())
     }
     3020 fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
-        free.set(room::free(current()?.device_memory()) as usize)?;
-        total.set(total_memory() as usize)
+        free.offer(room::free(current()?.device_memory()) as usize);
+        total.offer(total_memory() as usize);
+        Ok(())
     }
     3020 fn cuMemAlloc_v2(address: Out<DevicePtr>, bytes: usize) { address.set(allocate_at_once(bytes, Owner::Device)?) }
     3020 fn cuMemAllocPitch_v2(address: Out<DevicePtr>, pitch: Out<usize>, width: usize, height: usize, element: u32) {
@@ -423,6 +441,10 @@ api! {
     }
     11020 + ptsz fn cuMemFreeAsync(address: DevicePtr, stream: StreamHandle) {
         crate::checks::stacks::will_free(address);
+        // What follows in the stream may use the memory again, so the pool does not count it any more.
+        if stream.get()?.stream().capture().is_none() {
+            pool::gave_back(address);
+        }
         stream.submit(Work::Free(address))
     }
 

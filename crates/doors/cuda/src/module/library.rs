@@ -211,6 +211,9 @@ api! {
         variable(address, bytes, library, name)
     }
     12000 fn cuLibraryGetManaged(address: Out<DevicePtr>, bytes: Out<usize>, library: Handle<Library>, name: Text) {
+        if !get(library)?.here()?.1.has_managed(&name.text()?) {
+            return Err(Code::NOT_FOUND);
+        }
         variable(address, bytes, library, name)
     }
     12000 fn cuKernelGetFunction(function: Out<Handle<Function>>, kernel: Handle<Function>) {

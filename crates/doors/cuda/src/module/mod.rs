@@ -96,6 +96,11 @@ impl Module {
         self.loaded.files().first().map_or(0, |(_, checked)| i32::from(checked.module.target.sm))
     }
 
+    /// Whether the module has a variable of managed memory of this name.
+    pub fn has_managed(&self, name: &str) -> bool {
+        self.loaded.managed_names().any(|managed| managed == name)
+    }
+
     /// Address and size of a variable of the module.
     pub fn variable(&self, name: &str) -> Result<(DevicePtr, usize), Code> {
         let found = self.loaded.variable(name).map_err(|e| Code::from(&e))?;
