@@ -9,6 +9,7 @@ use crate::{
     threads::{CtaThreads, Who},
 };
 use margay_exec::{LANES, MemoryEvent, Scope};
+use std::cmp::Reverse;
 
 impl Sanitizer {
     /// What is missing between two unordered accesses if the thread of the later one has read, by a strong operation, what that of the earlier
@@ -45,7 +46,8 @@ impl Sanitizer {
         };
         let mut flags: Vec<(u64, (u32, u32))> =
             tickets.iter().filter_map(|(at, list)| Some((*at, reader(list)?))).collect();
-        flags.sort_unstable();
+        // What was read last tells best why the thread went on; addresses differ from run to run.
+        flags.sort_unstable_by_key(|(at, (_, when))| (Reverse(*when), *at));
         for (at, (read, when)) in flags {
             let sets = |r: &Record| {
                 let kind = sites.kinds[r.site() as usize];

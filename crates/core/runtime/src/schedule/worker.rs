@@ -223,7 +223,9 @@ impl<'a> Worker<'a> {
             self.live.len() >= FEW_LIVE && self.shared.running.load(Relaxed) > 0 && since.elapsed() <= WAIT_FOR_OTHERS
         });
         let outdated = self.current.version != self.shared.code.version();
-        let times = if outdated || self.shared.code.is_coming() { FACTOR_FOR_CODE } else { 1 };
+        // What an observer finds should not depend on how long code takes to compile.
+        let better = self.shared.grid.observer.is_none() && (outdated || self.shared.code.is_coming());
+        let times = if better { FACTOR_FOR_CODE } else { 1 };
         let enough =
             if front.waits { SUSPECT_AFTER } else { (SUSPECT_AFTER * times).saturating_mul(self.live.len() as u32) };
         let makes_room = self.gave_way && self.live.len() < MAX_LIVE_RANDOM;
