@@ -74,7 +74,7 @@ impl Emitter<'_> {
             let first = bounds.least >> shift;
             let elem = match (bounds.most >> shift) - first {
                 ..0x100 => Elem::I8,
-                ..0x1_0000 => Elem::I16,
+                0x100..0x1_0000 => Elem::I16,
                 _ => return None,
             };
             Some(Granules { least: (first << shift).checked_add_signed(access.offset)?, shift, elem })
