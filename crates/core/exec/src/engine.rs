@@ -319,7 +319,7 @@ pub enum Progress {
     /// cooperative launch must get its turn.
     More,
     /// It has told other clusters something, or taken work that they could have had, in an observed launch: one of them runs next.
-    GaveWay,
+    Yielded,
     /// Fuel ran out, but another cluster may have to end what it does: it keeps returning to one state, without effects beyond its shared
     /// memory, or does nothing but sleep and look around.
     Circling,

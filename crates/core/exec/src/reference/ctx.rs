@@ -155,7 +155,7 @@ impl<'a> Ctx<'a> {
                         super::uninitialized::note_loaded(self);
                     }
                     self.pc += 1;
-                    if told && self.cta.courtesy.warp.get() {
+                    if told && self.cta.yielding.warp.get() {
                         // It goes on where it is, whatever other groups the warp has.
                         self.warp.favored = (self.mask.trailing_zeros(), 1);
                         self.requeue();

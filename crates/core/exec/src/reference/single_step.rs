@@ -12,7 +12,7 @@ use super::{
     ctx::{Ctx, Windows, make_fault},
     decode,
     rendezvous::Rendezvous,
-    state::{Courtesy, CtaState, Group, LocalWindows, Wait, Warp},
+    state::{CtaState, Group, LocalWindows, Wait, Warp, Yielding},
     step::matrix::abandoned,
 };
 use crate::{
@@ -211,7 +211,7 @@ impl SingleStep {
             freed: false,
             clock: 0,
             visits: Vec::new(),
-            courtesy: Courtesy::default(),
+            yielding: Yielding::default(),
         };
         let rendezvous = (0..warps).map(|_| None).collect();
         Machine { cta, warps: (0..warps).map(|_| None).collect(), windows, local, rendezvous }

@@ -237,21 +237,21 @@ pub struct CtaState {
     pub clock: u64,
     /// By op of the kernel: jumps back to it, of all warps; empty unless they are counted.
     pub visits: Vec<u32>,
-    /// When its warps give way.
-    pub courtesy: Courtesy,
+    /// When its warps yield.
+    pub yielding: Yielding,
 }
 
-/// When a warp gives way to the others, and a CTA to other CTAs.
+/// When a warp yields to the others, and a CTA to other CTAs.
 ///
 /// In their natural order, a CTA runs to its end unless it waits: the first one does all work that CTAs take from a counter, and nobody
-/// ever waits for a lock. So in launches that are observed for races, a thread that has told others something gives way: often at first, and
+/// ever waits for a lock. So in launches that are observed for races, a thread that has told others something yields: often at first, and
 /// then more and more rarely, since some mistakes show where threads keep up with each other, and others where one runs ahead. CTAs beside
 /// each other begin differently: the next one finds what was said first, or what was said last.
 #[derive(Default)]
-pub struct Courtesy {
+pub struct Yielding {
     /// Whether there is any: the launch is observed, and its threads wait for each other or take work.
     pub on: bool,
-    /// How many times its threads have told others something, and at which number they give way next: in the shared memory of the CTA, and
+    /// How many times its threads have told others something, and at which number they yield next: in the shared memory of the CTA, and
     /// elsewhere.
     told: [Cell<(u64, u64)>; 2],
     /// The warp ends its turn.
@@ -260,20 +260,20 @@ pub struct Courtesy {
     pub cta: Cell<bool>,
 }
 
-impl Courtesy {
+impl Yielding {
     /// That of a CTA.
-    pub fn new(on: bool, cta: [u32; 3]) -> Courtesy {
+    pub fn new(on: bool, cta: [u32; 3]) -> Yielding {
         let first = cta.iter().fold(0, |sum, i| sum ^ u64::from(i & 1));
-        Courtesy { on, told: [Cell::new((0, 0)), Cell::new((0, first))], ..Courtesy::default() }
+        Yielding { on, told: [Cell::new((0, 0)), Cell::new((0, first))], ..Yielding::default() }
     }
 
     /// Threads have changed memory by an atomic or a strong store: that of the CTA, or memory that others share.
     pub fn tell(&self, shared: bool) {
         let told = &self.told[usize::from(!shared)];
         let (count, next) = told.get();
-        let gives_way = count == next;
-        told.set((count + 1, if gives_way { 2 * next + 2 } else { next }));
-        if gives_way {
+        let yields = count == next;
+        told.set((count + 1, if yields { 2 * next + 2 } else { next }));
+        if yields {
             self.warp.set(true);
             self.cta.set(self.cta.get() || !shared);
         }

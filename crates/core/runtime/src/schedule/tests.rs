@@ -175,11 +175,11 @@ fn a_cooperative_grid_starts_as_a_whole() {
 }
 
 #[test]
-fn others_run_when_a_cta_gives_way() {
-    let behavior = |_, runs| Ok(if runs == 0 { Step::GaveWay } else { Step::Done });
+fn others_run_when_a_cta_yields() {
+    let behavior = |_, runs| Ok(if runs == 0 { Step::Yielded } else { Step::Done });
     let (_, log) = go(&Setting { workers: 1, ..PLAIN }, Box::new(behavior));
     assert!(log[..8].iter().all(|(_, end)| !end), "a few begin: {log:?}");
-    assert_eq!(log[8], (0, true), "those that have given way go on in turn");
+    assert_eq!(log[8], (0, true), "those that have yielded go on in turn");
     assert_eq!(ended(&log).len(), 30);
 }
 

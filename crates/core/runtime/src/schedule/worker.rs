@@ -68,8 +68,8 @@ pub(super) struct Worker<'a> {
     live: VecDeque<Unit<'a>>,
     /// Picks units and lengths of slices, in launches with a seed.
     random: Option<Random>,
-    /// The last unit that ran has given way to others.
-    gave_way: bool,
+    /// The last unit that ran has yielded to others.
+    yielded: bool,
     /// All units that it had started have waited at the same time.
     all_waited: bool,
     /// Since when every slice was one of a unit that only polled.
@@ -87,7 +87,7 @@ impl<'a> Worker<'a> {
             current,
             live: VecDeque::new(),
             random,
-            gave_way: false,
+            yielded: false,
             all_waited: false,
             waiting_since: None,
             stall: None,
@@ -228,7 +228,7 @@ impl<'a> Worker<'a> {
         let times = if better { FACTOR_FOR_CODE } else { 1 };
         let enough =
             if front.waits { SUSPECT_AFTER } else { (SUSPECT_AFTER * times).saturating_mul(self.live.len() as u32) };
-        let makes_room = self.gave_way && self.live.len() < MAX_LIVE_RANDOM;
+        let makes_room = self.yielded && self.live.len() < MAX_LIVE_RANDOM;
         eager || makes_room || front.slices >= enough && !waits_for_others
     }
 
@@ -278,7 +278,7 @@ impl<'a> Worker<'a> {
         let slice = guarded(|| unit.cta.run(fuel));
         shared.running.fetch_sub(runs, Relaxed);
         let step = slice.as_ref().map(|slice| slice.progress);
-        self.gave_way = matches!(step, Ok(Step::GaveWay));
+        self.yielded = matches!(step, Ok(Step::Yielded));
         unit.waits = matches!(step, Ok(Step::Waiting { .. } | Step::Circling));
         self.all_waited |= unit.waits && self.live.iter().all(|other| other.waits);
         match unit.waits {

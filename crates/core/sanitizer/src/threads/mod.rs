@@ -3,8 +3,9 @@
 //! * A barrier orders what its participants did before they arrived before what the waiting ones do afterwards:
 //!   arrivals gather a clock, which the waiting threads receive when the barrier completes.
 //! * A release pattern leaves the releasing thread's clock at the location that it writes; read-modify-writes pass it
-//!   on, and so do strong writes of the thread itself after a releasing operation; other writes remove it. An acquire pattern joins it if the first operation of the one and the last of the
-//!   other are morally strong: each has a scope that includes the other's thread.
+//!   on, and so do strong writes of the thread itself after a releasing operation; other writes remove it. An acquire
+//!   pattern joins it if the first operation of the one and the last of the other are morally strong: each has a scope
+//!   that includes the other's thread.
 //! * Relaxed accesses and atomics order nothing. `fence.sc` counts as release and acquire: its total order is the
 //!   schedule's, on which a program must not depend.
 //! * A barrier of a CTA or a warp passes on what fences of its participants have made visible: "all write and fence,

@@ -9,7 +9,7 @@ use super::super::{
     polling::Polling,
     schedule::Random,
     spare::CtaMemory,
-    state::{Courtesy, CtaState, Group, LocalWindows, Select, Warp},
+    state::{CtaState, Group, LocalWindows, Select, Warp, Yielding},
 };
 use super::{Cluster, Member};
 use crate::{
@@ -118,7 +118,7 @@ fn member(kernel: &ReferenceKernel, grid: &Grid<'_>, (id, rank): ([u32; 3], u32)
         begin(&mut warp, index, shape.block, code, start, end as u32);
         warps.push(warp);
     }
-    let courteous = launch.seed == 0 && launch.observe.is_some_and(|interest| interest.order) && kernel.communicates();
+    let yields = launch.seed == 0 && launch.observe.is_some_and(|interest| interest.order) && kernel.communicates();
     let state = CtaState {
         id,
         rank,
@@ -129,7 +129,7 @@ fn member(kernel: &ReferenceKernel, grid: &Grid<'_>, (id, rank): ([u32; 3], u32)
         freed: false,
         clock: 0,
         visits: Vec::new(),
-        courtesy: Courtesy::new(courteous, id),
+        yielding: Yielding::new(yields, id),
     };
     Ok(Member { state, warps })
 }

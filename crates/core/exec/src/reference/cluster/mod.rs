@@ -117,8 +117,8 @@ impl<'a> Cluster<'a> {
             (executed, lanes) = (ctx.executed, ctx.lanes);
             stop = ctx.stop.take();
             // Barriers are released between two groups of the warp, before any continues.
-            let gives_way = state.courtesy.warp.take();
-            if stop.is_some() || executed >= quantum || state.dirty || warp.spins >= SPINS || warp.slept || gives_way {
+            let yields = state.yielding.warp.take();
+            if stop.is_some() || executed >= quantum || state.dirty || warp.spins >= SPINS || warp.slept || yields {
                 break;
             }
         }
@@ -173,7 +173,7 @@ impl<'a> Cluster<'a> {
                         break;
                     }
                 }
-                if self.members[member].state.courtesy.cta.get() {
+                if self.members[member].state.yielding.cta.get() {
                     return Ok(round);
                 }
             }
@@ -331,12 +331,12 @@ impl Cta for Cluster<'_> {
                     return Err(self.deadlock());
                 }
             }
-            let mut gave_way = false;
-            self.members.iter().for_each(|m| gave_way |= m.state.courtesy.cta.take());
-            if gave_way && ran {
+            let mut yielded = false;
+            self.members.iter().for_each(|m| yielded |= m.state.yielding.cta.take());
+            if yielded && ran {
                 self.idle = 0;
                 self.polling.advanced();
-                break Progress::GaveWay;
+                break Progress::Yielded;
             }
             if advanced {
                 self.idle = 0;

@@ -348,8 +348,8 @@ pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, 
     count(ctx, a, addresses, size, access);
     if ctx.grid.observer.is_some() {
         report_access(ctx, ctx.active, a, addresses, size, access);
-        if ctx.cta.courtesy.on && access == AccessKind::Store && is_strong(ctx, access) {
-            ctx.cta.courtesy.tell(a.space == MemSpace::Shared);
+        if ctx.cta.yielding.on && access == AccessKind::Store && is_strong(ctx, access) {
+            ctx.cta.yielding.tell(a.space == MemSpace::Shared);
         }
     }
 }

@@ -79,8 +79,8 @@ pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             ctx.write(*d, &old, ctx.active);
         }
     }
-    if ctx.cta.courtesy.on && ctx.cta.effects.get() != before {
-        ctx.cta.courtesy.tell(m.address.space == MemSpace::Shared);
+    if ctx.cta.yielding.on && ctx.cta.effects.get() != before {
+        ctx.cta.yielding.tell(m.address.space == MemSpace::Shared);
     }
     Flow::Next
 }
