@@ -39,17 +39,22 @@ def commands(page):
 
 
 def missing(lines):
-    """Packages that `pip install` would have to fetch."""
+    """Packages that `pip install` would have to fetch, those of extras included."""
     wanted = [word.strip('"') for line in lines if line.startswith("pip install ") for word in line.split()[2:]]
-    names = {re.split(r"[\[=<>]", word)[0] for word in wanted}
-
-    def is_here(name):
+    absent, seen = set(), set()
+    while wanted:
+        name, extras = re.match(r"([\w.-]+)\s*(?:\[([^]]*)\])?", wanted.pop()).groups()
+        if (name, extras) in seen:
+            continue
+        seen.add((name, extras))
         try:
-            return importlib.metadata.version(name) is not None
+            needs = importlib.metadata.requires(name) or []
         except importlib.metadata.PackageNotFoundError:
-            return False
-
-    return sorted(name for name in names if not is_here(name))
+            absent.add(name)
+            continue
+        names = [extra.strip() for extra in (extras or "").split(",") if extra.strip()]
+        wanted += [need for need in needs if any(re.search(rf"extra\s*==\s*['\"]{re.escape(extra)}['\"]", need) for extra in names)]
+    return sorted(absent)
 
 
 def with_packages_from_here(environment):
