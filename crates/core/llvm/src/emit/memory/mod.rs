@@ -263,17 +263,8 @@ impl Emitter<'_> {
 
     /// Loads rows in which each lane has `count` consecutive elements, as `count` vectors.
     fn deinterleave(&mut self, pointers: &[Val], elem: Elem, count: u32, width: u32) -> Vec<Val> {
-        let ty = Ty::lanes(elem);
-        let whole = ty.part(width * count);
-        let rows: Vec<Vec<Val>> = pointers
-            .iter()
-            .map(|p| {
-                self.load_vectors(Vectors { elem, count, width }, p, true).unwrap_or_else(|| {
-                    let all = self.load_piece(&whole, ty, p, elem.bits() / 8);
-                    self.every(&all, elem, count, width)
-                })
-            })
-            .collect();
+        let rows: Vec<Vec<Val>> =
+            pointers.iter().map(|p| self.load_vectors(Vectors { elem, count, width }, p, true)).collect();
         (0..count as usize)
             .map(|k| {
                 let pieces = rows.iter().map(|row| row[k].clone()).collect();
@@ -418,10 +409,7 @@ impl Emitter<'_> {
             if *stride == i64::from(bytes * count) && lanes.is_none() && kind == Kind::Weak && count.is_power_of_two() {
                 let values: Vec<Val> = values.iter().map(|v| self.w.splat(v)).collect();
                 for (row, p) in rows(width).zip(&pointers) {
-                    if !self.store_vectors(&values, elem, row, p, true) {
-                        let (mixed, whole) = (self.interleave(&values, elem, row), ty.part(width * count));
-                        self.store_piece(&whole, &mixed, p, bytes);
-                    }
+                    self.store_vectors(&values, elem, row, p, true);
                 }
                 return;
             }

@@ -54,14 +54,9 @@ impl Vectors {
             }
             [a, b, c, d] => {
                 // Lanes 0 and 4, 1 and 5, 2 and 6, 3 and 7.
-                let [even, odd] = [[0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]];
-                let rows = [([a, c], even), ([a, c], odd), ([b, d], even), ([b, d], odd)];
+                let rows = [([a, c], LOWER), ([a, c], UPPER), ([b, d], LOWER), ([b, d], UPPER)];
                 let rows = rows.map(|(pair, picks)| self.shuffle(w, pair, &picks));
-                let [p, q, r, s] = QUADS.map(|(a, b, picks)| self.shuffle(w, [&rows[a], &rows[b]], &picks));
-                [[&p, &q], [&r, &s]]
-                    .into_iter()
-                    .flat_map(|pair| PAIRS.map(|picks| self.shuffle(w, pair, &picks)))
-                    .collect()
+                self.transposed(w, rows.each_ref()).to_vec()
             }
             _ => Vec::new(),
         }
@@ -75,18 +70,23 @@ impl Vectors {
                 let picks = |from: u32| (0..n).map(|l| from + l / 2 + l % 2 * n).collect::<Vec<_>>();
                 [0, n / 2].map(|from| self.shuffle(w, [a, b], &picks(from))).to_vec()
             }
-            [x, y, z, v] => {
-                let halves = [(x, y, LOW), (z, v, LOW), (x, y, HIGH), (z, v, HIGH)];
-                let [p, q, r, s] = halves.map(|(a, b, picks)| self.shuffle(w, [a, b], &picks));
-                let mut rows =
-                    [[&p, &q], [&r, &s]].into_iter().flat_map(|pair| PAIRS.map(|picks| self.shuffle(w, pair, &picks)));
-                let rows: Vec<Val> = rows.by_ref().collect();
-                let [even, odd] = [[0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]];
-                let halves = [(0, 1, even), (2, 3, even), (0, 1, odd), (2, 3, odd)];
-                halves.map(|(a, b, picks)| self.shuffle(w, [&rows[a], &rows[b]], &picks)).to_vec()
+            [a, b, c, d] => {
+                let [e, f, g, h] = &self.transposed(w, [a, b, c, d]);
+                let lanes = [([e, f], LOWER), ([g, h], LOWER), ([e, f], UPPER), ([g, h], UPPER)];
+                lanes.map(|(pair, picks)| self.shuffle(w, pair, &picks)).to_vec()
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Exchanges rows and columns of the words in each half of four registers.
+    fn transposed(self, w: &mut Writer, [a, b, c, d]: [&Val; 4]) -> [Val; 4] {
+        let (low, high) = ([0, 8, 1, 9, 4, 12, 5, 13], [2, 10, 3, 11, 6, 14, 7, 15]);
+        let [e, f, g, h] = [([a, b], low), ([c, d], low), ([a, b], high), ([c, d], high)]
+            .map(|(pair, picks)| self.shuffle(w, pair, &picks));
+        let (low, high) = ([0, 1, 8, 9, 4, 5, 12, 13], [2, 3, 10, 11, 6, 7, 14, 15]);
+        [([&e, &f], low), ([&e, &f], high), ([&g, &h], low), ([&g, &h], high)]
+            .map(|(pair, picks)| self.shuffle(w, pair, &picks))
     }
 
     /// Loads the row: by element, its registers. `more` ends the loads.
@@ -158,18 +158,26 @@ impl Vectors {
     }
 }
 
-/// The even elements of pairs of rows, and the odd ones, within halves of a register.
-const LOW: [u32; 8] = [0, 8, 1, 9, 4, 12, 5, 13];
-const HIGH: [u32; 8] = [2, 10, 3, 11, 6, 14, 7, 15];
-const QUADS: [(usize, usize, [u32; 8]); 4] = [(0, 1, LOW), (2, 3, LOW), (0, 1, HIGH), (2, 3, HIGH)];
-const PAIRS: [[u32; 8]; 2] = [[0, 1, 8, 9, 4, 5, 12, 13], [2, 3, 10, 11, 6, 7, 14, 15]];
+/// The lower halves of two registers, and the upper ones.
+const LOWER: [u32; 8] = [0, 1, 2, 3, 8, 9, 10, 11];
+const UPPER: [u32; 8] = [4, 5, 6, 7, 12, 13, 14, 15];
 
 impl Emitter<'_> {
-    /// Loads a row of vectors, as one vector of `width` lanes for each element; `program`: from the program's memory. `None` where one
-    /// shuffle of all lanes serves better.
-    pub(super) fn load_vectors(&mut self, vectors: Vectors, pointer: &Val, program: bool) -> Option<Vec<Val>> {
+    /// The alignment in bytes of rows in the program's memory, or in a buffer of ours, and what ends their accesses.
+    fn access_to_rows(&self, elem: Elem, program: bool) -> (u32, String) {
+        match program {
+            true => (self.accesses.aligned.unwrap_or(elem.bits() / 8), format!(", {PROGRAM}")),
+            false => (REGISTER / 8, String::new()),
+        }
+    }
+
+    /// Loads a row of vectors, as one vector of `width` lanes for each element; `program`: from the program's memory.
+    pub(super) fn load_vectors(&mut self, vectors: Vectors, pointer: &Val, program: bool) -> Vec<Val> {
+        let (align, more) = self.access_to_rows(vectors.elem, program);
         if self.options.mask_registers || !vectors.known() {
-            return None;
+            let (ty, all) = (Ty::lanes(vectors.elem), Ty::lanes(vectors.elem).part(vectors.width * vectors.count));
+            let all = self.w.value(ty, format_args!("load {all}, ptr {pointer}, align {align}{more}"));
+            return self.every(&all, vectors.elem, vectors.count, vectors.width);
         }
         let (ty, whole) = (Ty::lanes(vectors.elem), Ty::lanes(vectors.elem).part(vectors.width));
         let size = vectors.elem.bits() / 8;
@@ -181,18 +189,19 @@ impl Emitter<'_> {
                 let p = self.w.offset_const(&buffer, u64::from(k * vectors.width * size));
                 self.w.value(ty, format_args!("load {whole}, ptr {p}, align 32"))
             });
-            return Some(list.collect());
+            return list.collect();
         }
-        let how = if program { (size, format!(", {PROGRAM}")) } else { (REGISTER / 8, String::new()) };
-        let found = vectors.load(&mut self.w, pointer, (how.0, &how.1));
-        Some(found.into_iter().map(|list| self.concat(list, vectors.elem, vectors.lanes())).collect())
+        let found = vectors.load(&mut self.w, pointer, (align, &more));
+        found.into_iter().map(|list| self.concat(list, vectors.elem, vectors.lanes())).collect()
     }
 
-    /// Stores a row of vectors, if [`Emitter::load_vectors`] would load it; returns whether it did.
-    pub(super) fn store_vectors(&mut self, values: &[Val], elem: Elem, row: Row, pointer: &Val, program: bool) -> bool {
+    /// Stores a row of vectors; `program`: to the program's memory.
+    pub(super) fn store_vectors(&mut self, values: &[Val], elem: Elem, row: Row, pointer: &Val, program: bool) {
         let vectors = Vectors { elem, count: values.len() as u32, width: row.width };
+        let (align, more) = self.access_to_rows(elem, program);
         if self.options.mask_registers || !vectors.known() {
-            return false;
+            let (all, whole) = (self.interleave(values, elem, row), Ty::lanes(elem).part(row.width * vectors.count));
+            return self.w.line(format_args!("store {whole} {all}, ptr {pointer}, align {align}{more}"));
         }
         let (whole, size, n) = (Ty::lanes(elem).part(row.width), elem.bits() / 8, vectors.lanes());
         if self.options.lean {
@@ -204,7 +213,7 @@ impl Emitter<'_> {
             }
             self.w.declared.insert(vectors.helper(false));
             self.w.line(format_args!("call void @{}(ptr {buffer}, ptr {pointer})", vectors.helper_name(false)));
-            return true;
+            return;
         }
         let registers: Vec<Vec<Val>> = values
             .iter()
@@ -214,9 +223,7 @@ impl Emitter<'_> {
                     .collect()
             })
             .collect();
-        let how = if program { (size, format!(", {PROGRAM}")) } else { (REGISTER / 8, String::new()) };
-        vectors.store(&mut self.w, &registers, pointer, (how.0, &how.1));
-        true
+        vectors.store(&mut self.w, &registers, pointer, (align, &more));
     }
 }
 

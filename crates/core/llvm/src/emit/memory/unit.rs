@@ -160,18 +160,14 @@ impl Emitter<'_> {
         mask: Option<&Val>,
         kind: Kind,
     ) -> Vec<Val> {
-        let (bytes, ty) = (count * elem.bits() / 8, Ty::lanes(elem));
+        let bytes = count * elem.bits() / 8;
         let buffer = self.w.alloca(&format!("[{} x i8]", 32 * bytes), 64);
         let every = self.looped(mask);
         let bits = mask.or(every.as_ref()).map(|m| self.bits(m));
         let (at, addresses) = self.call_at(lanes, gather(bytes, bits.is_some(), kind));
         let (name, bits) = called("gather", bytes, bits.as_ref(), kind);
         self.w.line(format_args!("call void @{name}{at}({addresses}, ptr {buffer}{bits})"));
-        self.load_vectors(Vectors { elem, count, width: 32 }, &buffer, false).unwrap_or_else(|| {
-            let whole = ty.part(32 * count);
-            let all = self.w.value(ty, format_args!("load {whole}, ptr {buffer}, align 64"));
-            self.every(&all, elem, count, 32)
-        })
+        self.load_vectors(Vectors { elem, count, width: 32 }, &buffer, false)
     }
 
     /// Loads the elements of a row of lanes whose addresses are `stride` elements from each other, with what lies between them: as two
@@ -228,10 +224,7 @@ impl Emitter<'_> {
         let buffer = self.w.alloca(&format!("[{} x i8]", 32 * bytes), 64);
         let values: Vec<Val> = values.iter().map(|v| self.w.splat(v)).collect();
         let Some(row) = rows(32).next() else { return };
-        if !self.store_vectors(&values, elem, row, &buffer, false) {
-            let (all, whole) = (self.interleave(&values, elem, row), Ty::lanes(elem).part(32 * count));
-            self.w.line(format_args!("store {whole} {all}, ptr {buffer}, align 64"));
-        }
+        self.store_vectors(&values, elem, row, &buffer, false);
         let every = self.looped(mask);
         let bits = mask.or(every.as_ref()).map(|m| self.bits(m));
         let (at, addresses) = self.call_at(lanes, scatter(bytes, bits.is_some(), kind));
