@@ -9,9 +9,16 @@ use crate::emit::text::{Elem, Ty};
 /// As many lanes take about as long in a loop as all lanes in this code (measured on Zen 3 and 4).
 pub(super) const WORTH: u32 = 8;
 
-/// Code that goes to `%loop` if the lanes of `%mask` are so few that looking for rows takes longer.
-pub(super) const SPARSE: &str = "  %present = call i32 @llvm.ctpop.i32(i32 %mask)\n  %sparse = icmp ult i32 %present, 4\n  \
-                                 br i1 %sparse, label %loop, label %dense\ndense:\n";
+/// Looking for rows takes longer than to load fewer lanes than these in a loop.
+pub(super) const SPARSE: u32 = 4;
+
+/// Code that goes to `few` if `%mask` has fewer lanes than `limit`, else to `many`, which the caller begins.
+pub(super) fn fewer(limit: u32, [few, many]: [&str; 2]) -> String {
+    format!(
+        "  %lanes.{many} = call i32 @llvm.ctpop.i32(i32 %mask)\n  %fewer.{many} = icmp ult i32 %lanes.{many}, {limit}\n  \
+         br i1 %fewer.{many}, label %{few}, label %{many}\n"
+    )
+}
 
 /// The variable that inactive lanes access.
 pub(super) const SPARE: &str = "  %spare = alloca i64, align 8\n";
@@ -19,13 +26,13 @@ pub(super) const SPARE: &str = "  %spare = alloca i64, align 8\n";
 /// Code that goes to `%loop` if the lanes of `%mask` are few, and otherwise leaves an address for each lane in `%addresses`.
 fn addresses() -> String {
     format!(
-        "  %active = call i32 @llvm.ctpop.i32(i32 %mask)\n  %worth = icmp uge i32 %active, {WORTH}\n  br i1 %worth, label %every.lane, label %loop\nevery.lane:\n  \
-         store volatile i64 0, ptr %spare, align 8\n  %spare.at = ptrtoint ptr %spare to i64\n  \
+        "{}every.lane:\n  store volatile i64 0, ptr %spare, align 8\n  %spare.at = ptrtoint ptr %spare to i64\n  \
          %spare.one = insertelement <32 x i64> poison, i64 %spare.at, i32 0\n  \
          %spare.all = shufflevector <32 x i64> %spare.one, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
          %safe.on = bitcast i32 %mask to <32 x i1>\n  \
          %safe = select <32 x i1> %safe.on, <32 x i64> %at, <32 x i64> %spare.all\n  \
-         store volatile <32 x i64> %safe, ptr %addresses, align 64\n"
+         store volatile <32 x i64> %safe, ptr %addresses, align 64\n",
+        fewer(WORTH, ["loop", "every.lane"])
     )
 }
 

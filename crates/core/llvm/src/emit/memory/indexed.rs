@@ -6,8 +6,8 @@
 
 use super::{
     bounds::Check,
-    branchless::{WORTH, before_half},
-    lanes::{align_of, collected},
+    branchless::{WORTH, before_half, fewer},
+    lanes::{Step, align_of},
     partial::{MaskedAlign, masked_align},
     unit::Kind,
 };
@@ -198,10 +198,15 @@ impl Form {
     /// For the lanes of a mask: few of them one after another, many at once, where inactive lanes load what the first active one does.
     fn some(self) -> String {
         let (t, all, align) = (Ty::scalar(self.elem), Ty::lanes(self.elem), align_of(self.elem, Kind::Weak));
+        let pointer = format!(
+            "  %lp = getelementptr i32, ptr %list, i32 %lane\n  %i = load i32, ptr %lp, align 4\n{}",
+            self.pointer("")
+        );
+        let load = format!("  %v = load {t}, ptr %p, align {align}\n");
+        let step = Step { pointer: &pointer, code: &load, collects: Some(self.elem) };
         format!(
-            "  store volatile <32 x i32> %index, ptr %list, align 64\n  %active = call i32 @llvm.ctpop.i32(i32 %mask)\n  \
-             %few = icmp ult i32 %active, {WORTH}\n  br i1 %few, label %loop, label %many\nmany:\n{on}  %lane.a = call i32 @llvm.cttz.i32(i32 %mask, i1 true)\n  %less = sub i32 %mask, 1\n  \
-             %others = and i32 %mask, %less\n  %lane.b = call i32 @llvm.cttz.i32(i32 %others, i1 true)\n  \
+            "  store volatile <32 x i32> %index, ptr %list, align 64\n{few}many:\n{on}  %lane.a = call i32 @llvm.cttz.i32(i32 %mask, i1 true)\n  %less.a = sub i32 %mask, 1\n  \
+             %others = and i32 %mask, %less.a\n  %lane.b = call i32 @llvm.cttz.i32(i32 %others, i1 true)\n  \
              %la = getelementptr i32, ptr %list, i32 %lane.a\n  %lb = getelementptr i32, ptr %list, i32 %lane.b\n  \
              %index.a = load i32, ptr %la, align 4\n  %index.b = load i32, ptr %lb, align 4\n  \
              %first.0 = insertelement <32 x i32> poison, i32 %index.a, i32 0\n  \
@@ -215,14 +220,8 @@ impl Form {
              %unlike = icmp ne <32 x i32> %index, %first\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
              %unlike.some = and i32 %unlike.bits, %mask\n  %is.same = icmp eq i32 %unlike.some, 0\n  \
              br i1 %is.same, label %same, label %apart\nsame:\n{same}apart:\n  \
-             %safe = select <32 x i1> %on, <32 x i32> %index, <32 x i32> %first\n  store volatile <32 x i32> %safe, ptr %list, align 64\n{each}loop:\n  \
-             %some = icmp ne i32 %mask, 0\n  br i1 %some, label %step, label %end\nstep:\n  \
-             %left = phi i32 [ %mask, %loop ], [ %rest, %step ]\n  %collected = phi {all} [ zeroinitializer, %loop ], [ %next, %step ]\n  \
-             %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  %one.less = sub i32 %left, 1\n  \
-             %rest = and i32 %left, %one.less\n  %lc = getelementptr i32, ptr %list, i32 %lane\n  %ic = load i32, ptr %lc, align 4\n{step_pointer}  \
-             %vc = load {t}, ptr %pc, align {align}\n  {collect}  %more = icmp ne i32 %rest, 0\n  \
-             br i1 %more, label %step, label %end\nend:\n  \
-             %result = phi {all} [ zeroinitializer, %loop ], [ %next, %step ]\n  ret {all} %result\n",
+             %safe = select <32 x i1> %on, <32 x i32> %index, <32 x i32> %first\n  store volatile <32 x i32> %safe, ptr %list, align 64\n{each}loop:\n{one_by_one}  ret {all} %result\n",
+            few = fewer(WORTH, ["loop", "many"]),
             lanes = numbers(|lane| lane),
             on = self.lanes_of_mask(),
             wraps = self.wraps(),
@@ -230,8 +229,7 @@ impl Form {
             load = self.masked_load().0,
             same = self.same(true),
             each = self.each(true),
-            step_pointer = self.pointer("c"),
-            collect = collected(self.elem, "%vc", ["%collected", "%next"]),
+            one_by_one = step.repeat("loop"),
         )
     }
 

@@ -2,11 +2,11 @@
 
 use crate::emit::{
     memory::{
-        branchless::{SPARE, SPARSE, load_lanes, store_lanes},
+        branchless::{SPARE, SPARSE, fewer, load_lanes, store_lanes},
         partial::{MaskedAlign, lanes_of_bits, masked_align},
         together::{
-            FEW, consecutive, few_loads, join_rows, load_all_together, load_together, may_be_together, store_rows,
-            store_together,
+            consecutive, few_loads, join_rows, leave_few, load_all_together, load_together, may_be_together,
+            store_rows, store_together,
         },
         unit::Kind,
     },
@@ -16,15 +16,21 @@ use crate::emit::{
 /// A helper that loops over the set bits of `%mask`; `step` is the code for lane `%lane` and its pointer `%p`. Vectors
 /// are spilled first, since extracting elements one by one costs more.
 pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: &str, after: &str) -> String {
-    row_loop(header, before, "", &Step { code: step, collects: None }, after)
+    row_loop(header, before, "", &Step { pointer: BY_ADDRESS, code: step, collects: None }, after)
 }
 
 /// What a loop does for each lane.
-struct Step<'a> {
-    code: &'a str,
+pub(super) struct Step<'a> {
+    /// Code for the lane's pointer `%p`.
+    pub pointer: &'a str,
+    pub code: &'a str,
     /// It yields `%v` of this type, of which `%result` collects a vector, with zeros for inactive lanes.
-    collects: Option<Elem>,
+    pub collects: Option<Elem>,
 }
+
+/// The pointer of a lane whose address is in a list.
+const BY_ADDRESS: &str = "  %ap = getelementptr i64, ptr %addresses, i32 %lane\n  %a = load i64, ptr %ap, align 8\n  \
+                          %p = inttoptr i64 %a to ptr\n";
 
 impl Step<'_> {
     /// The begin and the end of the loop's body, and what follows the loop, which begins after the block `from`.
@@ -41,10 +47,22 @@ impl Step<'_> {
             format!("  %result = phi {all} {sources}\n"),
         ]
     }
+
+    /// A loop over the lanes of `%mask`, from the lowest one on, after the block `from`. What follows it is in the block `end`.
+    pub(super) fn repeat(&self, from: &str) -> String {
+        let [first, last, end] = self.collect(from);
+        let Step { pointer, code, .. } = self;
+        format!(
+            "  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
+             %left = phi i32 [ %mask, %{from} ], [ %rest, %each ]\n{first}  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
+             %less = sub i32 %left, 1\n  %rest = and i32 %left, %less\n{pointer}{code}{last}  %more = icmp ne i32 %rest, 0\n  \
+             br i1 %more, label %each, label %end\nend:\n{end}"
+        )
+    }
 }
 
 /// Code that puts an element into a vector, at the place `%lane`.
-pub(super) fn collected(elem: Elem, v: &str, [before, after]: [&str; 2]) -> String {
+fn collected(elem: Elem, v: &str, [before, after]: [&str; 2]) -> String {
     let (t, all, place) = (Ty::scalar(elem), Ty::lanes(elem), Elem::int(elem.bits()));
     let (number, numbers) = (Ty::scalar(place), Ty::lanes(place));
     let resized = match place.bits() {
@@ -65,8 +83,6 @@ pub(super) fn collected(elem: Elem, v: &str, [before, after]: [&str; 2]) -> Stri
 /// The same after code that may have handled all lanes together, and goes to `%loop` or falls through otherwise.
 fn row_loop(header: &str, before: &str, together: &str, step: &Step<'_>, after: &str) -> String {
     let from = if together.is_empty() { "entry" } else { "loop" };
-    let [first, last, end] = step.collect(from);
-    let step = step.code;
     let jump = match together {
         "" => "",
         // The code has returned, or has gone to the loop.
@@ -75,11 +91,8 @@ fn row_loop(header: &str, before: &str, together: &str, step: &Step<'_>, after: 
     };
     let (variables, before) = variables_apart(before);
     format!(
-        "define internal {header} #1 {{\nentry:\n{ADDRESSES}{variables}{SPILL}{together}{jump}{before}  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
-         %left = phi i32 [ %mask, %{from} ], [ %rest, %each ]\n{first}  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
-         %less = sub i32 %left, 1\n  %rest = and i32 %left, %less\n  %ap = getelementptr i64, ptr %addresses, i32 %lane\n  \
-         %a = load i64, ptr %ap, align 8\n  %p = inttoptr i64 %a to ptr\n{step}{last}  %more = icmp ne i32 %rest, 0\n  \
-         br i1 %more, label %each, label %end\nend:\n{end}{after}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)"
+        "define internal {header} #1 {{\nentry:\n{ADDRESSES}{variables}{SPILL}{together}{jump}{before}{}{after}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)",
+        step.repeat(from)
     )
 }
 
@@ -117,8 +130,9 @@ const SPILL: &str = "  store volatile <32 x i64> %at, ptr %addresses, align 64\n
 
 /// The begin of code with the host's gathers or scatters. Only lean code finds the addresses of few lanes in memory.
 fn begin(elem: Elem, lean: bool) -> String {
+    let few = leave_few();
     let row = format!("  %list = alloca <32 x {}>, align 64\n", Ty::scalar(elem));
-    if lean { format!("{ADDRESSES}{row}{SPILL}{FEW}") } else { format!("{ADDRESSES}{FEW}{SPILL}") }
+    if lean { format!("{ADDRESSES}{row}{SPILL}{few}") } else { format!("{ADDRESSES}{few}{SPILL}") }
 }
 
 /// How the host's gathers or scatters (AVX-512) access eight lanes at a time. They access each element as a whole, and scatters the lowest
@@ -325,10 +339,13 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
         let (text, declared) = load_together(elem, hardware, lean);
         // Lean code is short, and asks for few lanes only whether they are few.
         let (few, many) = match lean {
-            true => (FEW.into(), String::new()),
+            true => (leave_few(), String::new()),
             false => {
                 let few = few_loads(Ty::scalar(elem), Ty::lanes(elem), align);
-                (format!("{SPARE}{SPARSE}{}{few}", may_be_together(elem)), load_lanes(elem, align))
+                (
+                    format!("{SPARE}{}dense:\n{}{few}", fewer(SPARSE, ["loop", "dense"]), may_be_together(elem)),
+                    load_lanes(elem, align),
+                )
             }
         };
         (format!("{few}{text}{many}"), format!("{declared}\ndeclare i32 @llvm.ctpop.i32(i32)"))
@@ -338,7 +355,7 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
         &format!("<32 x {t}> @margay.gather.{t}{}(<32 x i64> %at, i32 %mask)", kind.suffix()),
         &before,
         &together,
-        &Step { code: &step, collects },
+        &Step { pointer: BY_ADDRESS, code: &step, collects },
         &after,
     );
     format!("{text}\n{declared}")
@@ -394,8 +411,8 @@ pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) -
     let text = row_loop(
         &header,
         &before,
-        &format!("{spare}{FEW}{likely}{together}{many}"),
-        &Step { code: &step, collects: None },
+        &format!("{spare}{}{likely}{together}{many}", leave_few()),
+        &Step { pointer: BY_ADDRESS, code: &step, collects: None },
         "  ret void\n",
     );
     format!("{text}\n{declared}")

@@ -1,6 +1,7 @@
 //! The text of code that looks for rows among the addresses of lanes, before single lanes are handled.
 
 use super::{
+    branchless::fewer,
     lanes::align_of,
     partial::{MaskedAlign, lanes_of_bits, masked_align},
     unit::Kind,
@@ -33,14 +34,17 @@ pub(super) fn consecutive(bytes: u32, rows: &str) -> String {
     )
 }
 
+/// With gathers and scatters, or where many lanes are accessed in a loop, too, fewer lanes than these are accessed one by one.
+const FEW: u32 = 9;
+
 /// Leaves few lanes to the code for single lanes, which takes less time for them than looking for rows.
-pub(super) const FEW: &str = "  %count = call i32 @llvm.ctpop.i32(i32 %mask)\n  %few = icmp ult i32 %count, 9\n  \
-                   br i1 %few, label %apart.lanes, label %many\nmany:\n";
+pub(super) fn leave_few() -> String {
+    fewer(FEW, ["apart.lanes", "many"]) + "many:\n"
+}
 
 /// The same for loads of elements `t`: few lanes often load what they share, such as the members of an object whose function they call.
 pub(super) fn few_loads(t: Ty, all: Ty, align: u32) -> String {
-    let few = FEW.replace("label %apart.lanes", "label %few.lanes");
-    let few = few.strip_suffix("many:\n").unwrap_or(&few);
+    let few = fewer(FEW, ["few.lanes", "many"]);
     format!(
         "{few}few.lanes:\n  %few.lane = call i32 @llvm.cttz.i32(i32 %mask, i1 false)\n  %few.in = and i32 %few.lane, 31\n  \
          %few.p = getelementptr i64, ptr %addresses, i32 %few.in\n  %few.a = load i64, ptr %few.p, align 8\n  \
