@@ -90,9 +90,12 @@ struct Form {
 
 /// Code that goes to `%perhaps` if the indices `%index.a` and `%index.b` of two lanes are as far apart as the lanes, or are the same, else to
 /// `%apart`.
-const PERHAPS: &str = "  %between = sub i32 %index.b, %index.a\n  %lanes = sub i32 %lane.b, %lane.a\n  \
+const ROW_OR_SAME: &str = "  %between = sub i32 %index.b, %index.a\n  %lanes = sub i32 %lane.b, %lane.a\n  \
                        %row.ab = icmp eq i32 %between, %lanes\n  %same.ab = icmp eq i32 %between, 0\n  \
                        %either.ab = or i1 %row.ab, %same.ab\n  br i1 %either.ab, label %perhaps, label %apart\nperhaps:\n";
+
+/// The same for elements whose neighbours have other things between them, so that no row of them can be loaded at once.
+const SAME: &str = "  %same.ab = icmp eq i32 %index.b, %index.a\n  br i1 %same.ab, label %alike, label %apart\n";
 
 fn numbers(f: impl Fn(u32) -> u32) -> String {
     (0..32).map(|lane| format!("i32 {}", f(lane))).collect::<Vec<_>>().join(", ")
@@ -112,6 +115,17 @@ impl Form {
             if self.signed { "sext" } else { "zext" },
             self.shift
         )
+    }
+
+    /// Whether consecutive indices are those of consecutive elements, so that a row of them can be loaded at once: not those of a member of
+    /// structs.
+    fn dense(self) -> bool {
+        8 << self.shift == self.elem.bits()
+    }
+
+    /// Code that looks for a row by the lanes `a` and `b`, and then by all of them, by the code `rows`; it ends before the block `alike`.
+    fn look_for_row(self, rows: &str) -> String {
+        if self.dense() { format!("{ROW_OR_SAME}{rows}") } else { SAME.into() }
     }
 
     /// Whether an index is so far from the ends of its range that those of the other lanes of a row do not wrap around: `%away`, if not.
@@ -203,6 +217,18 @@ impl Form {
             self.pointer("")
         );
         let load = format!("  %v = load {t}, ptr %p, align {align}\n");
+        let rows = format!(
+            "  %ir = sub i32 %index.a, %lane.a\n  %begin.0 = insertelement <32 x i32> poison, i32 %ir, i32 0\n  \
+             %begin = shufflevector <32 x i32> %begin.0, <32 x i32> poison, <32 x i32> zeroinitializer\n  \
+             %row = add <32 x i32> %begin, <{lanes}>\n  %off = icmp ne <32 x i32> %index, %row\n{wraps}  \
+             %not.row = or <32 x i1> %off, %away\n  %not.row.bits = bitcast <32 x i1> %not.row to i32\n  \
+             %not.row.some = and i32 %not.row.bits, %mask\n  %is.row = icmp eq i32 %not.row.some, 0\n  \
+             br i1 %is.row, label %whole, label %alike\nwhole:\n{row_pointer}  %found = {load}\n  ret {all} %found\n",
+            lanes = numbers(|lane| lane),
+            wraps = self.wraps(),
+            row_pointer = self.pointer("r"),
+            load = self.masked_load().0,
+        );
         let step = Step { pointer: &pointer, code: &load, collects: Some(self.elem) };
         format!(
             "  store volatile <32 x i32> %index, ptr %list, align 64\n{few}many:\n{on}  %lane.a = call i32 @llvm.cttz.i32(i32 %mask, i1 true)\n  %less.a = sub i32 %mask, 1\n  \
@@ -210,23 +236,14 @@ impl Form {
              %la = getelementptr i32, ptr %list, i32 %lane.a\n  %lb = getelementptr i32, ptr %list, i32 %lane.b\n  \
              %index.a = load i32, ptr %la, align 4\n  %index.b = load i32, ptr %lb, align 4\n  \
              %first.0 = insertelement <32 x i32> poison, i32 %index.a, i32 0\n  \
-             %first = shufflevector <32 x i32> %first.0, <32 x i32> poison, <32 x i32> zeroinitializer\n{PERHAPS}  \
-             %ir = sub i32 %index.a, %lane.a\n  %begin.0 = insertelement <32 x i32> poison, i32 %ir, i32 0\n  \
-             %begin = shufflevector <32 x i32> %begin.0, <32 x i32> poison, <32 x i32> zeroinitializer\n  \
-             %row = add <32 x i32> %begin, <{lanes}>\n  %off = icmp ne <32 x i32> %index, %row\n{wraps}  \
-             %not.row = or <32 x i1> %off, %away\n  %not.row.bits = bitcast <32 x i1> %not.row to i32\n  \
-             %not.row.some = and i32 %not.row.bits, %mask\n  %is.row = icmp eq i32 %not.row.some, 0\n  \
-             br i1 %is.row, label %whole, label %alike\nwhole:\n{row_pointer}  %found = {load}\n  ret {all} %found\nalike:\n  \
+             %first = shufflevector <32 x i32> %first.0, <32 x i32> poison, <32 x i32> zeroinitializer\n{look}alike:\n  \
              %unlike = icmp ne <32 x i32> %index, %first\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
              %unlike.some = and i32 %unlike.bits, %mask\n  %is.same = icmp eq i32 %unlike.some, 0\n  \
              br i1 %is.same, label %same, label %apart\nsame:\n{same}apart:\n  \
              %safe = select <32 x i1> %on, <32 x i32> %index, <32 x i32> %first\n  store volatile <32 x i32> %safe, ptr %list, align 64\n{each}loop:\n{one_by_one}  ret {all} %result\n",
             few = fewer(WORTH, ["loop", "many"]),
-            lanes = numbers(|lane| lane),
             on = self.lanes_of_mask(),
-            wraps = self.wraps(),
-            row_pointer = self.pointer("r"),
-            load = self.masked_load().0,
+            look = self.look_for_row(&rows),
             same = self.same(true),
             each = self.each(true),
             one_by_one = step.repeat("loop"),
@@ -244,21 +261,24 @@ impl Form {
                 self.pointer(&format!(".row{lane}"))
             ));
         }
-        format!(
-            "  %index.a = extractelement <32 x i32> %index, i32 0\n  %index.b = extractelement <32 x i32> %index, i32 1\n  \
-             %lane.a = add i32 0, 0\n  %lane.b = add i32 0, 1\n{PERHAPS}  \
-             %firsts = shufflevector <32 x i32> %index, <32 x i32> poison, <32 x i32> <{firsts}>\n  \
+        let row = format!(
+            "  %firsts = shufflevector <32 x i32> %index, <32 x i32> poison, <32 x i32> <{firsts}>\n  \
              %wanted = add <32 x i32> %firsts, <{steps}>\n  %off = icmp ne <32 x i32> %index, %wanted\n{wraps}  \
              %not.row = or <32 x i1> %off, %away\n  %not.row.bits = bitcast <32 x i1> %not.row to i32\n  \
-             %is.row = icmp eq i32 %not.row.bits, 0\n  br i1 %is.row, label %whole, label %alike\nwhole:\n{rows}{joined}alike:\n  \
-             %first.all = shufflevector <32 x i32> %index, <32 x i32> poison, <32 x i32> zeroinitializer\n  \
-             %unlike = icmp ne <32 x i32> %index, %first.all\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
-             %is.same = icmp eq i32 %unlike.bits, 0\n  br i1 %is.same, label %same, label %apart\nsame:\n{same}apart:\n  \
-             store volatile <32 x i32> %index, ptr %list, align 64\n{each}",
+             %is.row = icmp eq i32 %not.row.bits, 0\n  br i1 %is.row, label %whole, label %alike\nwhole:\n{rows}{joined}",
             firsts = numbers(|lane| lane / ROW * ROW),
             steps = numbers(|lane| lane % ROW),
             wraps = self.wraps(),
             joined = super::together::join_rows(self.elem, 'y'),
+        );
+        format!(
+            "  %index.a = extractelement <32 x i32> %index, i32 0\n  %index.b = extractelement <32 x i32> %index, i32 1\n  \
+             %lane.a = add i32 0, 0\n  %lane.b = add i32 0, 1\n{look}alike:\n  \
+             %first.all = shufflevector <32 x i32> %index, <32 x i32> poison, <32 x i32> zeroinitializer\n  \
+             %unlike = icmp ne <32 x i32> %index, %first.all\n  %unlike.bits = bitcast <32 x i1> %unlike to i32\n  \
+             %is.same = icmp eq i32 %unlike.bits, 0\n  br i1 %is.same, label %same, label %apart\nsame:\n{same}apart:\n  \
+             store volatile <32 x i32> %index, ptr %list, align 64\n{each}",
+            look = self.look_for_row(&row),
             same = self.same(false),
             each = self.each(false),
         )
