@@ -4,7 +4,7 @@ use crate::{Sanitizer, State, instructions, site::Place, unused::DEPTH};
 use margay_exec::{AccessKind, Image, Known, MemoryEvent, Row, splat};
 use margay_ir::{
     Func, Inst, Operand, VReg,
-    pass::{Cfg, Decision, changes_nothing, liveness::defines, observes_others},
+    pass::{Cfg, Decision, awaits, changes_nothing, liveness::defines, observes_others},
 };
 use margay_isa::{Opcode, Type};
 use std::{cell::LazyCell, sync::Arc};
@@ -78,6 +78,21 @@ impl Sanitizer {
             Decision::of(func, &cfg, read).map(Arc::new)
         };
         decisions[site as usize].get_or_insert_with(of).clone()
+    }
+
+    /// Whether threads repeat the read of a site until another thread has written what they wait for.
+    pub(crate) fn awaits(state: &mut State, site: u32) -> bool {
+        let State { awaits: known, sites, image, .. } = state;
+        if known.len() <= site as usize {
+            known.resize(site as usize + 1, None);
+        }
+        let of = || {
+            let (site, Some(image)) = (sites.get(site), image.as_ref()) else { return false };
+            let func = image.ir.func(site.at.0);
+            let cfg = LazyCell::new(|| Cfg::new(func, |_, _| false));
+            site.access != AccessKind::Store && instructions(func, site.at.1).any(|i| awaits(func, &cfg, i))
+        };
+        *known[site as usize].get_or_insert_with(of)
     }
 
     /// Whether a lane that reads a value leaves a loop because of it: then, which other values would have made it do so, too.

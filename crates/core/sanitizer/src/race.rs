@@ -24,11 +24,13 @@ use margay_exec::{
 };
 use margay_ir::pass::Decision;
 
-/// How a read follows what was released: whether no instruction uses the value, and what it decides, if that is all that it does.
+/// How a read follows what was released: whether no instruction uses the value, whether threads repeat it until they find what they wait for,
+/// and what it decides, if that is all that it does.
 #[derive(Clone, Copy)]
 struct Reading<'r> {
     sanitizer: &'r Sanitizer,
     vain: bool,
+    waits: bool,
     decision: Option<&'r Decision>,
 }
 
@@ -38,7 +40,7 @@ fn follow_order(
     cta: &mut CtaThreads,
     e: &MemoryEvent<'_>,
     (group, address): (u32, u64),
-    Reading { sanitizer, vain, decision }: Reading<'_>,
+    Reading { sanitizer, vain, waits, decision }: Reading<'_>,
 ) {
     let place = (e.actor.at, e.actor.callers.is_empty());
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
@@ -48,7 +50,7 @@ fn follow_order(
         if strong && e.access != AccessKind::Store && !e.order.reduction {
             let same = decision.zip(held).and_then(|(decision, value)| sanitizer.leaves(decision, e, (lane, value)));
             let same = same.as_ref().map(|same| same as Same<'_>);
-            threads.read(cta, at, (address, held), e.order, (place, vain, same));
+            threads.read(cta, at, (address, held), e.order, (place, (vain, waits), same));
         }
         if e.access.writes() {
             // What the next lane finds is known when the instruction is over.
@@ -161,6 +163,7 @@ impl Sanitizer {
         let deferred = self.defer(state, e, form, site);
         let decision = if strong { Sanitizer::decision(state, site) } else { None };
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
+        let waits = strong && !vain && Sanitizer::awaits(state, site);
         let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };
         let who = (e.actor.warp, e.actor.lanes, e.order.asynchronous);
         let mut kind = sites.kinds[site as usize];
@@ -218,7 +221,7 @@ impl Sanitizer {
         }
         if follows {
             let part = strong && sites.get(site).stands_for_part(&self.image);
-            let reading = Reading { sanitizer: self, vain, decision: decision.as_deref() };
+            let reading = Reading { sanitizer: self, vain, waits, decision: decision.as_deref() };
             follow_orders(threads, &mut cta.threads, e, (shared, part), reading);
         }
         if e.windows.len() > 1 {

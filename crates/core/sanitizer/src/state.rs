@@ -150,6 +150,8 @@ pub struct State {
     pub chosen: chosen::Chosen,
     pub decisions: decision::Decisions,
     /// What was queued, by thread (linear index in the grid): what precedes it, and where.
+    /// By site, once it is known: whether threads wait by its reads.
+    pub awaits: Vec<Option<bool>>,
     pub queued: Map<u64, Vec<family::Queued>>,
     /// What this grid has allocated on the heap.
     pub allocated: Marks,

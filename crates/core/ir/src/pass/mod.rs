@@ -7,7 +7,8 @@
 //! * [`Uniformity`]: which registers are the same in all lanes of a warp, which are affine in the lane, which blocks only part
 //!   of a warp may reach.
 //! * [`mark_uniform_values`]: the same for parameters and return values, over the call graph.
-//! * [`spins`]: loops that may wait for other threads, or never end; [`mark_observing_calls`]: calls by which they may;
+//! * [`spins`]: loops that may wait for other threads, or never end; [`mark_observing_calls`]: calls by which they may; [`awaits`]: the
+//!   reads by which they do;
 //!   [`Termination`]: loops that terminate.
 //! * [`Ranges`]: bounds of integer registers.
 //! * [`propagate_constants`]: constants in registers become operands, addresses of local variables bases of accesses; [`constants_at`]: those that other registers still hold.
@@ -46,7 +47,7 @@ pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};
 pub use resume::{Held, Layout, Paused, Pausing, Resume, Slot, pausing, slot_bytes, written_from};
 pub use shape::{Shape, WarpShape};
-pub use spin::{changes_nothing, mark_observing_calls, observes_others, shares_work, spins};
+pub use spin::{awaits, changes_nothing, mark_observing_calls, observes_others, shares_work, spins};
 pub use split::{Cut, branch_around, split_after, split_before};
 pub use termination::{Ends, Termination};
 pub use uniformity::Uniformity;

@@ -1,6 +1,6 @@
 //! Barriers at which threads of a CTA meet.
 
-use super::{CtaThreads, Seen, Thread, Warp, Who, join_shared};
+use super::{CtaThreads, Pending, Seen, Thread, Warp, Who, join_shared};
 use crate::clock::{Clock, Side, Time};
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ pub(super) struct Gathered {
     /// Whose reads the participants knew to be over.
     pub(super) reads: Option<Arc<Clock>>,
     pub(super) fences: [Option<Clock>; 3],
+    /// What they have waited for, and no fence has acquired.
+    pub(super) pending: Vec<Pending>,
 }
 
 impl CtaThreads {
@@ -76,6 +78,7 @@ impl CtaThreads {
         let mut gathered = std::mem::take(gathered);
         self.gather_seen(who, &mut gathered.clock);
         self.gather_fences(who, &mut gathered.fences);
+        self.gather_pending(who, &mut gathered.pending);
         join_shared(&mut gathered.reads, self.reads_of(who).as_ref());
         self.barriers[place].1 = gathered;
     }

@@ -14,8 +14,9 @@
 //!   and tells the warp, or one lane reads a flag and tells the warp, whose lanes then acquire it by fences.
 //! * A flag that is set and read without release and acquire orders nothing, except that what threads have read before a barrier
 //!   that came before the flag was set is read before what they write who have seen the flag: [`Threads::hint`].
-//! * A CTA barrier counts as an acquire fence for what its threads have read before. The manual promises less, but
-//!   programs in which "the last CTA adds up" rely on it, and hardware guarantees it.
+//! * A CTA barrier counts as an acquire fence for what its threads have read before, unless they have waited for it in a loop. The manual
+//!   promises less, but programs in which "the last CTA adds up" rely on it, and hardware guarantees it. What a thread has waited for is
+//!   acquired by a fence of any thread that has passed the barrier.
 
 mod barrier;
 mod chance;
@@ -73,6 +74,8 @@ struct Pending {
     scope: Scope,
     /// Which read found it, if that is in the kernel itself.
     read: Option<Read>,
+    /// A thread has waited for it.
+    awaited: bool,
 }
 
 /// The state of a thread.
@@ -315,7 +318,7 @@ impl CtaThreads {
         all
     }
 
-    /// Lets lanes acquire what they have read of release patterns.
+    /// Lets lanes acquire what they have read of release patterns, except what they have waited for.
     fn acquire_pending(&mut self, who: Who) {
         if self.are_alike(who.warp) {
             return;
@@ -325,9 +328,10 @@ impl CtaThreads {
                 continue;
             }
             let t = self.thread(who.warp, lane);
-            for Pending { release, .. } in std::mem::take(&mut t.pending).into_iter().filter(|p| !p.is_vain()) {
-                t.join(&release.clock, None);
-            }
+            let all = std::mem::take(&mut t.pending).into_iter().filter(|p| !p.is_vain());
+            let (awaited, others): (Vec<_>, Vec<_>) = all.partition(|p| p.awaited);
+            t.pending = awaited;
+            others.iter().for_each(|p| t.join(&p.release.clock, None));
         }
     }
 
@@ -490,6 +494,16 @@ impl CtaThreads {
                     clock.raise((self.index, who.warp, 1 << lane), Side::Program, fence.time);
                     clock.raise_copies((self.index, who.warp, lane), fence.copies);
                 }
+            }
+        }
+    }
+
+    /// Adds what lanes have read of release patterns, other than in vain, and no fence has acquired.
+    fn gather_pending(&self, who: Who, to: &mut Vec<Pending>) {
+        let warp = self.warp(who.warp);
+        for p in lanes(warp.differing(who.lanes)).flat_map(|lane| &warp.thread(lane).pending) {
+            if !p.is_vain() && !to.iter().any(|known| known.is(p)) {
+                to.push(Pending { read: None, ..p.clone() });
             }
         }
     }

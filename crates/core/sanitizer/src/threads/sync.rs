@@ -158,14 +158,15 @@ impl Threads {
     }
 
     /// Records a lane's strong read of a location, which holds a value, if that is known; where it is, and whether that is in the kernel itself;
-    /// `vain` if no instruction uses the value; and which values would have made no difference to the thread.
+    /// `vain` if no instruction uses the value, `awaited` if threads repeat the read until they find what they wait for; and which values would
+    /// have made no difference to the thread.
     pub fn read(
         &mut self,
         cta: &mut CtaThreads,
         (warp, lane): (u32, u32),
         (at, held): (u64, Option<u64>),
         order: Ordering,
-        ((place, in_kernel), vain, same): ((Place, bool), bool, Option<Same<'_>>),
+        ((place, in_kernel), (vain, awaited), same): ((Place, bool), (bool, bool), Option<Same<'_>>),
     ) {
         let earlier = self.releases_at_earliest((cta, warp, lane), (at, held), (same, place));
         let Some(list) = earlier.as_ref().or(self.released.get(&at)) else { return };
@@ -180,7 +181,8 @@ impl Threads {
             if order.semantics.acquires() {
                 cta.learn(warp, lane, &release.clock, read);
             } else {
-                push_pending(cta.thread(warp, lane), Pending { release: release.clone(), scope: order.scope, read });
+                let new = Pending { release: release.clone(), scope: order.scope, read, awaited };
+                push_pending(cta.thread(warp, lane), new);
             }
         }
     }
@@ -332,7 +334,10 @@ impl Threads {
                         let fence = Fence { clock: clock.clone(), copies: Copies::default(), time: self.now };
                         let (by, scope) = ((who.warp, lane), Scope::Sys);
                         let release = Release { cta: index, cluster, scope, clock: clock.clone(), by, fence };
-                        push_pending(cta.thread(who.warp, lane), Pending { release, scope: order.scope, read });
+                        push_pending(
+                            cta.thread(who.warp, lane),
+                            Pending { release, scope: order.scope, read, awaited: false },
+                        );
                     }
                 }
             }
@@ -376,7 +381,8 @@ impl Threads {
             cta.arrive_all(arrived, id, self.now);
         }
         let Some(place) = cta.barriers.iter().position(|(known, _)| *known == id) else { return };
-        let (_, Gathered { mut clock, fences, seen: _, mut arrivals, reads }) = cta.barriers.swap_remove(place);
+        let (_, Gathered { mut clock, fences, seen: _, mut arrivals, reads, pending }) =
+            cta.barriers.swap_remove(place);
         let gone = |warp: usize| arrived.get(warp).map_or(0, |a| a & !waited.get(warp).copied().unwrap_or(0));
         let together = all && (0..arrived.len()).all(|warp| gone(warp) == 0);
         if !together {
@@ -403,7 +409,7 @@ impl Threads {
         let clock = Arc::new(clock);
         let fences = fences.map(made_visible);
         let whole = together && waited.len() == cta.published.len() && waited.iter().all(|mask| *mask == u32::MAX);
-        if whole && fences.iter().all(Option::is_none) && cta.give_all(&clock, reads.as_ref()) {
+        if whole && pending.is_empty() && fences.iter().all(Option::is_none) && cta.give_all(&clock, reads.as_ref()) {
             return cta.seen.fill(Some((0, Seen { cta: self.now, warp: self.now })));
         }
         for (warp, mask) in waited.iter().enumerate().filter(|(_, mask)| **mask != 0) {
@@ -412,6 +418,10 @@ impl Threads {
                 cta.seen[warp] = Some((0, Seen { cta: self.now, warp: self.now }));
             }
             cta.pass_on(Who { warp: warp as u32, lanes: *mask }, &fences);
+            for lane in lanes(if pending.is_empty() { 0 } else { *mask }) {
+                let t = cta.thread(warp as u32, lane);
+                pending.iter().for_each(|p| push_pending(t, p.clone()));
+            }
         }
     }
 }
@@ -481,13 +491,8 @@ fn pass_pending(cta: &mut CtaThreads, who: Who) {
     if cta.are_alike(who.warp) {
         return;
     }
-    let of = |lane| cta.look(who.warp, lane).pending.iter().filter(|p| !p.is_vain());
     let mut all: Vec<Pending> = Vec::new();
-    for p in lanes(who.lanes).flat_map(of) {
-        if !all.iter().any(|known| known.is(p)) {
-            all.push(Pending { read: None, ..p.clone() });
-        }
-    }
+    cta.gather_pending(who, &mut all);
     for lane in lanes(if all.is_empty() { 0 } else { who.lanes }) {
         let t = cta.thread(who.warp, lane);
         t.pending.iter_mut().filter(|p| !p.is_vain()).for_each(|p| p.read = None);
@@ -502,7 +507,7 @@ impl Pending {
     }
 
     /// Whether it is the same clock, read with the same scope.
-    fn is(&self, other: &Pending) -> bool {
+    pub(super) fn is(&self, other: &Pending) -> bool {
         Arc::ptr_eq(&self.release.clock, &other.release.clock) && self.scope == other.scope
     }
 }
@@ -513,6 +518,7 @@ fn push_pending(t: &mut Thread, new: Pending) {
         if known.is_vain() {
             known.read = new.read;
         }
+        known.awaited &= new.awaited;
         return;
     }
     if t.pending.len() >= MOST_PENDING {
@@ -520,6 +526,7 @@ fn push_pending(t: &mut Thread, new: Pending) {
         let first = &mut t.pending[0];
         Arc::make_mut(&mut first.release.clock).join(&new.release.clock);
         first.read = None;
+        first.awaited &= new.awaited;
         return;
     }
     t.pending.push(new);

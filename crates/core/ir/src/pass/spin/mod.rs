@@ -1,11 +1,13 @@
 //! Loops in which threads may wait for others: an engine must let other threads overtake those inside.
 
+mod awaits;
 mod body;
 mod calls;
 mod claim;
 mod update;
 mod work;
 
+pub use awaits::awaits;
 pub use calls::mark_observing_calls;
 pub use work::shares_work;
 
