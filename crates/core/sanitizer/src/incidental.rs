@@ -22,7 +22,7 @@ use margay_exec::{Image, MemoryEvent};
 use margay_ir::pass::depends_on_reads;
 
 /// Whether an access in a function depends on what was read at another place of it.
-fn is_needed(image: &Image, (func, read): Place, (other, access): Place) -> bool {
+pub(crate) fn is_needed(image: &Image, (func, read): Place, (other, access): Place) -> bool {
     let code = image.ir.func(func);
     let sources: Vec<u32> = instructions(code, read).collect();
     func != other || sources.is_empty() || instructions(code, access).any(|to| depends_on_reads(code, &sources, to))

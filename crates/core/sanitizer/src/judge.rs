@@ -129,6 +129,15 @@ impl Sanitizer {
         self.morally_strong(sites, Distance::Grid).is_ok()
     }
 
+    /// Whether accesses by another thread, and by a lane of a warp of a CTA, are morally strong.
+    pub(crate) fn are_morally_strong(
+        &self,
+        sites: (&Site, &Site),
+        (other, cta, warp, lane): (Crew, [u32; 3], u32, u32),
+    ) -> bool {
+        self.morally_strong(sites, self.distance(other, (cta, warp), lane)).is_ok()
+    }
+
     /// Whether two accesses are morally strong: both strong, in each other's scopes, and completely overlapping
     /// (section 8.7).
     fn morally_strong(&self, (a, b): (&Site, &Site), distance: Distance) -> Result<(), Cause> {

@@ -30,6 +30,7 @@ mod incidental;
 mod inferred;
 mod init;
 mod judge;
+mod lost;
 mod marks;
 mod mixed_phases;
 mod name;
@@ -87,6 +88,8 @@ pub struct Sanitizer {
     defers: bool,
     /// Whether some instruction accesses memory in the async proxy: for that, a barrier does not settle what was stored before it.
     proxies: bool,
+    /// Some instruction stores what was computed from a strong load of the same place.
+    updates: bool,
     /// The parameter block; empty if unknown.
     params: Vec<u8>,
     state: Mutex<State>,
@@ -142,6 +145,7 @@ impl Sanitizer {
         let warps = shape.threads().div_ceil(LANES as u32);
         let in_proxy = |v: &Variant| Ordering::of(v, AccessKind::Load).proxy;
         let proxies = image.ir.funcs.iter().any(|f| f.insts.iter().any(|i| in_proxy(f.variant(i))));
+        let updates = what.races && lost::has_updates(&image);
         Sanitizer {
             what,
             image,
@@ -155,6 +159,7 @@ impl Sanitizer {
             overlaps: false,
             defers: true,
             proxies,
+            updates,
             params: Vec::new(),
             state,
         }

@@ -235,6 +235,7 @@ impl Sanitizer {
         self.forget_tensor_memory(state, e.cta);
         state.threads.forget(e.shared.0, e.shared.1);
         forget(&mut state.tickets, e.shared.0, e.shared.1);
+        state.updates.forget(e.shared.0, e.shared.1);
         forget(&mut state.copied, e.shared.0, e.shared.1);
         let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));
         // Records cannot tell more warps apart.
@@ -361,6 +362,7 @@ impl Observer for Sanitizer {
         state.shadow.forget(at, size);
         state.threads.forget(at, size);
         forget(&mut state.tickets, at, size);
+        state.updates.forget(at, size);
         state.written = None;
         if self.what.races {
             state.allocated.mark(at, size);

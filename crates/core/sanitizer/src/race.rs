@@ -159,11 +159,12 @@ impl Sanitizer {
         if strong && !vain {
             ticket::note(state, self.index(e.actor.cta), e, site);
         }
+        self.look_for_lost_updates(state, e, site);
         self.look_for_incidental_order(state, e, site);
         let deferred = self.defer(state, e, form, site);
         let decision = if strong { Sanitizer::decision(state, site) } else { None };
-        let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
         let waits = strong && !vain && Sanitizer::awaits(state, site);
+        let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
         let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };
         let who = (e.actor.warp, e.actor.lanes, e.order.asynchronous);
         let mut kind = sites.kinds[site as usize];

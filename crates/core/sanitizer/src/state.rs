@@ -8,7 +8,7 @@ use crate::{
     finding::{Finding, FindingKind},
     footprint::Footprint,
     hash::Map,
-    init, judge, line_key,
+    init, judge, line_key, lost,
     marks::Marks,
     programmatic, provenance, rounding, row,
     shadow::{Record, Shadow},
@@ -140,6 +140,7 @@ pub struct State {
     pub overlapping: programmatic::Overlapping,
     /// By address: who has read what a location holds by strong operations.
     pub tickets: Map<u64, ticket::Tickets>,
+    pub updates: lost::Updates,
     pub butterflies: rounding::Butterflies,
     /// By site: whether what it yields is used.
     pub yields: Vec<Option<bool>>,
@@ -149,9 +150,9 @@ pub struct State {
     pub unused: Map<(u32, u32, u32), u32>,
     pub chosen: chosen::Chosen,
     pub decisions: decision::Decisions,
-    /// What was queued, by thread (linear index in the grid): what precedes it, and where.
     /// By site, once it is known: whether threads wait by its reads.
     pub awaits: Vec<Option<bool>>,
+    /// What was queued, by thread (linear index in the grid): what precedes it, and where.
     pub queued: Map<u64, Vec<family::Queued>>,
     /// What this grid has allocated on the heap.
     pub allocated: Marks,

@@ -14,7 +14,7 @@
 //! * [`propagate_constants`]: constants in registers become operands, addresses of local variables bases of accesses; [`constants_at`]: those that other registers still hold.
 //! * [`controls`]: whether values decide if an instruction is executed; [`depends_on_reads`]: whether address and control dependences
 //!   order reads before an access; [`conditions_of_use`]: under which conditions what a load yields is used; [`Decision`]: reads whose value
-//!   decides a branch and nothing else.
+//!   decides a branch and nothing else; [`recomputes`]: updates in several steps.
 //! * [`adjacent()`]: loads and stores of adjacent elements.
 //! * [`split_after`], [`split_before`], [`branch_around`]: splitting blocks.
 //! * [`Regions`]: the code between the barriers of a kernel.
@@ -41,7 +41,7 @@ pub use bounds::{Bounds, Ranges};
 pub use calls::{Reached, pointee, reachable, reached, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::{constants_at, propagate_constants};
-pub use dependence::{Decision, conditions_of_use, controls, depends_on_reads};
+pub use dependence::{Decision, conditions_of_use, controls, depends_on_reads, recomputes};
 pub use interface::{mark_uniform_values, passes_uniform, returns_uniform};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};

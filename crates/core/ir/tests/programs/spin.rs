@@ -3,7 +3,7 @@
 use crate::common::module;
 use margay_ir::{
     Func,
-    pass::{Cfg, mark_observing_calls, shares_work, spins},
+    pass::{Cfg, awaits, mark_observing_calls, recomputes, shares_work, spins},
 };
 
 /// What is true of a kernel with this body; `%d` is the address of a global buffer, `%s` that of a shared one.
@@ -227,4 +227,43 @@ fn threads_that_take_work_from_a_counter_share_it() {
     let again = "atom.global.cas.b32 %r2, [%d], %r1, %r3; setp.ne.u32 %p1, %r2, %r1; @%p1 bra L;";
     assert!(!shares(&format!("L: ld.global.u32 %r1, [%d]; add.u32 %r3, %r1, 1; {again}")));
     assert!(!shares(&format!("L: atom.global.add.u32 %r2, [%d], 0; {test}")));
+}
+
+/// Whether a thread waits by some instruction.
+fn awaited(func: &Func, cfg: &Cfg) -> bool {
+    (0..func.insts.len() as u32).any(|i| awaits(func, cfg, i))
+}
+
+#[test]
+fn threads_wait_by_reads_that_they_repeat() {
+    let waits = |body: &str| ask(body, awaited);
+    let until = "setp.ne.u32 %p1, %r2, 0; @%p1 bra L;";
+    assert!(waits(&format!("L: ld.volatile.global.u32 %r2, [%d]; {until}")));
+    assert!(waits(&format!("L: atom.global.cas.b32 %r2, [%d], 0, 1; {until}")));
+    assert!(waits(&format!("L: atom.global.exch.b32 %r2, [%d], 1; {until}")));
+    // The first iteration was moved before the loop: that read waits, too.
+    let both = |func: &Func, cfg: &Cfg| (0..func.insts.len() as u32).filter(|i| awaits(func, cfg, *i)).count() == 2;
+    let first = "ld.volatile.global.u32 %r1, [%d]; setp.eq.u32 %p2, %r1, 0; @%p2 bra D;";
+    assert!(ask(&format!("{first} L: ld.volatile.global.u32 %r2, [%d]; {until} D:"), both));
+    // A ticket is drawn once, an update is tried again, and a plain read tells of nobody.
+    assert!(!waits(
+        "atom.global.add.u32 %r2, [%d], 1; setp.ne.u32 %p1, %r2, 3; @%p1 bra L; st.global.u32 [%d+8], 1; L:"
+    ));
+    let again = "atom.global.cas.b32 %r2, [%d], %r1, %r3; setp.ne.u32 %p1, %r2, %r1; @%p1 bra L;";
+    assert!(!waits(&format!("L: ld.global.u32 %r1, [%d]; add.u32 %r3, %r1, 1; {again}")));
+    assert!(!waits(&format!("L: ld.global.u32 %r2, [%d]; {until}")));
+}
+
+#[test]
+fn updates_by_a_load_and_a_store_are_found() {
+    let updates = |body: &str| ask(body, |func, _| (0..func.insts.len() as u32).any(|i| recomputes(func, i).is_some()));
+    let load = "ld.volatile.global.u32 %r1, [%d];";
+    assert!(updates(&format!("{load} add.u32 %r2, %r1, 1; st.volatile.global.u32 [%d], %r2;")));
+    assert!(updates("ld.relaxed.gpu.u32 %r1, [%d+4]; mad.lo.u32 %r2, %r1, 3, %t; st.release.gpu.u32 [%d+4], %r2;"));
+    // Another place, nothing computed, a maximum, one of the two plain.
+    assert!(!updates(&format!("{load} add.u32 %r2, %r1, 1; st.volatile.global.u32 [%d+4], %r2;")));
+    assert!(!updates(&format!("{load} st.volatile.global.u32 [%d], %r1;")));
+    assert!(!updates(&format!("{load} max.u32 %r2, %r1, 1; st.volatile.global.u32 [%d], %r2;")));
+    assert!(!updates(&format!("{load} add.u32 %r2, %r1, 1; st.global.u32 [%d], %r2;")));
+    assert!(!updates("ld.global.u32 %r1, [%d]; add.u32 %r2, %r1, 1; st.volatile.global.u32 [%d], %r2;"));
 }

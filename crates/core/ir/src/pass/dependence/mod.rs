@@ -4,16 +4,19 @@
 //! * `chosen.rs`: under which conditions the value of a load made in advance is used.
 //! * `decision.rs`: reads whose value decides a branch and nothing else.
 //! * `order.rs`: whether address and control dependences order reads before an access.
+//! * `update.rs`: updates in several steps, in which another thread may come in between.
 
 mod chosen;
 mod control;
 mod decision;
 mod order;
+mod update;
 
 pub use chosen::conditions_of_use;
 pub use control::controls;
 pub use decision::Decision;
 pub use order::depends_on_reads;
+pub use update::recomputes;
 
 use crate::{
     BlockId, Func, Inst, MemSpace,
