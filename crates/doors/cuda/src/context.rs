@@ -113,6 +113,11 @@ pub fn calling_back<T>(function: impl FnOnce() -> T) -> T {
     done
 }
 
+/// Whether this thread runs a function of the program on behalf of a stream.
+pub fn is_called_back() -> bool {
+    CALLED_BACK.get()
+}
+
 /// Whether a function of the API is refused because the thread is in a host function or callback of a stream ("Callbacks must not make any
 /// CUDA API calls", `cuStreamAddCallback`): those that act on a context. What only asks is answered.
 pub fn is_refused(name: &str) -> bool {

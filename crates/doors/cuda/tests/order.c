@@ -13,6 +13,7 @@ int cuMemcpyHtoDAsync_v2(Ptr, const void *, size_t, H), cuModuleGetGlobal_v2(Ptr
 int cuModuleLoadData(H *, const void *), cuModuleGetFunction(H *, H, const char *);
 int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **);
 int cuStreamCreate(H *, unsigned), cuStreamSynchronize(H), cuStreamQuery(H), cuStreamWaitEvent(H, H, unsigned);
+int cuLaunchHostFunc(H, void (*)(void *), void *);
 int cuEventCreate(H *, unsigned), cuEventRecord(H, H), cuEventSynchronize(H);
 int cuStreamBeginCapture_v2(H, int), cuStreamEndCapture(H, H *), cuGraphInstantiateWithFlags(H *, H, Ptr), cuGraphLaunch(H, H);
 
@@ -32,6 +33,10 @@ enum { NON_BLOCKING = 1, N = 64 };
 static void ok(int code, const char *call, int line) {
     if (code) { printf("order.c:%d: %s = %d\n", line, call, code); exit(1); }
 }
+
+/* A function that streams call. */
+static int seen;
+static void look(void *at) { seen += ((volatile int *)at)[1]; }
 
 static const char ptx[] =
     ".version 7.8\n.target sm_90\n.address_size 64\n"
@@ -232,6 +237,13 @@ int main(int count, char **arguments) {
     if (IS("right reads by the program of new memory")) {
         launch("write", a, (Ptr)own), OK(cuStreamSynchronize(a)), launch("write", b, shared), OK(cuMemFree_v2(shared));
         OK(cuMemAllocManaged(&shared, 4 * N, 1)), sum += *(volatile int *)shared + own[1];
+    }
+    if (strstr(name, "host function")) {
+        OK(cuMemcpyDtoHAsync_v2((void *)own, p, 4 * N, a));
+        if (IS("right host function after an event")) then(a, b);
+        if (IS("right host function after the program has waited")) OK(cuStreamSynchronize(a));
+        if (IS("wrong host function beside a copy to what it reads")) OK(cuLaunchHostFunc(b, look, (void *)own));
+        else OK(cuLaunchHostFunc(IS("right host function behind a copy in its stream") ? a : b, look, (void *)own));
     }
     if (strstr(name, "graph")) {
         OK(cuStreamBeginCapture_v2(a, 0));

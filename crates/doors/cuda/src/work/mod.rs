@@ -136,10 +136,7 @@ impl Work {
             Work::Kernel(launch) => launch.run(context),
             Work::Copy(copy) => copy.run(context),
             Work::Fill(fill) => fill.run(context),
-            Work::Host(function, data) => {
-                order::called_back();
-                calling_back(|| function.call(*data))
-            }
+            Work::Host(function, data) => order::called_back(|| calling_back(|| function.call(*data))),
             Work::Record(event) => {
                 event.happen();
                 Ok(())

@@ -10,7 +10,7 @@ use super::{Order, Piece, locked};
 use crate::{
     checks::{faults, stacks},
     code::Outcome,
-    context::{Context, Owner, is_at_work},
+    context::{Context, Owner, is_at_work, is_called_back},
     memory::pages::{self, Access, PAGE},
     work::stream::StreamRef,
 };
@@ -166,7 +166,7 @@ fn met(address: usize, writes: Option<bool>) -> bool {
     }
     order.open();
     // A function of the API goes on, and the next work protects the pages again.
-    if INSIDE.get() > 0 || is_at_work() {
+    if (INSIDE.get() > 0 || is_at_work()) && !is_called_back() {
         return true;
     }
     let hit = |pages: &&Pages| pages.contains(address) && (pages.written || writes != Some(false));

@@ -357,9 +357,17 @@ pub fn seen_context(context: &Context) {
     seen(&context_clock(context));
 }
 
-/// The program hears of the work of this thread by a function of its own.
-pub fn called_back() {
+/// The work of this thread calls a function of the program, which hears in this way of what comes before the work, and of nothing else: meanwhile
+/// the program runs, not the work.
+pub fn called_back<T>(function: impl FnOnce() -> T) -> T {
     seen(&recorded_here());
+    if current(|_| ()).is_none() {
+        return function();
+    }
+    locked().iter_mut().for_each(|order| order.end_work());
+    let done = function();
+    locked().iter_mut().for_each(|order| order.begin_work());
+    done
 }
 
 /// Order comes from where it is not followed.
