@@ -150,7 +150,10 @@ impl Parser<'_> {
             Passing::Guessing if guess.is_some() => Passing::Guessing,
             _ => Passing::Counting,
         };
+        // What the lexer has found in the header counts.
+        let diagnostics = std::mem::take(&mut self.lex.diagnostics);
         self.lex = Lexer::starting_at(self.text, close);
+        self.lex.diagnostics = diagnostics;
         self.bump();
         (open, self.bump().span)
     }
@@ -254,9 +257,14 @@ mod tests {
 
     #[test]
     fn faults_are_left_to_the_parser() {
-        for faulty in
-            [".entry k () { ret;", ".entry k () { /* }", ".entry k () {} }", ".entry k ( {}", ".entry k () {\0}"]
-        {
+        for faulty in [
+            ".entry k () { ret;",
+            ".entry k () { /* }",
+            ".entry k () {} }",
+            ".entry k ( {}",
+            ".entry k () {\0}",
+            ".entry 9k () {}",
+        ] {
             assert!(outline(faulty).is_none(), "{faulty}");
         }
         for faulty in ["ret", "ret; } .reg .u32 %r; {", "add..u32 %r1,; ", ".func f; ret;", "ret; /"] {
