@@ -89,18 +89,6 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    fn call_table(&mut self, span: Span) -> Operand {
-        match self.named(span) {
-            Named::Table(id) => Operand::Table(id),
-            Named::Faulty => Operand::Error,
-            Named::Unknown => self.unknown(span, "table"),
-            _ => {
-                self.not_a_table(span);
-                Operand::Error
-            }
-        }
-    }
-
     fn arguments(&mut self, list: List<tree::Operand>, rets: bool) -> Operand {
         let tree = self.tree;
         let items = tree.operands(list);

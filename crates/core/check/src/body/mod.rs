@@ -4,6 +4,7 @@
 mod address;
 mod brief;
 mod call;
+mod call_table;
 mod declare;
 mod destination;
 mod directive;
@@ -61,7 +62,7 @@ pub struct Body {
     pub operands: Vec<Operand>,
     /// Labels: the index of the instruction that each precedes, and its name.
     pub labels: Vec<(u32, Span)>,
-    /// `.branchtargets`, `.calltargets`, `.callprototype`.
+    /// `.branchtargets`, `.calltargets`, `.callprototype`, in the order of their labels, and arrays of functions that calls name.
     pub tables: Vec<TargetTable>,
     /// `.loc` directives: (index of the first instruction they hold for, file, line, column).
     pub locs: Vec<(u32, u32, u32, u32)>,
@@ -233,7 +234,7 @@ pub struct Inst {
 pub enum TargetTable {
     /// `.branchtargets`
     Branch(Vec<LabelId>),
-    /// `.calltargets`
+    /// `.calltargets`, or an array of functions
     Calls(Vec<FuncId>),
     /// `.callprototype`
     Prototype(Box<Function>),

@@ -149,6 +149,8 @@ pub struct Global {
     pub vector: u8,
     /// Array extent.
     pub extent: Extent,
+    /// How many dimensions the array has.
+    pub dimensions: u32,
     /// Alignment in bytes, explicit or natural.
     pub align: u32,
     /// Size in bytes; 0 for unsized.

@@ -129,7 +129,7 @@ codes! {
     CallArgument = "E0523", "call-argument", Error, "The operand cannot be passed as an argument or receive a result.";
     CallConstant = "E0524", "call-constant", Error, "The parameter's type cannot represent this constant.";
     CallKernel = "E0525", "call-kernel", Error, "A kernel is called like a function.";
-    CallTable = "E0526", "call-table", Error, "The call requires a `.callprototype` or `.calltargets` table.";
+    CallTable = "E0526", "call-table", Error, "The call requires a prototype, or a list of functions that take it.";
     CallSequence = "E0527", "call-sequence", Error, "Argument stores or result loads are not adjacent to their call.";
     PredicatedParameter = "E0528", "predicated-parameter", Error, "An argument store or result load is predicated.";
     StrayResult = "E0529", "stray-result", Error, "A result is loaded that no preceding call has produced.";

@@ -270,7 +270,8 @@ impl<'a> Walker<'a, '_> {
         }
         self.report.push(
             Diagnostic::new(Code::OperandKind, span, format!("`{name}` is not the label of a table")).note(
-                "tables are `.callprototype`, `.calltargets` and `.branchtargets`, and are declared before their use",
+                "tables are `.callprototype`, `.calltargets` and `.branchtargets`, and arrays of `.u32` or `.u64` in `.global` or \
+                 `.const` that are initialized with functions; they are declared before their use",
             ),
         );
     }
