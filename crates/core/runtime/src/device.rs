@@ -13,10 +13,14 @@ use std::sync::Arc;
 /// nothing.
 const STACK: usize = 16 << 20;
 
+/// Limit of threads that run CTAs. More threads than processors only help CTAs that wait, and each thread looks for work among all others,
+/// so many thousands of them are minutes in starting.
+const MOST_THREADS: usize = 1024;
+
 /// Parameters of a [`Device`].
 #[derive(Default)]
 pub struct DeviceOptions {
-    /// Number of threads that run CTAs; `None` for one per processor.
+    /// Number of threads that run CTAs, at most 1024; `None` for one per processor.
     pub threads: Option<usize>,
     /// The engines to choose from; the first is the default.
     pub engines: Vec<Engine>,
@@ -47,7 +51,7 @@ impl Device {
     pub fn with(options: DeviceOptions) -> Result<Arc<Device>, Error> {
         let threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.max(1))
+            .num_threads(threads.clamp(1, MOST_THREADS))
             .thread_name(|i| format!("margay-{i}"))
             .stack_size(STACK)
             .build()
