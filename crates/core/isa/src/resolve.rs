@@ -113,7 +113,8 @@ impl Variant {
             | Rule::SinkOnly
             | Rule::ScaleSelector
             | Rule::TensorMapValue
-            | Rule::PolicyFraction => None,
+            | Rule::PolicyFraction
+            | Rule::PolicyRange => None,
             Rule::StackAlignment => None,
         })
     }

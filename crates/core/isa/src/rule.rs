@@ -47,6 +47,8 @@ pub enum Rule {
     TensorMapValue,
     /// `createpolicy.fractional`: the fraction is greater than 0 and at most 1.
     PolicyFraction,
+    /// `createpolicy.range`: the primary range is no larger than the whole.
+    PolicyRange,
     /// `vmad`: the product is negated when exactly one of `a` and `b` is; not both the product and `c` may be negated.
     VmadNegation,
 }

@@ -70,7 +70,7 @@ impl<'a> Walker<'a, '_> {
 
     #[cold]
     fn named_source(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand, named: Named) -> Operand {
-        let whole = !want.element && want.count.is_some_and(|n| n > 1) && !spreads(c, want);
+        let whole = needs_vector(c, want);
         match named {
             Named::Symbol(_) if whole => self.constant_for_vector(want, op),
             Named::Unknown if whole && self.tree.str(op.span) == "WARP_SZ" => self.constant_for_vector(want, op),
@@ -124,7 +124,7 @@ impl<'a> Walker<'a, '_> {
             (SymRef::Func(_), Some(_)) => false,
             (SymRef::Func(_), None) => self.takes_function(c, want),
             (_, None) => c.variant.op == Opcode::Mov && integer,
-            (_, Some(_)) => want.opnd.imm && integer,
+            (_, Some(_)) => want.opnd.imm && integer && takes_address(c, want),
         };
         if !fits || want.element {
             if offset.is_none() && self.texel_coordinate(want, symbol) {
@@ -151,7 +151,7 @@ impl<'a> Walker<'a, '_> {
             }
             Opcode::Shfl => want.opnd.name != name::MEMBERMASK && self.module.target.sm >= 90,
             Opcode::Fns => true,
-            Opcode::Bar | Opcode::Barrier | Opcode::Setmaxnreg | Opcode::Isspacep => false,
+            Opcode::Bar | Opcode::Barrier | Opcode::Setmaxnreg | Opcode::Isspacep | Opcode::Clmad => false,
             _ => want.opnd.imm && !matches!(want.opnd.ty, Ty::Is(_)),
         }
     }
@@ -179,6 +179,7 @@ impl<'a> Walker<'a, '_> {
             return self.constant(c, want, op);
         };
         match self.named(name.span) {
+            Named::Symbol(_) if needs_vector(c, want) => self.constant_for_vector(want, op),
             Named::Symbol(symbol) => {
                 let offset = self.offset(offset, minus);
                 self.symbol_value(c, want, symbol, Some(offset.unwrap_or(0)), op.span)
@@ -454,6 +455,20 @@ impl<'a> Walker<'a, '_> {
         }
         self.register_fits(c, want, want.regs, decl, selector);
         Operand::Part { reg, part, neg }
+    }
+}
+
+/// Whether nothing but a vector will do for this operand.
+fn needs_vector(c: &Candidate, want: &Want) -> bool {
+    !want.element && want.count.is_some_and(|n| n > 1) && !spreads(c, want)
+}
+
+/// Whether ptxas takes a variable with an offset as an integer: not for what it makes a call of, where the call passes 64 bits.
+fn takes_address(c: &Candidate, want: &Want) -> bool {
+    match c.variant.op {
+        Opcode::Div | Opcode::Rem => want.ty.is_none_or(|t| t.bits() != 64),
+        Opcode::Clmad => false,
+        _ => true,
     }
 }
 

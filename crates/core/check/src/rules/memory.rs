@@ -112,6 +112,19 @@ pub(crate) fn policy_fraction(w: &mut Walker<'_, '_>, inst: &Inst) {
     w.report.push(Diagnostic::new(Code::ConstantRange, at, message));
 }
 
+/// The sizes of `createpolicy.range`: the primary one is at most the total one (section 9.7.9.18), as unsigned numbers of 32 bits.
+pub(crate) fn policy_range(w: &mut Walker<'_, '_>, inst: &Inst) {
+    let &[_, _, Operand::Int(primary), Operand::Int(total)] = w.body.operands(inst.operands) else { return };
+    if primary as u32 <= total as u32 {
+        return;
+    }
+    let instr = &w.tree.instrs[inst.node as usize];
+    let at = w.tree.operands(instr.operands).get(2).map_or(instr.span, |o| o.span);
+    let (primary, total) = (primary as u32, total as u32);
+    let message = format!("the primary size must be at most the total size, {total}, found {primary}");
+    w.report.push(Diagnostic::new(Code::ConstantRange, at, message));
+}
+
 #[cfg(test)]
 mod tests {
     use crate::rules::testing::{codes, kernel};

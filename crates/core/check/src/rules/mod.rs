@@ -70,6 +70,7 @@ pub(crate) fn instruction(rule: Rule, w: &mut Walker<'_, '_>, c: &Candidate, ins
         Rule::SinkOnly => mbarrier::sink_only(w, c, inst),
         Rule::TensorMapValue => copy::tensor_map_value(w, c, inst),
         Rule::PolicyFraction => memory::policy_fraction(w, inst),
+        Rule::PolicyRange => memory::policy_range(w, inst),
         Rule::ScaleSelector => matrix::scale_selector(w, c, inst),
     }
 }

@@ -116,10 +116,10 @@ const fn tensor4() -> Opnd {
     operand("tensor", Role::Group(IN), Ty::Any)
 }
 const fn offsets() -> Opnd {
-    src(Ty::Is(B16)).named("im2colInfo").count(Count::Table(OFFSETS))
+    src(Ty::Is(U16)).named("im2colInfo").count(Count::Table(OFFSETS))
 }
 const fn halo() -> Opnd {
-    src(Ty::Is(B16)).named("im2colInfo").count(Count::Exactly(2))
+    src(Ty::Is(U16)).named("im2colInfo").count(Count::Exactly(2))
 }
 
 pub static ASYNC: Rows = rows("9.7.9.25.3", &[

@@ -164,9 +164,9 @@ static PRIMARY: Class = Class::new("primary priority", &[M::L2EvictLast, M::L2Ev
 static SECONDARY: Class = Class::new("secondary priority", &[M::L2EvictFirst, M::L2EvictUnchanged]);
 pub static CREATEPOLICY: Op = op("createpolicy", "9.7.9.18", Effect::Machine, "Make a cache policy for `.L2::cache_hint`.", &[
     form(&[one(M::Range), opt(&GLOBAL), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
-         &[dst(Is(U64)).named("cache-policy"), addr(), src(Is(U32)).named("primary-size"), src(Is(U32)).named("total-size")]).fixed(1).ptx(7, 4).sm(80),
+         &[dst(Is(U64)).named("cache-policy"), addr(), src(Is(U32)).named("primary-size"), src(Is(U32)).named("total-size")]).fixed(1).ptx(7, 4).sm(80).rules(&[Rule::PolicyRange]),
     form(&[one(M::Range), one(M::Fabric), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
-         &[dst(Is(U64)).named("cache-policy"), super::fabric::handle(), src(Is(U32)).named("primary-size"), src(Is(U32)).named("total-size")]).fixed(1).ptx(9, 4).sm(100),
+         &[dst(Is(U64)).named("cache-policy"), super::fabric::handle(), src(Is(U32)).named("primary-size"), src(Is(U32)).named("total-size")]).fixed(1).ptx(9, 4).sm(100).rules(&[Rule::PolicyRange]),
     form(&[one(M::Fractional), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
          &[dst(Is(U64)).named("cache-policy"), src(Is(F32)).named("fraction").opt()]).fixed(1).ptx(7, 4).sm(80).rules(&[Rule::PolicyFraction]),
     form(&[one(M::Cvt), one(M::L2), T.of(&[B64])], &[dst(Is(U64)).named("cache-policy"), src(Is(U64)).named("access-property")]).fixed(1).ptx(7, 4).sm(80),
