@@ -165,6 +165,34 @@ fn a_cta_may_wait_for_a_later_one() {
     assert_eq!(ended(&log).len(), 30);
 }
 
+/// Grids in which all CTAs wait for each other, as they may where a GPU holds all of them at once.
+#[test]
+fn hundreds_of_ctas_may_wait_for_the_last_one() {
+    for workers in [1, 4] {
+        let last = AtomicBool::new(false);
+        let behavior = move |n: u64, _| match n {
+            2999 => {
+                last.store(true, Relaxed);
+                Ok(Step::Done)
+            }
+            _ if !last.load(Relaxed) => Ok(Step::Waiting { repeats: true }),
+            _ => Ok(Step::Done),
+        };
+        let (result, log) = go(&Setting { grid: [3000, 1, 1], workers, ..PLAIN }, Box::new(behavior));
+        assert!(result.is_ok());
+        assert_eq!(ended(&log).len(), 3000);
+    }
+}
+
+/// No CTA does what the others wait for: the launch ends although not all of them can start.
+#[test]
+fn more_waiting_ctas_than_can_start_are_stuck() {
+    let setting = Setting { grid: [1_000_000, 1, 1], workers: 1, ..PLAIN };
+    let (result, log) = go(&setting, Box::new(|_, _| Ok(Step::Waiting { repeats: true })));
+    assert!(matches!(result, Err(Ended::Stopped(_))));
+    assert!(log.len() < 100_000);
+}
+
 #[test]
 fn a_cooperative_grid_starts_as_a_whole() {
     let (_, log) = go(

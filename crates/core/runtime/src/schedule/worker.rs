@@ -35,6 +35,10 @@ const WAIT_FOR_OTHERS: Duration = Duration::from_micros(500);
 /// Limit of a worker's live units, except for cooperative grids, and of those of one that picks at random until all of them wait.
 const MAX_LIVE: usize = 256;
 const MAX_LIVE_RANDOM: usize = 8;
+/// Limits where all of these wait, for units that have not started: the units of a worker and the threads of all workers. Grids that fit
+/// into the largest GPUs at once, whose CTAs may wait for each other there, are smaller.
+const MAX_WAITING: usize = 8192;
+const MAX_WAITING_THREADS: u64 = 1 << 19;
 
 /// A cluster in flight.
 struct Unit<'a> {
@@ -204,9 +208,27 @@ impl<'a> Worker<'a> {
     }
 
     fn max_live(&self) -> usize {
-        let most = if self.shared.grid.launch.shape.cooperative { usize::MAX } else { MAX_LIVE };
+        let shared = self.shared;
+        let stuck = || {
+            self.live.len() >= MAX_LIVE
+                && shared.left() > 0
+                && shared.running.load(Relaxed) == 0
+                && self.live.iter().all(|unit| unit.waits)
+        };
+        let most = match shared.grid.launch.shape.cooperative {
+            true => usize::MAX,
+            false if stuck() => self.max_waiting(),
+            false => MAX_LIVE,
+        };
         let few = self.random.is_some() && !self.all_waited;
         if few { most.min(MAX_LIVE_RANDOM) } else { most }
+    }
+
+    /// The limit of live units that all wait.
+    fn max_waiting(&self) -> usize {
+        let threads = u64::from(self.shared.grid.launch.shape.threads()) * self.shared.ctas_of_unit();
+        let share = MAX_WAITING_THREADS / (threads * self.workers as u64).max(1);
+        usize::try_from(share).unwrap_or(MAX_WAITING).clamp(MAX_LIVE, MAX_WAITING)
     }
 
     /// Whether to start another unit. The unit that a waiting one waits for may have started already, on another worker.
@@ -336,7 +358,8 @@ impl<'a> Worker<'a> {
     /// instructions that counts for.
     fn waited(&mut self, unit: &mut Unit<'_>, repeats: bool, executed: u64) -> Result<u64, Ended> {
         let shared = self.shared;
-        let all_started = shared.left() == 0;
+        // A worker that may start no more units has started all.
+        let all_started = shared.left() == 0 || self.live.len() + 1 >= self.max_waiting();
         let epoch = shared.epoch.load(Relaxed);
         let Schedule { stall, instructions, .. } = *shared.schedule;
         let limits = StallLimits { stall, limited: instructions.is_some() };
