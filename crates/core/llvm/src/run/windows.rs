@@ -92,9 +92,20 @@ fn local_size(compiled: &Compiled, grid: &Grid<'_>) -> u32 {
     grid.image.ir.stage.funcs[compiled.kernel.0 as usize].local_size(grid.launch.stack_limit)
 }
 
+/// Bytes of a cache line.
+const LINE: u64 = 64;
+
+/// Distance between two local windows of this size: whole cache lines, and an odd number of them if the window is large. A power of two
+/// would put what all lanes keep at one offset of their stacks into few sets of the first-level cache. Small windows are mostly used as a
+/// whole, so that adjacent ones share the sets evenly.
+fn local_stride(size: u64) -> u64 {
+    let lines = size.div_ceil(LINE);
+    (if lines < 8 { lines } else { lines | 1 }) * LINE
+}
+
 /// Size of the shared window, distance between two local windows, and bytes of a warp's interleaved frames.
 fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64, u64) {
-    let stride = if compiled.uses_local { u64::from(local_size(compiled, grid)).next_multiple_of(64) } else { 0 };
+    let stride = if compiled.uses_local { local_stride(u64::from(local_size(compiled, grid))) } else { 0 };
     (grid.shared_size(), stride, compiled.interleaved.map_or(0, |frame| u64::from(frame.size) * LANES as u64))
 }
 
@@ -259,5 +270,22 @@ pub fn alive(warp: u32, threads: u32) -> u32 {
     match threads.saturating_sub(warp * 32) {
         left if left >= 32 => u32::MAX,
         left => (1 << left) - 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_share_no_set_of_the_cache_with_many() {
+        const SETS: usize = 64;
+        for size in (16..10_000).step_by(16).chain([1 << 14, 1 << 16, 1 << 20]) {
+            let stride = local_stride(size);
+            assert!(stride >= size && stride.is_multiple_of(LINE), "{size}: {stride}");
+            let mut lanes = [0; SETS];
+            (0..LANES as u64).for_each(|lane| lanes[(lane * stride / LINE) as usize % SETS] += 1);
+            assert!(lanes.iter().all(|&of_set| of_set <= 2), "{size}: {stride}");
+        }
     }
 }
