@@ -71,6 +71,7 @@ for program in basics graphs textures refusals; do
     try "$program-11-shared" "$folder/toolkit11" "$sources/$program.cu" -arch=compute_80 -cudart shared \
         -allow-unsupported-compiler -cudadevrt none # its headers name the host compilers of its time
 done
+try occupancy "$toolkit13" "$sources/occupancy.cu"
 try separate "$toolkit13" "$sources"/separate/*.cu -rdc=true
 try launches "$toolkit13" "$sources/launches.cu" -rdc=true
 try updates "$toolkit13" "$sources/updates.cu" -rdc=true -arch=sm_80

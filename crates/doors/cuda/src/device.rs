@@ -98,7 +98,7 @@ pub fn attribute(number: u32, device: i32) -> Option<i32> {
         75 => capability().0,
         76 => capability().1,
         78..=80 => 1, // priorities, caches
-        81 => limits.shared as i32,
+        81 => profile().shown_shared() as i32,
         86 => 1,                  // atomics with the host
         87 => 2,                  // single to double precision
         89 => 1,                  // managed memory may be used by both at once

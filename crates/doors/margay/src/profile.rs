@@ -156,6 +156,13 @@ impl Profile {
         host::available().map_or(self.total_memory(), |left| left.min(self.total_memory()))
     }
 
+    /// Bytes of shared memory of a multiprocessor that programs are told: no more than devices of the capability have. margay's own
+    /// device has more, but CUDA's occupancy calculator (`cuda_occupancy.h`), which programs contain, fails for any size that it does not
+    /// know of the capability.
+    pub fn shown_shared(&self) -> u32 {
+        self.limits.shared.min(Limits::of(self.capability).shared)
+    }
+
     /// Parses a description: a known name, single values, or both, separated by commas.
     pub fn parse(text: &str) -> Result<Profile, BadProfile> {
         let mut profile = Profile::default();
@@ -262,6 +269,14 @@ mod tests {
         assert_eq!((own.name.as_deref(), own.capability, own.multiprocessors), (Some("My GPU"), (8, 6), None));
         assert_eq!(own.limits.shared_of_cta, 99 << 10);
         assert_eq!(bytes("2GiB"), Some(2 << 30));
+    }
+
+    #[test]
+    fn a_multiprocessor_has_the_shared_memory_of_its_capability() {
+        // CUDA Programming Guide, "Compute Capabilities": 8.9 and 9.0.
+        assert_eq!(Profile::default().shown_shared(), 100 << 10);
+        assert_eq!(Profile::parse("capability=9.0").unwrap().shown_shared(), 228 << 10);
+        assert!(KNOWN.iter().all(|(name, ..)| Profile::parse(name).is_ok_and(|p| p.shown_shared() == p.limits.shared)));
     }
 
     #[test]
