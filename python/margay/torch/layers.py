@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from margay.torch import memory
+from margay.torch import driver, memory
 
 _aten = torch.ops.aten
 _native_batch_norm = _aten.native_batch_norm.default._op
+_observe = _aten._fused_moving_avg_obs_fq_helper.default._op
 
 
 def _convolution(self, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32):
@@ -145,6 +146,20 @@ def _masked_scale(self, mask, scale):
     return self * mask * scale
 
 
+@memory.on_device("running_min", "running_max", "scale", "zero_point")
+def _observed_fake_quant(device, self, observer_on, fake_quant_on, running_min, running_max, scale, zero_point, constant, low, high, axis, *rest):
+    if rest and rest[0] and running_min.numel() == 0:
+        # Per row, the first call gives the statistics their sizes, which it could not give to aliases.
+        rows = self.size(0)
+        running_min.resize_(rows).fill_(float("inf"))
+        running_max.resize_(rows).fill_(float("-inf"))
+        scale.resize_(rows)
+        zero_point.resize_(rows)
+        driver.synchronize(device)  # torch enqueues copies of the elements that they had
+    state = [memory.alias(t) for t in (running_min, running_max, scale, zero_point)]
+    return _observe(self, observer_on, fake_quant_on, *state, constant, low, high, axis, *rest)
+
+
 def _rms_norm_backward(grad_out, input, normalized_shape, rstd, weight, output_mask):
     over = list(range(input.dim() - len(normalized_shape), input.dim()))
     batch = list(range(input.dim() - len(normalized_shape)))
@@ -243,6 +258,7 @@ OURS = {
     "aten::batch_norm_gather_stats_with_counts": _gather,
     "aten::batch_norm_backward_reduce": _backward_reduce,
     "aten::batch_norm_backward_elemt": _backward_elemt,
+    "aten::_fused_moving_avg_obs_fq_helper": _observed_fake_quant,
     "aten::_fused_dropout": _fused_dropout,
     "aten::native_dropout": _native_dropout,
     "aten::_masked_scale": _masked_scale,

@@ -7,7 +7,7 @@ import warnings
 
 import torch
 
-from margay.torch import attention, deterministic, distributed, kernel, layers, mixed, products, recurrent, strides, synchronizing, varlen, whole
+from margay.torch import attention, deterministic, distributed, kernel, layers, mixed, packed, products, recurrent, strides, synchronizing, varlen, whole
 
 # What torch's own CUDA code does without a kernel: it allocates, frees, notes, or changes sizes and strides.
 _OWN = {
@@ -70,7 +70,7 @@ def _is_view(name: str) -> bool:
 
 
 #: operator without a CPU kernel of that name -> what computes it on CPU tensors
-OURS = {**attention.OURS, **layers.OURS, **products.OURS, **recurrent.OURS, **strides.OURS, **varlen.OURS}
+OURS = {**attention.OURS, **layers.OURS, **packed.OURS, **products.OURS, **recurrent.OURS, **strides.OURS, **varlen.OURS}
 #: operator -> what answers it for CUDA tensors
 ANSWERS = {**recurrent.ANSWERS}
 

@@ -379,6 +379,20 @@ def test_sparse_tensors():
     assert torch.equal((x + x).coalesce().to_dense().cpu(), 4 * dense)
 
 
+def test_the_first_call_of_an_observer_sizes_its_statistics():
+    x = torch.linspace(-2, 3, 12).reshape(4, 3)
+
+    def observed(device):
+        state = [torch.empty(0), torch.empty(0), torch.ones(1), torch.zeros(1, dtype=torch.int32)]
+        state = [t.to(device) for t in state]
+        on = torch.ones(1, dtype=torch.int64, device=device)
+        results = [torch.fused_moving_avg_obs_fake_quant(x.to(device), on, on, *state, 0.01, -128, 127, 0, True, True) for _ in range(2)]
+        return [t.cpu() for t in (*results, *state)]
+
+    for found, expected in zip(observed("cuda"), observed("cpu"), strict=True):
+        assert torch.equal(found, expected)
+
+
 def test_quantized_and_nested_tensors():
     x = torch.tensor([-1.0, 0.25, 0.5])
     q = torch.quantize_per_tensor(x.cuda(), 0.25, 3, torch.qint8)

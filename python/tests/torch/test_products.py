@@ -83,3 +83,20 @@ def test_scaled_products_need_multiples_of_sixteen(depth, columns, words):
     scale = torch.ones((), device="cuda")
     with pytest.raises(RuntimeError, match=re.escape(words)):
         torch._scaled_mm(a, b, scale, scale, out_dtype=torch.bfloat16)
+
+
+@pytest.mark.parametrize("inner", [2, 4, 8])
+def test_products_with_packed_integers_of_four_bits(inner):
+    torch.manual_seed(0)
+    elements = torch.randint(0, 16, (24, 256), dtype=torch.int32)
+    scales = torch.rand(2, 24, 2).bfloat16()
+    x = torch.randn(5, 256).bfloat16()
+    packed = torch._convert_weight_to_int4pack((elements[:, ::2] << 4 | elements[:, 1::2]).to(torch.uint8).cuda(), inner)
+    assert packed.shape == (3, 256 // 16 // inner, 32, inner // 2) and packed.dtype is torch.int32
+    # The B operand of `mma.m16n8k16`: lane 5 has row 1 of the tile and four elements along the inner dimension, for each of two tiles.
+    eight = elements[8 + 1, [2, 10, 18, 26, 3, 11, 19, 27]].tolist()
+    assert packed[1, 0, 5, 0].item() & 0xFFFFFFFF == sum(e << 4 * i for i, e in enumerate(eight))
+    result = torch._weight_int4pack_mm(x.cuda(), packed, 128, scales.cuda()).cpu()
+    scale, zero = (scales[..., i].t().repeat_interleave(128, 1).float() for i in (0, 1))
+    weights = ((elements - 8) * scale + zero).bfloat16().float()
+    torch.testing.assert_close(result, (x.float() @ weights.t()).bfloat16(), rtol=1e-2, atol=1e-2)
