@@ -7,7 +7,22 @@ import warnings
 
 import torch
 
-from margay.torch import attention, deterministic, distributed, kernel, layers, mixed, packed, products, recurrent, strides, synchronizing, varlen, whole
+from margay.torch import (
+    attention,
+    deterministic,
+    distributed,
+    kernel,
+    layers,
+    mixed,
+    packed,
+    products,
+    recurrent,
+    strides,
+    synchronizing,
+    two_of_four,
+    varlen,
+    whole,
+)
 
 # What torch's own CUDA code does without a kernel: it allocates, frees, notes, or changes sizes and strides.
 _OWN = {
@@ -69,8 +84,9 @@ def _is_view(name: str) -> bool:
     return False
 
 
+_PARTS = (attention, layers, packed, products, recurrent, strides, two_of_four, varlen)
 #: operator without a CPU kernel of that name -> what computes it on CPU tensors
-OURS = {**attention.OURS, **layers.OURS, **packed.OURS, **products.OURS, **recurrent.OURS, **strides.OURS, **varlen.OURS}
+OURS = {name: call for part in _PARTS for name, call in part.OURS.items()}
 #: operator -> what answers it for CUDA tensors
 ANSWERS = {**recurrent.ANSWERS}
 

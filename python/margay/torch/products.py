@@ -1,10 +1,9 @@
-"""Matrix products that torch's CPU has no kernel for, or not with all of CUDA's scales: of eight-bit numbers with scales, of groups of
-matrices, and of matrices of which two of four elements are zero."""
+"""Matrix products that torch's CPU has no kernel for, or not with all of CUDA's scales: of eight-bit and four-bit numbers with
+scales, and of groups of matrices."""
 
 from __future__ import annotations
 
 import torch
-from torch.sparse import _semi_structured_conversions as conversions
 
 #: elements along the inner dimension that share a scale
 _BLOCK = 128
@@ -37,7 +36,38 @@ def _expanded(scale, shape):
     return scale
 
 
+#: the type of scales -> the elements along the inner dimension that share one
+_OF_BLOCKS = {torch.float8_e8m0fnu: 32, torch.float8_e4m3fn: 16}
+#: the values of `float4_e2m1fn`
+_FOUR_BITS = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def _unpacked(matrix, scales, size, swizzled):
+    """A matrix whose rows have a scale for each `size` elements.
+
+    As CUDA's tensor cores take them, scales lie in tiles of 128 rows and four columns, and a tile has those of rows 32 apart side by side.
+    """
+    if matrix.dtype is torch.float4_e2m1fn_x2:
+        pairs = matrix.view(torch.uint8)  # the first of two is the lower half
+        elements = _FOUR_BITS[torch.stack([pairs & 15, pairs >> 4], -1).flatten(-2).long()]
+    else:
+        elements = matrix.float()
+    rows, columns = elements.size(0), -(-elements.size(1) // size)
+    scales = scales.float()
+    if swizzled:
+        down, across = -(-rows // 128), -(-columns // 4)
+        if scales.numel() != down * across * 512:
+            raise RuntimeError(f"Invalid scaling configuration: {scales.numel()} scales for {rows} rows of {columns} blocks")
+        tiles = scales.reshape(down, across, 32, 4, 4).permute(0, 3, 2, 1, 4)
+        scales = tiles.reshape(down * 128, across * 4)[:rows, :columns]
+    return elements * scales.reshape(rows, columns).repeat_interleave(size, 1)[:, : elements.size(1)]
+
+
 def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
+    if scale_a.dtype is scale_b.dtype and scale_a.dtype in _OF_BLOCKS:
+        size = _OF_BLOCKS[scale_a.dtype]
+        product = _unpacked(self, scale_a, size, True) @ _unpacked(mat2.t(), scale_b, size, True).t()
+        return _cast(product if bias is None else product + bias, out_dtype or torch.bfloat16)
     if scale_a.dtype is not torch.float32 or scale_b.dtype is not torch.float32:
         raise NotImplementedError(f"margay: aten::_scaled_mm with scales of {scale_a.dtype} and {scale_b.dtype} on device cuda")
     (rows, depth), (inner, columns) = self.shape, mat2.shape
@@ -61,11 +91,6 @@ def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_d
     if bias is not None:
         product = product + bias
     return _cast(product, out_dtype or self.dtype, scale_result)
-
-
-def _scaled_mm_out(*args, out, **kwargs):
-    result = _scaled_mm(*args, **kwargs)
-    return out.resize_(result.shape).copy_(result)
 
 
 def _groups(offs):
@@ -94,88 +119,69 @@ def _scaled_grouped_mm(
     return _cast(whole, out_dtype)
 
 
-# Two of four: CUTLASS's format, which torch itself can convert, and an own one in place of cuSPARSELt's, which is opaque.
+# torch's second interface, which names the recipe of the scales.
+
+# Older releases lack it.
+_RECIPES = {r.value: name for name, r in getattr(getattr(torch.nn.functional, "ScalingType", None), "__members__", {}).items()}
+_BLOCK_SIZES = {"BlockWise1x32": 32, "BlockWise1x16": 16}
 
 
-def _product(dense, other, out_dtype, bias=None, alpha=1, beta=1):
-    out_dtype = out_dtype or (torch.int32 if dense.dtype is torch.int8 else dense.dtype)
-    wide = torch.int32 if dense.dtype is torch.int8 else torch.float32
-    product = dense.to(wide) @ other.to(wide)
-    if alpha is not None and (isinstance(alpha, torch.Tensor) or alpha != 1):
-        product = product * alpha
-    if bias is not None:
-        product = product + (bias if beta == 1 else beta * bias)
-    return product.to(out_dtype)
+def _with_recipe(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b):
+    """The product in single precision."""
+    size = _BLOCK_SIZES.get(_RECIPES[recipe_a[0]])
+    if size is None:
+        return _scaled_mm(self, mat2, scale_a[0], scale_b[0], out_dtype=torch.float32)
+    if recipe_a[0] != recipe_b[0]:
+        raise RuntimeError(f"Invalid scaling configuration: {_RECIPES[recipe_a[0]]} and {_RECIPES[recipe_b[0]]}")
+    product = _unpacked(self, scale_a[0], size, any(swizzle_a[:1])) @ _unpacked(mat2.t(), scale_b[0], size, any(swizzle_b[:1])).t()
+    for further in (*scale_a[1:], *scale_b[1:]):  # one for all elements
+        product = product * further
+    return product
 
 
-def _semi_mm(mat1, mat1_meta, mat2, *, out_dtype=None):
-    return _product(conversions.sparse_semi_structured_to_dense_cutlass(mat1, mat1_meta), mat2, out_dtype)
+def _scaled_mm_v2(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias, out_dtype, contraction_dim=(), use_fast_accum=False):
+    product = _with_recipe(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b)
+    return _cast(product if bias is None else product + bias, out_dtype or torch.bfloat16)
 
 
-def _semi_addmm(input, mat1, mat1_meta, mat2, *, alpha=1, beta=1, out_dtype=None):
-    dense = conversions.sparse_semi_structured_to_dense_cutlass(mat1, mat1_meta)
-    return _product(dense, mat2, out_dtype, input[:, None] if input.dim() == 1 else input, alpha, beta)
-
-
-def _semi_linear(input, weight, meta, *, bias=None, activation=None, out_dtype=None):
-    dense = conversions.sparse_semi_structured_to_dense_cutlass(weight, meta)
-    flat = _product(input.reshape(-1, input.size(-1)), dense.t(), out_dtype, bias)
-    if activation is not None:
-        flat = {"relu": torch.relu, "silu": torch.nn.functional.silu}[activation](flat)
-    return flat.view(*input.shape[:-1], -1)
-
-
-def _factor(dtype):
-    """Sixteenths of the dense matrix that the compressed one has."""
-    return 10 if dtype.itemsize == 1 else 9
-
-
-def _cslt_compress(input):
-    quads = input.reshape(-1, 4)
-    # Nonzero elements first, each in its order.
-    places = torch.sort((quads == 0).to(torch.int8), dim=1, stable=True).indices[:, :2].sort(dim=1).values
-    values = quads.gather(1, places).reshape(-1)
-    codes = (places[:, 0] | places[:, 1] << 2).to(torch.uint8).view(-1, 2)
-    codes = codes[:, 0] | codes[:, 1] << 4
-    whole = torch.zeros(input.numel() * _factor(input.dtype) // 16, dtype=input.dtype)
-    whole[: values.numel()] = values
-    whole[values.numel() :].view(torch.uint8)[: codes.numel()] = codes
-    return whole
-
-
-def _cslt_dense(compressed, columns):
-    elements = compressed.numel() * 16 // _factor(compressed.dtype)
-    values = compressed[: elements // 2].view(-1, 2)
-    codes = compressed[elements // 2 :].view(torch.uint8)[: elements // 8].long()
-    codes = torch.stack([codes & 15, codes >> 4], 1).view(-1)
-    dense = torch.zeros(elements // 4, 4, dtype=compressed.dtype)
-    dense.scatter_(1, torch.stack([codes & 3, codes >> 2], 1), values)
-    return dense.view(-1, columns)
-
-
-def _cslt_mm(
-    compressed_A, dense_B, bias=None, alpha=None, out_dtype=None, transpose_result=False, alg_id=0, split_k=1, split_k_mode=-1
+def _scaled_addmm(
+    self, mat1, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, contraction_dim=(), *, beta=1, alpha=1, use_fast_accum=False
 ):
-    dense = _cslt_dense(compressed_A, dense_B.size(0))
-    out_dtype = out_dtype or dense.dtype
-    bias = None if bias is None else bias[:, None]
-    result = _product(dense, dense_B, torch.float32 if alpha is not None else out_dtype, bias, alpha).to(out_dtype)
-    return result.t().contiguous() if transpose_result else result
+    product = alpha * _with_recipe(mat1, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b)
+    return (product if beta == 0 else product + beta * self).to(self.dtype)  # `self` may be NaN where it does not count
 
 
-def _cslt_search(compressed_A, dense_B, bias=None, alpha=None, out_dtype=None, transpose_result=False):
-    return 0
+def _scaled_addmm_(self, *args, **kwargs):
+    return self.copy_(_scaled_addmm(self, *args, **kwargs))
+
+
+def _scaled_grouped_mm_v2(
+    self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, offs=None, bias=None, out_dtype=None, *rest, **more
+):
+    # Over which dimensions, and how fast, changes nothing here.
+    if (name := _RECIPES[recipe_a[0]]) != "RowWise":
+        raise NotImplementedError(f"margay: aten::_scaled_grouped_mm_v2 with scales of {name} on device cuda")
+    return _scaled_grouped_mm(self, mat2, scale_a[0], scale_b[0], offs, bias, None, out_dtype)
+
+
+def _out(compute):
+    def write(*args, out, **kwargs):
+        result = compute(*args, **kwargs)
+        return out.resize_(result.shape).copy_(result)
+
+    return write
 
 
 #: operators on CPU tensors
 OURS = {
     "aten::_scaled_mm": _scaled_mm,
-    "aten::_scaled_mm.out": _scaled_mm_out,
+    "aten::_scaled_mm.out": _out(_scaled_mm),
     "aten::_scaled_grouped_mm": _scaled_grouped_mm,
-    "aten::_sparse_semi_structured_mm": _semi_mm,
-    "aten::_sparse_semi_structured_addmm": _semi_addmm,
-    "aten::_sparse_semi_structured_linear": _semi_linear,
-    "aten::_cslt_compress": _cslt_compress,
-    "aten::_cslt_sparse_mm": _cslt_mm,
-    "aten::_cslt_sparse_mm_search": _cslt_search,
+    "aten::_scaled_mm_v2": _scaled_mm_v2,
+    "aten::_scaled_mm_v2.out": _out(_scaled_mm_v2),
+    "aten::_scaled_addmm": _scaled_addmm,
+    "aten::_scaled_addmm_": _scaled_addmm_,
+    "aten::_scaled_addmm.out": _out(_scaled_addmm),
+    "aten::_scaled_grouped_mm_v2": _scaled_grouped_mm_v2,
+    "aten::_scaled_grouped_mm_v2.out": _out(_scaled_grouped_mm_v2),
 }

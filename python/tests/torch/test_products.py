@@ -100,3 +100,73 @@ def test_products_with_packed_integers_of_four_bits(inner):
     scale, zero = (scales[..., i].t().repeat_interleave(128, 1).float() for i in (0, 1))
     weights = ((elements - 8) * scale + zero).bfloat16().float()
     torch.testing.assert_close(result, (x.float() @ weights.t()).bfloat16(), rtol=1e-2, atol=1e-2)
+
+
+def in_tiles(scales):
+    """Scales of blocks as tensor cores take them: in tiles of 128 rows and four columns, with those of rows 32 apart side by side."""
+    down, across = scales.size(0) // 128, scales.size(1) // 4
+    return scales.view(down, 4, 32, across, 4).permute(0, 3, 2, 1, 4).flatten()
+
+
+def test_scales_of_blocks_of_32():
+    a, b = eight_bit(128, 256), eight_bit(256, 256)
+    of_a, of_b = (2.0 ** torch.randint(-3, 4, (n, 8)) for n in (128, 256))
+    expected = (a.float() * of_a.repeat_interleave(32, 1)) @ (b.float() * of_b.repeat_interleave(32, 1)).t()
+    scales = [in_tiles(s).to(torch.float8_e8m0fnu).cuda() for s in (of_a, of_b)]
+    close(torch._scaled_mm(a.cuda(), b.cuda().t(), *scales, out_dtype=torch.float32), expected)
+
+
+def test_four_bit_numbers_with_scales_of_blocks_of_16():
+    values = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+    a, b = (torch.randint(0, 16, (128, 64)) for _ in range(2))
+    of_a, of_b = (torch.randint(1, 5, (128, 4)).float() for _ in range(2))
+    expected = (values[a] * of_a.repeat_interleave(16, 1)) @ (values[b] * of_b.repeat_interleave(16, 1)).t()
+    a, b = ((m[:, ::2] | m[:, 1::2] << 4).to(torch.uint8).cuda().view(torch.float4_e2m1fn_x2) for m in (a, b))
+    scales = [in_tiles(s).to(FP8).cuda() for s in (of_a, of_b)]
+    close(torch._scaled_mm(a, b.t(), *scales, out_dtype=torch.float32), expected)
+
+
+@pytest.mark.skipif(not hasattr(torch.nn.functional, "scaled_grouped_mm"), reason="this release of torch names no recipes")
+def test_recipes_of_scales():
+    F, rows = torch.nn.functional, torch.nn.functional.ScalingType.RowWise
+    a, b = eight_bit(48, 32), eight_bit(32, 32)
+    of_a, of_b = torch.rand(48, 1), torch.rand(1, 32)
+    expected = (a.float() * of_a) @ (b.float() * of_b)
+    columns = b.t().contiguous().cuda().t()
+    close(F.scaled_mm(a.cuda(), columns, of_a.cuda(), rows, of_b.cuda(), rows), expected)
+    ends = torch.tensor([16, 48], dtype=torch.int32)
+    groups = torch.stack([columns, columns]) if columns.is_contiguous() else torch.stack([columns.t(), columns.t()]).transpose(1, 2)
+    scales = of_b.repeat(2, 1).cuda()
+    close(F.scaled_grouped_mm(a.cuda(), groups, of_a.flatten().cuda(), rows, scales, rows, offs=ends.cuda()), expected)
+
+
+def test_the_largest_elements_of_tiles_are_kept():
+    x = torch.randn(64, 128).half()
+    x[0] = 0
+    packed, meta, packed_t, meta_t, masks = torch._sparse_semi_structured_tile(x.cuda())
+    other = torch.randn_like(x)
+    kept = torch._sparse_semi_structured_apply_dense(other.cuda(), masks).cpu()
+    for matrix in (kept, kept.t().contiguous()):
+        assert ((matrix != 0).view(matrix.size(0), -1, 4).sum(2) <= 2).all()
+    # The largest element of a tile is kept.
+    tiles = x.view(16, 4, 32, 4).transpose(1, 2).reshape(-1, 16)
+    first = (kept != 0).view(16, 4, 32, 4).transpose(1, 2).reshape(-1, 16).gather(1, tiles.argmax(1, keepdim=True))
+    assert first.all()
+    again = torch._sparse_semi_structured_apply(x.cuda(), masks)
+    assert torch.equal(again[0], packed) and torch.equal(again[1], packed_t)
+    # Other values in the same places have the same indices.
+    part, part_t = torch._sparse_semi_structured_apply(other.cuda(), masks)
+    close(torch._sparse_semi_structured_mm(part, meta, x.t().cuda()), kept.float() @ x.t().float())
+    close(torch._sparse_semi_structured_mm(part_t, meta_t, x.cuda()), kept.t().float() @ x.float())
+
+
+@pytest.mark.parametrize("backend", ["cutlass", "cusparselt"])
+def test_pruned_weights(backend):
+    from torch.sparse import SparseSemiStructuredTensorCUSPARSELT, SparseSemiStructuredTensorCUTLASS
+
+    kind = SparseSemiStructuredTensorCUTLASS if backend == "cutlass" else SparseSemiStructuredTensorCUSPARSELT
+    a = torch.randn(128, 128).half()
+    pruned = kind.prune_dense_static_sort(a.cuda())
+    dense = pruned.to_dense().cpu()
+    assert ((dense == 0) | (dense == a)).all() and (dense != 0).sum() > 0.4 * a.numel()
+    close(pruned @ a.cuda(), dense.float() @ a.float())
