@@ -502,8 +502,9 @@ def test_a_stream_sleeps_when_it_is_told_to():
 
 
 def test_what_torch_has_for_gpus_only_is_refused_by_name():
-    with pytest.raises(NotImplementedError, match="aten::_sparse_semi_structured_tile"):
-        torch._sparse_semi_structured_tile(torch.ones(32, 32, device="cuda", dtype=torch.float16))
+    x, weight = torch.ones(32, 32, device="cuda", dtype=torch.float16), torch.ones(32, 32, device="cuda", dtype=torch.int8)
+    with pytest.raises(NotImplementedError, match="aten::_mixed_dtypes_linear"):
+        torch._mixed_dtypes_linear(x, weight, x[0])
 
 
 def test_operators_that_are_not_deterministic_on_cuda_alert():
