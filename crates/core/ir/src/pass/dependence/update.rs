@@ -4,7 +4,7 @@ use crate::{
     Func, Inst, MemBase, Operand, VReg,
     pass::{liveness::position_of_only_definition, shape::is_weak},
 };
-use margay_isa::Opcode;
+use margay_isa::{Mod, Opcode};
 
 /// Definitions through which a value is traced.
 const DEPTH: u32 = 8;
@@ -16,7 +16,8 @@ const DEPTH: u32 = 8;
 pub fn recomputes(func: &Func, store: u32) -> Option<u32> {
     let inst = &func.insts[store as usize];
     let [Operand::Mem(base, offset), Operand::Reg(value)] = func.operands(inst.srcs) else { return None };
-    if func.variant(inst).op != Opcode::St || is_weak(func.variant(inst)) {
+    let v = func.variant(inst);
+    if v.op != Opcode::St || is_weak(v) && !v.has(Mod::Release) {
         return None;
     }
     // The register holds one address while the value is computed.
