@@ -130,6 +130,9 @@ pub struct Ir<S: Stage> {
     /// and `.local` variables of old PTX; zero when a kernel starts. Accesses to them are [`crate::MemBase::Absolute`]. The
     /// stack lies above.
     pub thread_block: u32,
+    /// Addresses of shared variables have the rank of the CTA in its cluster in bits 24 to 31, as on hardware (ptxas for sm_90 shifts
+    /// `SR_CgaCtaId`), so that programs find the same variable of another CTA by changing these bits. True if the program names clusters.
+    pub ranked_addresses: bool,
     /// Facts of the stage.
     pub stage: S,
 }

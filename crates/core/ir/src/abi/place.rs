@@ -86,6 +86,7 @@ pub fn place(mut ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
         version: ir.version,
         address_size: ir.address_size,
         thread_block: ir.thread_block,
+        ranked_addresses: ir.ranked_addresses,
         stage: Placed { abi: abi.name(), funcs },
     })
 }

@@ -1,4 +1,5 @@
-//! Elements of arrays by an index in a register: `ld.global.u64 d, a[%r1+2]` (manual, section 6.4.2).
+//! Computed addresses: elements of arrays by an index in a register, `ld.global.u64 d, a[%r1+2]` (manual, section 6.4.2), and variables of
+//! the CTA in its cluster.
 
 use super::{
     LowerError,
@@ -7,7 +8,10 @@ use super::{
 };
 use crate::{Operand, VReg};
 use margay_check::{RegId, SymRef};
-use margay_isa::{Mod, Type, Word};
+use margay_isa::{Component, Mod, Special, Type, Word};
+
+/// The lowest bit of the rank of a CTA in addresses of shared memory.
+const RANK: u32 = 24;
 
 impl Builder<'_> {
     /// The address of an array, plus `size` times a register, plus `offset`. ptxas computes the distance from the array's start with 32
@@ -38,6 +42,20 @@ impl Builder<'_> {
         let start = self.symbol(array, 0, at)?;
         let start = self.made("mov", &[Word::Type(width)], width, &[start], at)?;
         self.made("add", &[Word::Type(width)], width, &[Operand::Reg(start), Operand::Reg(distance)], at)
+    }
+
+    /// The address of a shared variable and, in bits 24 to 31, the rank of the CTA in its cluster; as wide as a type.
+    pub(super) fn with_rank(&mut self, address: Operand, ty: Type, at: Place) -> Result<VReg, LowerError> {
+        let word = [Word::Type(Type::U32)];
+        let rank = [Operand::Special(Special::ClusterCtarank, Component::X)];
+        let rank = self.made("mov", &word, Type::U32, &rank, at)?;
+        let shift = [Operand::Reg(rank), Operand::Imm(RANK.into())];
+        let mut rank = self.made("shl", &[Word::Type(Type::B32)], Type::U32, &shift, at)?;
+        let width = if ty.bits() == 64 { Type::U64 } else { Type::U32 };
+        if width == Type::U64 {
+            rank = self.convert(width, Type::U32, rank, at)?;
+        }
+        self.made("add", &[Word::Type(width)], width, &[address, Operand::Reg(rank)], at)
     }
 
     fn convert(&mut self, to: Type, from: Type, value: VReg, at: Place) -> Result<VReg, LowerError> {

@@ -40,6 +40,8 @@ pub(super) struct Program {
     target: Target,
     version: Version,
     pub address_size: u32,
+    /// As [`Ir::ranked_addresses`].
+    pub ranked_addresses: bool,
 }
 
 /// Where a module-level variable of `check` lives in the program.
@@ -86,9 +88,15 @@ impl Program {
             version: self.version,
             address_size: self.address_size,
             thread_block: self.thread.size(),
+            ranked_addresses: self.ranked_addresses,
             stage: Virtual,
         }
     }
+}
+
+/// Whether a module mentions clusters: their barriers, scopes, special registers, directives or windows. Bodies are not resolved yet.
+fn names_clusters(text: &str) -> bool {
+    [".cluster", "::cluster", "%cluster_", "nctapercluster", "mapa."].iter().any(|word| text.contains(word))
 }
 
 /// `; there are ...`, for messages about a kernel that is not there.
@@ -146,6 +154,7 @@ pub(super) fn link(modules: &[(Arc<Source>, Checked)]) -> Result<Program, LowerE
         target: Target { sm: 0, suffix: Suffix::None },
         version: Version::FIRST,
         address_size: modules.first().map_or(64, |m| m.1.module.address_size),
+        ranked_addresses: modules.iter().any(|(source, _)| names_clusters(&source.tree.text)),
     };
     for (source, checked) in modules {
         let module = &checked.module;

@@ -234,7 +234,7 @@ impl Builder<'_> {
             check::Operand::Special(s, c) => special(s, c, expand, out),
             check::Operand::Symbol(symbol, offset) => {
                 let value = self.symbol(symbol, offset, at)?;
-                out.push(value);
+                out.push(self.ranked(value, ty, at)?);
             }
             check::Operand::Vector(list) | check::Operand::Group(list) | check::Operand::List(list) => {
                 for i in list.range() {
@@ -253,6 +253,9 @@ impl Builder<'_> {
             }
             check::Operand::Indexed { array, index, size, offset } => {
                 let address = self.element(array, index, size, offset, at)?;
+                let start = self.symbol(array, 0, at)?;
+                let address =
+                    if self.is_ranked(&start) { self.with_rank(Operand::Reg(address), ty, at)? } else { address };
                 out.push(Operand::Reg(address));
             }
             check::Operand::Computed => {
@@ -307,6 +310,20 @@ impl Builder<'_> {
             Err(Some(start)) => Operand::Imm(i64::from(start).wrapping_add(offset) as u64),
             Err(None) => return Err(self.error(at.span, "the address of something that is not a variable")),
         })
+    }
+
+    /// Whether the address has the rank of the CTA in its upper bits ([`crate::Ir::ranked_addresses`]).
+    fn is_ranked(&self, address: &Operand) -> bool {
+        let Operand::GlobalAddr(id, _) = address else { return false };
+        self.program.ranked_addresses && self.program.globals[id.0 as usize].space == Space::Shared
+    }
+
+    /// The address of a variable as a value of this type.
+    fn ranked(&mut self, address: Operand, ty: Type, at: Place) -> Result<Operand, LowerError> {
+        if !self.is_ranked(&address) {
+            return Ok(address);
+        }
+        Ok(Operand::Reg(self.with_rank(address, ty, at)?))
     }
 
     /// Base, offset and, for a variable, its space.

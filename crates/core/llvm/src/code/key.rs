@@ -51,9 +51,10 @@ impl Content {
             version,
             address_size,
             thread_block,
+            ranked_addresses,
             stage,
         } = ir;
-        (funcs.len(), target, version, address_size, thread_block, stage.abi).hash(&mut h);
+        (funcs.len(), target, version, address_size, thread_block, ranked_addresses, stage.abi).hash(&mut h);
         for global in globals {
             let Global { name: _, space, reference, size, align, init: _, visible: _, external, managed } = &**global;
             (space, reference, size, align, external, managed).hash(&mut h);

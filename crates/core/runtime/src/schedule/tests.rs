@@ -90,6 +90,7 @@ fn launch(code: &dyn CodeSource, setting: &Setting) -> Result<(), Ended> {
         version: Version::LAST,
         address_size: 64,
         thread_block: 0,
+        ranked_addresses: false,
         stage: Placed { abi: "ptx", funcs: Vec::new() },
     };
     let image = Image { ir: Arc::new(ir), addresses: Vec::new(), static_shared: 0, reserved_shared: 0, shared_unit: 1 };

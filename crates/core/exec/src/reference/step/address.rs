@@ -103,7 +103,9 @@ pub fn addresses(
             for i in 0..LANES {
                 high |= if ctx.active >> i & 1 == 1 { out[i] } else { 0 };
             }
-            if high >> WINDOW_BITS == 0 {
+            // A variable of the CTA itself, or an address without a rank, is in the own window.
+            let ranked = matches!(a.base, Base::Reg(_)) && ctx.cta.rank != 0 && has_ranks(ctx);
+            if high >> WINDOW_BITS == 0 && !ranked {
                 for o in out.iter_mut() {
                     *o = o.wrapping_add(base);
                 }
@@ -114,13 +116,13 @@ pub fn addresses(
                 let plain = ctx.func.ops.get(ctx.pc as usize).is_some_and(|op| is_plain(ctx.func.variant(op)));
                 let own = a.space == MemSpace::Shared && plain;
                 for i in lanes(ctx.active) {
-                    let host = cluster_host(ctx.windows, ctx.cta, out[i]);
-                    out[i] = match host.filter(|_| !own || out[i] >> WINDOW_BITS == 0) {
+                    let host = if own { own_host(ctx, out[i]) } else { cluster_host(ctx, out[i]) };
+                    out[i] = match host {
                         Some(host) => host,
                         None => return Err(outside(ctx, a.space, i, (size, write), out)),
                     };
                 }
-                Region::Generic
+                if own { Region::Shared } else { Region::Generic }
             }
         }
         MemSpace::Local => {
@@ -195,14 +197,39 @@ fn misaligned(ctx: &mut Ctx<'_>, lane: usize, access: Access, align: u32) -> Flo
     ctx.fault(lane, FaultKind::Misaligned(access), vec![format!("{align}-byte alignment is required")])
 }
 
-/// The host address of a `.shared::cluster` address.
-pub fn cluster_host(windows: &Windows, cta: &CtaState, address: u64) -> Option<u64> {
+/// Whether addresses of shared memory have the rank of a CTA in their upper bits ([`margay_ir::Ir::ranked_addresses`]), so that they may be
+/// other than zero.
+fn has_ranks(ctx: &Ctx<'_>) -> bool {
+    ctx.windows.shared.len() > 1 && ctx.code.image.ir.ranked_addresses
+}
+
+/// An address of shared memory with the rank of its CTA.
+pub fn with_rank(ctx: &Ctx<'_>, rank: u32, offset: u64) -> u64 {
+    if has_ranks(ctx) { u64::from(rank) << WINDOW_BITS | offset } else { offset }
+}
+
+/// The rank and the offset in the window of an address of shared memory.
+pub fn rank_and_offset(ctx: &Ctx<'_>, address: u64) -> (u64, u64) {
     let (rank, offset) = (address >> WINDOW_BITS, address & ((1 << WINDOW_BITS) - 1));
-    let window = match rank {
-        0 => &cta.shared,
-        rank => windows.shared.get(usize::try_from(rank - 1).ok()?)?,
+    if has_ranks(ctx) || rank != 0 { (rank, offset) } else { (ctx.cta.rank.into(), offset) }
+}
+
+/// The host address of a `.shared::cluster` address.
+fn cluster_host(ctx: &Ctx<'_>, address: u64) -> Option<u64> {
+    let (rank, offset) = rank_and_offset(ctx, address);
+    let window = match rank == u64::from(ctx.cta.rank) {
+        true => &ctx.cta.shared,
+        false if has_ranks(ctx) => ctx.windows.shared.get(usize::try_from(rank).ok()?)?,
+        false => return None,
     };
     Some(window.block.base() + offset)
+}
+
+/// The host address of a `.shared::cta` address, which may be one without a rank.
+fn own_host(ctx: &Ctx<'_>, address: u64) -> Option<u64> {
+    let (rank, offset) = (address >> WINDOW_BITS, address & ((1 << WINDOW_BITS) - 1));
+    let own = rank == 0 || has_ranks(ctx) && rank == u64::from(ctx.cta.rank);
+    own.then(|| ctx.cta.shared.block.base() + offset)
 }
 
 /// The allocation that contains a lane's host address.
@@ -359,7 +386,8 @@ pub fn to_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
     let base: [u64; LANES] = match space {
         MemSpace::Shared | MemSpace::SharedCluster => {
             for v in values.iter_mut() {
-                *v = cluster_host(ctx.windows, ctx.cta, *v).unwrap_or(v.wrapping_add(ctx.cta.shared.block.base()));
+                let own = (space == MemSpace::Shared).then(|| own_host(ctx, *v)).flatten();
+                *v = own.or_else(|| cluster_host(ctx, *v)).unwrap_or(v.wrapping_add(ctx.cta.shared.block.base()));
             }
             return;
         }
@@ -374,25 +402,16 @@ pub fn to_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
 /// (section 9.7.9.20), but libcu++ converts what `mapa` yields like this, which nvcc compiles so.
 pub fn from_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
     let base: [u64; LANES] = match space {
-        MemSpace::Shared if ctx.windows.shared.len() > 1 => {
-            for v in values.iter_mut() {
-                *v = match rank_of(ctx, *v).filter(|(rank, _)| *rank != ctx.cta.rank) {
-                    Some((rank, offset)) => (u64::from(rank) + 1) << WINDOW_BITS | offset,
-                    None => v.wrapping_sub(ctx.cta.shared.block.base()),
-                };
-            }
-            return;
-        }
-        MemSpace::Shared => [ctx.cta.shared.block.base(); LANES],
-        MemSpace::SharedCluster => {
+        MemSpace::Shared | MemSpace::SharedCluster if has_ranks(ctx) => {
             for v in values.iter_mut() {
                 *v = match rank_of(ctx, *v) {
-                    Some((rank, offset)) => (u64::from(rank) + 1) << WINDOW_BITS | offset,
-                    None => v.wrapping_sub(ctx.cta.shared.block.base()),
+                    Some((rank, offset)) => with_rank(ctx, rank, offset),
+                    None => with_rank(ctx, ctx.cta.rank, 0).wrapping_add(v.wrapping_sub(ctx.cta.shared.block.base())),
                 };
             }
             return;
         }
+        MemSpace::Shared | MemSpace::SharedCluster => [ctx.cta.shared.block.base(); LANES],
         MemSpace::Local => local_bases(ctx),
         MemSpace::KernelParam => [ctx.windows.params; LANES],
         MemSpace::Generic | MemSpace::Global | MemSpace::Const => return,

@@ -5,7 +5,7 @@ use super::super::{
     ctx::Ctx,
     state::lanes,
 };
-use super::address::{WINDOW_BITS, from_generic, in_space, rank_of, to_generic};
+use super::address::{WINDOW_BITS, from_generic, in_space, rank_and_offset, rank_of, to_generic, with_rank};
 use crate::{FaultKind, LANES};
 use margay_ir::MemSpace;
 
@@ -58,7 +58,7 @@ pub fn map_address(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         };
         values[i] = match m.address.space {
             MemSpace::Generic => window.block.base().wrapping_add(offset),
-            _ => (rank as u64 + 1) << WINDOW_BITS | offset,
+            _ => with_rank(ctx, rank as u32, offset),
         };
     }
     ctx.write(m.dst[0], &values, ctx.active);
@@ -73,10 +73,7 @@ pub fn cta_rank(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     for i in lanes(ctx.active) {
         ranks[i] = match m.address.space {
             MemSpace::Generic => rank_of(ctx, values[i]).map_or(ctx.cta.rank, |r| r.0).into(),
-            _ => match values[i] >> WINDOW_BITS {
-                0 => ctx.cta.rank.into(),
-                rank => rank - 1,
-            },
+            _ => rank_and_offset(ctx, values[i]).0,
         };
     }
     ctx.write(m.dst[0], &ranks, ctx.active);

@@ -6,17 +6,23 @@ use crate::emit::{
     function::{Emitter, Mode, Result},
     memory::bounds::Check,
     memory::group::{Group, Grouped, Member},
-    text::{Elem, Val, int, per_lane},
+    text::{Elem, Val, constant, int, per_lane},
 };
 use margay_ir::{
     Inst, MemBase, MemSpace, Operand, VReg,
     explicit::{Access, access},
 };
+use margay_isa::{Component, Special};
 
 /// Along a row, and from a register to what it addresses, an address of 32 bits that changes by less than this does not wrap around
 /// on its way to memory: windows of shared memory are shorter, and other memory for such addresses is further from zero
 /// ([`margay_exec::mem::Reach::Low`]).
 pub(super) const NEAR: u64 = 1 << 28;
+
+/// The lowest bit of the rank of a CTA in addresses of shared memory ([`margay_ir::Ir::ranked_addresses`]).
+const RANK: i128 = 24;
+/// Addresses of shared memory without a rank are below this: windows are smaller.
+const UNRANKED: i128 = 1 << 20;
 
 /// Host addresses of an access.
 #[derive(Clone, Debug)]
@@ -275,6 +281,7 @@ impl Emitter<'_> {
         for row in rows(width) {
             let Some(v) = self.read_row(r, row) else { continue };
             let v = self.w.resize(&v, what.elem(), false);
+            let v = self.without_rank(what.space, v);
             bases.push(self.w.op_const("add", &v, i128::from(added)));
         }
         if let (Some(check), false) = (check, what.narrow() || what.space == MemSpace::KernelParam) {
@@ -289,8 +296,30 @@ impl Emitter<'_> {
     fn address_by_lanes(&mut self, r: VReg, what: &What<'_>, check: Option<&Check>) -> Address {
         let v = self.read(r);
         let v = self.w.resize(&v, what.elem(), false);
+        let v = self.without_rank(what.space, v);
         let v = self.w.op_const("add", &v, i128::from(what.offset));
         self.checked(what.space, Address::Lanes(v), check, what.mask)
+    }
+
+    /// The rank of the CTA as addresses of shared memory have it; `None` if they have none.
+    pub(in crate::emit) fn rank_in_addresses(&mut self) -> Option<Val> {
+        if !self.ir.ranked_addresses || self.options.cluster.is_none() {
+            return None;
+        }
+        let rank = self.special(Special::ClusterCtarank, Component::X).ok()?;
+        let rank = self.w.resize(&rank, Elem::I32, false);
+        Some(self.w.op_const("shl", &rank, RANK))
+    }
+
+    /// The offset in the CTA's window of an address of 32 bits that a register holds: with the CTA's rank, or without one.
+    pub(in crate::emit) fn without_rank(&mut self, space: MemSpace, v: Val) -> Val {
+        if space != MemSpace::Shared {
+            return v;
+        }
+        let Some(rank) = self.rank_in_addresses() else { return v };
+        let bare = self.w.cmp("icmp ult", &v, &constant(v.ty, UNRANKED));
+        let offset = self.w.op("sub", &v, &rank);
+        self.w.select(&bare, &v, &offset)
     }
 
     /// The host address of a scalar offset in a space; `displacement` is added after the offset has wrapped around.

@@ -6,7 +6,7 @@ use crate::emit::{
     function::{Emitter, Result},
     text::{Elem, Val, int},
 };
-use margay_ir::{Inst, Operand};
+use margay_ir::{Inst, MemSpace, Operand};
 use margay_isa::{Mod, Opcode, Variant};
 
 impl Emitter<'_> {
@@ -63,6 +63,15 @@ impl Emitter<'_> {
         let param = variant.has(Mod::Param) || variant.has(Mod::ParamEntry);
         let v = self.value(src, elem)?;
         let v = self.w.resize(&v, Elem::I64, false);
+        let rank = if shared { self.rank_in_addresses() } else { None };
+        let v = match rank {
+            Some(_) if !to => {
+                let narrow = self.w.resize(&v, Elem::I32, false);
+                let narrow = self.without_rank(MemSpace::Shared, narrow);
+                self.w.resize(&narrow, Elem::I64, false)
+            }
+            _ => v,
+        };
         let v = if shared || param {
             let base = self.ctx_value(Elem::I64, if shared { at::SHARED } else { at::PARAMS });
             self.w.op(if to { "sub" } else { "add" }, &v, &base)
@@ -72,6 +81,13 @@ impl Emitter<'_> {
             self.w.op(if to { "sub" } else { "add" }, &v, &windows)
         } else {
             v
+        };
+        let v = match rank {
+            Some(rank) if to => {
+                let rank = self.w.resize(&rank, Elem::I64, false);
+                self.w.op("add", &v, &rank)
+            }
+            _ => v,
         };
         Ok(self.w.resize(&v, elem, false))
     }

@@ -412,6 +412,7 @@ impl Emitter<'_> {
         let narrow = if space == MemSpace::Shared { Elem::I32 } else { Elem::I64 };
         let v = self.read(base);
         let v = self.w.resize(&v, narrow, false);
+        let v = self.without_rank(space, v);
         let v = self.w.op_const("add", &v, offset.into());
         let base = self.host_lanes(space, &v);
         // The stride is the last source, behind the address or the registers to be stored.
