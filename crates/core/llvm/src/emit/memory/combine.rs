@@ -13,12 +13,12 @@ use super::{
     address::Address,
     atomic::is_native,
     copy,
-    lanes::{lane_list, lane_loop},
+    lanes::{Lane, lane_list, lane_loop},
     unit::{Kind, kind},
 };
 use crate::emit::{
     function::{Emitter, Role},
-    text::{Elem, Ty, Val, int},
+    text::{Elem, Ty, Val, fill, int},
 };
 use margay_exec::exchanges_values;
 use margay_ir::{Inst, MemSpace};
@@ -199,111 +199,66 @@ impl Emitter<'_> {
 
 /// Empties the table.
 fn begin() -> String {
-    format!(
-        "define internal void @margay.combine.begin(ptr %table) #1 {{\n  %keys = getelementptr i8, ptr %table, i64 {KEYS}\n  \
-         call void @llvm.memset.p0.i64(ptr %keys, i8 0, i64 {}, i1 false)\n  store i64 -1, ptr %table, align 8\n  \
-         %high = getelementptr i8, ptr %table, i64 {HIGH}\n  store i64 0, ptr %high, align 8\n  \
-         %balance = getelementptr i8, ptr %table, i64 {BALANCE}\n  store i64 {RICH}, ptr %balance, align 8\n  ret void\n}}\n\
-         declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
-        8 * PLACES
+    fill(
+        include_str!("combine/begin.ll"),
+        &[("keys", &KEYS), ("size", &(8 * PLACES)), ("high", &HIGH), ("balance", &BALANCE), ("rich", &RICH)],
     )
 }
 
 /// Performs all sums.
 fn flush(elem: Elem) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
-    format!(
-        "define internal void @margay.combine.flush.{t}(ptr %table) #2 {{\nentry:\n  \
-         %keys = getelementptr i8, ptr %table, i64 {KEYS}\n  %sums = getelementptr i8, ptr %table, i64 {SUMS}\n  \
-         %high.p = getelementptr i8, ptr %table, i64 {HIGH}\n  %high = load i64, ptr %high.p, align 8\n  \
-         %none = icmp eq i64 %high, 0\n  br i1 %none, label %end, label %group\n\
-         group:\n  %first = phi i64 [ 0, %entry ], [ %following, %skip ]\n  \
-         %group.p = getelementptr i64, ptr %keys, i64 %first\n  %group.keys = load <8 x i64>, ptr %group.p, align 64\n  \
-         %taken = icmp ne <8 x i64> %group.keys, zeroinitializer\n  %bits = bitcast <8 x i1> %taken to i8\n  \
-         %some = icmp ne i8 %bits, 0\n  br i1 %some, label %each, label %skip\n\
-         each:\n  %i = phi i64 [ %first, %group ], [ %next, %done ]\n  %key.p = getelementptr i64, ptr %keys, i64 %i\n  \
-         %key = load i64, ptr %key.p, align 8\n  %used = icmp ne i64 %key, 0\n  br i1 %used, label %perform, label %done\n\
-         perform:\n  %sum.p = getelementptr {t}, ptr %sums, i64 %i\n  %sum = load {t}, ptr %sum.p, align {align}\n  \
-         %p = inttoptr i64 %key to ptr\n  %old = atomicrmw add ptr %p, {t} %sum acq_rel, align {align}\n  \
-         store i64 0, ptr %key.p, align 8\n  br label %done\n\
-         done:\n  %next = add i64 %i, 1\n  %within = and i64 %next, 7\n  %more = icmp ne i64 %within, 0\n  \
-         br i1 %more, label %each, label %skip\n\
-         skip:\n  %following = add i64 %first, 8\n  %again = icmp ult i64 %following, {PLACES}\n  \
-         br i1 %again, label %group, label %reset\n\
-         reset:\n  store i64 -1, ptr %table, align 8\n  store i64 0, ptr %high.p, align 8\n  br label %end\n\
-         end:\n  ret void\n}}"
+    fill(
+        include_str!("combine/flush.ll"),
+        &[("t", &t), ("align", &align), ("keys", &KEYS), ("sums", &SUMS), ("high", &HIGH), ("places", &PLACES)],
     )
 }
 
 /// Performs all sums at the request of another access.
 fn settle(elem: Elem) -> String {
     let t = Ty::scalar(elem);
-    format!(
-        "define internal void @margay.combine.settle.{t}(ptr %table) #2 {{\n  \
-         %balance.p = getelementptr i8, ptr %table, i64 {BALANCE}\n  %balance = load i64, ptr %balance.p, align 8\n  \
-         %less = sub i64 %balance, {SETTLED}\n  store i64 %less, ptr %balance.p, align 8\n  \
-         call void @margay.combine.flush.{t}(ptr %table)\n  ret void\n}}"
-    )
+    fill(include_str!("combine/settle.ll"), &[("t", &t), ("balance", &BALANCE), ("settled", &SETTLED)])
 }
 
 /// Gives a place to a new address.
 fn insert(elem: Elem) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
-    format!(
-        "define internal void @margay.combine.insert.{t}(ptr %table, i64 %i, i64 %a) #2 {{\nentry:\n  \
-         %keys = getelementptr i8, ptr %table, i64 {KEYS}\n  %sums = getelementptr i8, ptr %table, i64 {SUMS}\n  \
-         %key.p = getelementptr i64, ptr %keys, i64 %i\n  %sum.p = getelementptr {t}, ptr %sums, i64 %i\n  \
-         %key = load i64, ptr %key.p, align 8\n  %used = icmp ne i64 %key, 0\n  br i1 %used, label %perform, label %free\n\
-         perform:\n  %sum = load {t}, ptr %sum.p, align {align}\n  %p = inttoptr i64 %key to ptr\n  \
-         %old = atomicrmw add ptr %p, {t} %sum acq_rel, align {align}\n  br label %free\n\
-         free:\n  store i64 %a, ptr %key.p, align 8\n  store {t} 0, ptr %sum.p, align {align}\n  \
-         %low = load i64, ptr %table, align 8\n  %low.new = call i64 @llvm.umin.i64(i64 %low, i64 %a)\n  \
-         store i64 %low.new, ptr %table, align 8\n  %end = add i64 %a, {align}\n  \
-         %high.p = getelementptr i8, ptr %table, i64 {HIGH}\n  %high = load i64, ptr %high.p, align 8\n  \
-         %high.new = call i64 @llvm.umax.i64(i64 %high, i64 %end)\n  store i64 %high.new, ptr %high.p, align 8\n  \
-         %balance.p = getelementptr i8, ptr %table, i64 {BALANCE}\n  %balance = load i64, ptr %balance.p, align 8\n  \
-         %less = sub i64 %balance, 1\n  store i64 %less, ptr %balance.p, align 8\n  ret void\n}}\n\
-         declare i64 @llvm.umin.i64(i64, i64)\ndeclare i64 @llvm.umax.i64(i64, i64)"
+    fill(
+        include_str!("combine/insert.ll"),
+        &[("t", &t), ("align", &align), ("keys", &KEYS), ("sums", &SUMS), ("high", &HIGH), ("balance", &BALANCE)],
     )
 }
 
-/// Adds `%v#` to the sum for the address `%a#`; names end in `#`.
-fn step(elem: Elem) -> String {
+/// Adds `v` to the sum for the address `%a…`; `n` ends the names.
+fn step(elem: Elem, n: &str, v: &str) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
-    format!(
-        "  %hash# = lshr i64 %a#, {}\n  %i# = and i64 %hash#, {}\n  %key.p# = getelementptr i64, ptr %keys, i64 %i#\n  \
-         %key# = load i64, ptr %key.p#, align 8\n  %new# = icmp ne i64 %key#, %a#\n  \
-         br i1 %new#, label %insert#, label %add#, !prof !0\n\
-         insert#:\n  call void @margay.combine.insert.{t}(ptr %table, i64 %i#, i64 %a#)\n  br label %add#\n\
-         add#:\n  %sum.p# = getelementptr {t}, ptr %sums, i64 %i#\n  %sum# = load {t}, ptr %sum.p#, align {align}\n  \
-         %sum.new# = add {t} %sum#, %v#\n  store {t} %sum.new#, ptr %sum.p#, align {align}\n",
-        align.trailing_zeros(),
-        PLACES - 1
+    fill(
+        include_str!("combine/step.ll"),
+        &[
+            ("t", &t),
+            ("align", &align),
+            ("n", &n),
+            ("v", &v),
+            ("shift", &align.trailing_zeros()),
+            ("last", &(PLACES - 1)),
+        ],
     )
 }
 
 /// The addresses and the sums of the table.
 fn parts() -> String {
-    format!("  %keys = getelementptr i8, ptr %table, i64 {KEYS}\n  %sums = getelementptr i8, ptr %table, i64 {SUMS}\n")
+    fill(include_str!("combine/parts.ll"), &[("keys", &KEYS), ("sums", &SUMS)])
 }
 
 /// Notes that an operation of a warp was combined.
 fn gain() -> String {
-    format!(
-        "  %balance.p = getelementptr i8, ptr %table, i64 {BALANCE}\n  %balance = load i64, ptr %balance.p, align 8\n  \
-         %more.0 = add i64 %balance, {GAIN}\n  %more.1 = call i64 @llvm.smin.i64(i64 %more.0, i64 {RICH})\n  \
-         store i64 %more.1, ptr %balance.p, align 8\n  ret void\n"
-    )
+    fill(include_str!("combine/gain.ll"), &[("balance", &BALANCE), ("gain", &GAIN), ("rich", &RICH)])
 }
 
 /// Adds to the sum for one address.
 fn one(elem: Elem) -> String {
     let t = Ty::scalar(elem);
-    format!(
-        "define internal void @margay.combine.one.{t}(ptr %table, i64 %a, {t} %v) #1 {{\nentry:\n{}{}  ret void\n}}",
-        parts(),
-        step(elem).replace('#', "")
-    )
+    fill(include_str!("combine/one.ll"), &[("t", &t), ("parts", &parts()), ("step", &step(elem, "", "%v"))])
 }
 
 /// Adds the operands of all lanes, or one operand for each lane.
@@ -311,18 +266,20 @@ fn all(elem: Elem, same: bool) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
     let (name, operand) = if same { ("same", format!("{t} %v")) } else { ("all", format!("<32 x {t}> %values")) };
     let header = format!("void @margay.combine.{name}.{t}(<32 x i64> %at, {operand}, ptr %table)");
-    let (before, step) = match same {
-        true => (String::new(), step(elem).replace("%v#", "%v")),
-        false => (
-            format!("  %in = alloca <32 x {t}>, align 64\n  store volatile <32 x {t}> %values, ptr %in, align 64\n"),
-            format!(
-                "  %in.p# = getelementptr {t}, ptr %in, i32 #\n  %v# = load volatile {t}, ptr %in.p#, align {align}\n{}",
-                step(elem)
-            ),
-        ),
+    let before = match same {
+        true => String::new(),
+        false => {
+            format!("  %in = alloca <32 x {t}>, align 64\n  store volatile <32 x {t}> %values, ptr %in, align 64\n")
+        }
     };
-    let text = lane_list(&header, &(before + &parts()), &step, &gain());
-    text + "\ndeclare i64 @llvm.smin.i64(i64, i64)"
+    let step = |Lane { n, .. }: Lane<'_>| match same {
+        true => step(elem, n, "%v"),
+        false => {
+            let operand = fill(include_str!("combine/operand.ll"), &[("t", &t), ("align", &align), ("n", &n)]);
+            operand + &step(elem, n, &format!("%v{n}"))
+        }
+    };
+    lane_list(&header, &(before + &parts()), step, &gain()) + "declare i64 @llvm.smin.i64(i64, i64)"
 }
 
 /// Adds the operands of the lanes of a mask.
@@ -330,9 +287,24 @@ fn some(elem: Elem) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
     let header = format!("void @margay.combine.some.{t}(<32 x i64> %at, i32 %mask, <32 x {t}> %values, ptr %table)");
     let before = format!("  %in = alloca <32 x {t}>, align 64\n  store <32 x {t}> %values, ptr %in, align 64\n");
-    let step = format!(
-        "  %in.p = getelementptr {t}, ptr %in, i32 %lane\n  %v = load {t}, ptr %in.p, align {align}\n  \
-         call void @margay.combine.one.{t}(ptr %table, i64 %a, {t} %v)\n"
-    );
-    lane_loop(&header, &before, &step, &gain()) + "\ndeclare i64 @llvm.smin.i64(i64, i64)"
+    let step = |_: Lane<'_>| fill(include_str!("combine/some.ll"), &[("t", &t), ("align", &align)]);
+    lane_loop(&header, &before, step, &gain()) + "declare i64 @llvm.smin.i64(i64, i64)"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit::text::assert_names;
+
+    #[test]
+    fn helpers_define_what_they_use() {
+        assert_names(&begin());
+        for elem in [Elem::I32, Elem::I64] {
+            for text in
+                [flush(elem), settle(elem), insert(elem), one(elem), all(elem, false), all(elem, true), some(elem)]
+            {
+                assert_names(&text);
+            }
+        }
+    }
 }

@@ -11,6 +11,7 @@ pub(in crate::emit) mod copy;
 mod failed;
 pub(in crate::emit) mod fused;
 pub(in crate::emit) mod group;
+mod hardware;
 mod indexed;
 pub(in crate::emit) mod interleaved;
 mod lanes;

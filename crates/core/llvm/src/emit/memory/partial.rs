@@ -9,8 +9,9 @@ use crate::emit::{
     function::affine::Row,
     mask::Masks,
     memory::PROGRAM,
-    memory::lanes::{load_row, store_row},
-    text::{Elem, Ty, Val, int, mangle},
+    memory::lanes::align_of,
+    memory::unit::Kind,
+    text::{Elem, Ty, Val, elements, fill, int, mangle},
 };
 
 /// Lanes that the functions test at once.
@@ -42,10 +43,9 @@ pub(super) fn masked_align(bytes: u32) -> MaskedAlign {
 pub(super) fn lanes_of_bits(elem: Elem, width: u32, bits: &str, masks: &[(&str, u32)]) -> String {
     let part = |on: &str, first: u32| match width {
         32 => format!("  %{on} = bitcast i32 %{bits} to <32 x i1>\n"),
-        _ => format!(
-            "  %{on}.at = lshr i32 %{bits}, {first}\n  %{on}.low = trunc i32 %{on}.at to i{width}\n  \
-             %{on} = bitcast i{width} %{on}.low to <{width} x i1>\n"
-        ),
+        _ => {
+            fill(include_str!("partial/mask.ll"), &[("on", &on), ("bits", &bits), ("first", &first), ("width", &width)])
+        }
     };
     if elem.bits() < 32 {
         // The host has no such accesses, and LLVM looks at the bits.
@@ -57,7 +57,7 @@ pub(super) fn lanes_of_bits(elem: Elem, width: u32, bits: &str, masks: &[(&str, 
          %words = shufflevector {words} %word, {words} poison, {words} zeroinitializer\n"
     );
     for (on, first) in masks {
-        let shifts = (0..width).map(|lane| format!("i32 {}", 31 - first - lane)).collect::<Vec<_>>().join(", ");
+        let shifts = elements("i32", (0..width).map(|lane| 31 - first - lane));
         text.push_str(&format!(
             "  %{on}.signs = shl {words} %words, <{shifts}>\n  %{on} = icmp slt {words} %{on}.signs, zeroinitializer\n"
         ));
@@ -158,42 +158,49 @@ impl Emitter<'_> {
     }
 }
 
-/// A loop over the bits that are left of `%bits` in a block, then `after`; `step` is the code for `%lane`.
-fn each(begin: &str, from: &str, bits: &str, step: &str, after: &str) -> String {
-    format!(
-        "{begin}  %some = icmp ne i32 {bits}, 0\n  br i1 %some, label %each, label %end\neach:\n  \
-         %left = phi i32 [ {bits}, %{from} ], [ %rest, %each ]\n  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
-         %less = sub i32 %left, 1\n  %rest = and i32 %left, %less\n{step}  %more = icmp ne i32 %rest, 0\n  \
-         br i1 %more, label %each, label %end\nend:\n{after}"
+/// A function that loads the lanes of a row at consecutive addresses that the bits of `%mask` name, and zeros for the others.
+pub(super) fn load_row(elem: Elem, width: u32) -> String {
+    row(include_str!("partial/load_row.ll"), "load", elem, width)
+}
+
+/// A function that stores the lanes of a row at consecutive addresses that the bits of `%mask` name.
+pub(super) fn store_row(elem: Elem, width: u32) -> String {
+    row(include_str!("partial/store_row.ll"), "store", elem, width)
+}
+
+fn row(template: &str, verb: &str, elem: Elem, width: u32) -> String {
+    let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Kind::Weak));
+    fill(
+        template,
+        &[
+            ("t", &Ty::scalar(elem)),
+            ("width", &width),
+            ("piece", &Ty::lanes(elem).part(width)),
+            ("name", &format_args!("llvm.masked.{verb}.v{width}{}.p0", mangle(Ty::scalar(elem)))),
+            ("on", &lanes_of_bits(elem, width, "mask", &[("on", 0)])),
+            ("declared", &declared),
+            ("attribute", &attribute),
+            ("argument", &argument),
+        ],
     )
 }
 
 /// A function that loads the lanes of `%bits` from consecutive elements, and zeros for the others. Unless they lie on two pages, one of which
 /// may not exist, what is between them is loaded, too.
 fn load_some(elem: Elem, width: u32) -> String {
-    let (t, part, bytes) = (Ty::scalar(elem), Ty::lanes(elem).part(width), elem.bits() / 8);
-    let step = format!(
-        "  %from = getelementptr {t}, ptr %p, i32 %lane\n  %v = load {t}, ptr %from, align {bytes}\n  \
-         %to = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %to, align {bytes}\n"
-    );
-    let all = u32::MAX >> (32 - width);
-    let mask = lanes_of_bits(elem, width, "bits", &[("on", 0)]);
-    let begin = format!(
-        "  %out = alloca {part}, align 64\n  %all = icmp eq i32 %bits, {}\n  br i1 %all, label %whole, label %partly\nwhole:\n  \
-         %every = load {part}, ptr %p, align {bytes}\n  ret {part} %every\npartly:\n  %at = ptrtoint ptr %p to i64\n  \
-         %in.page = and i64 %at, {}\n  %one.page = icmp ule i64 %in.page, {}\n  %any = icmp ne i32 %bits, 0\n  \
-         %near = and i1 %one.page, %any\n  br i1 %near, label %among, label %apart\namong:\n  \
-         %row = load {part}, ptr %p, align {bytes}\n{mask}  \
-         %chosen = select <{width} x i1> %on, {part} %row, {part} zeroinitializer\n  ret {part} %chosen\napart:\n  \
-         store {part} zeroinitializer, ptr %out, align 64\n",
-        all as i32,
-        PAGE - 1,
-        PAGE - width * bytes,
-    );
-    let after = format!("  %found = load {part}, ptr %out, align 64\n  ret {part} %found\n");
-    format!(
-        "define internal {part} @margay.load.row.{t}.{width}(ptr %p, i32 %bits) #1 {{\nentry:\n{}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)",
-        each(&begin, "apart", "%bits", &step, &after)
+    let bytes = elem.bits() / 8;
+    fill(
+        include_str!("partial/load_some.ll"),
+        &[
+            ("t", &Ty::scalar(elem)),
+            ("width", &width),
+            ("part", &Ty::lanes(elem).part(width)),
+            ("bytes", &bytes),
+            ("ones", &((u32::MAX >> (32 - width)) as i32)),
+            ("page_mask", &(PAGE - 1)),
+            ("last", &(PAGE - width * bytes)),
+            ("mask", &lanes_of_bits(elem, width, "bits", &[("on", 0)])),
+        ],
     )
 }
 
@@ -202,59 +209,96 @@ fn load_some(elem: Elem, width: u32) -> String {
 fn store_some(elem: Elem, width: u32) -> String {
     let (t, ty, bytes) = (Ty::scalar(elem), Ty::lanes(elem), elem.bits() / 8);
     let (whole, part) = (ty.part(width), ty.part(PART));
-    let mut text =
-        format!("  %in = alloca {whole}, align 64\n  store {whole} %v, ptr %in, align 64\n  br label %part0\n");
     let masked = elem.bits() >= 32;
-    let (mask, name) = (format!("<{PART} x i1>"), format!("llvm.masked.store.v{PART}{t}.p0"));
-    let parts = width / PART;
+    let name = format!("llvm.masked.store.v{PART}{t}.p0");
+    let MaskedAlign { declared, attribute, argument } = masked_align(bytes);
+    let count = width / PART;
+    let mut parts = String::new();
     // Lanes that no whole part has stored.
     let mut rest = "%bits".to_string();
-    for k in 0..parts {
+    for k in 0..count {
         let first = k * PART;
-        let picks = (first..first + PART).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
-        text.push_str(&format!(
-            "part{k}:\n  %m{k}.0 = lshr i32 %bits, {first}\n  %m{k} = trunc i32 %m{k}.0 to i{PART}\n  \
-             %v{k} = shufflevector {whole} %v, {whole} poison, <{PART} x i32> <{picks}>\n  \
-             %p{k} = getelementptr {t}, ptr %p, i32 {first}\n  %full{k} = icmp eq i{PART} %m{k}, -1\n  \
-             br i1 %full{k}, label %whole{k}, label %other{k}\nwhole{k}:\n  store {part} %v{k}, ptr %p{k}, align {bytes}\n  \
-             br label %after{k}\nother{k}:\n"
-        ));
-        if masked {
-            let MaskedAlign { attribute, argument, .. } = masked_align(bytes);
-            text.push_str(&format!(
-                "  %none{k} = icmp eq i{PART} %m{k}, 0\n  br i1 %none{k}, label %after{k}, label %some{k}\nsome{k}:\n  \
-                 {}  \
-                 call void @{name}({part} %v{k}, ptr {attribute}%p{k}{argument}, {mask} %on{k})\n",
-                {
-                    let on = format!("on{k}");
-                    lanes_of_bits(elem, PART, "bits", &[(&on, first)]).replace("%word", &format!("%p{k}.word"))
-                }
-            ));
-        }
-        text.push_str(&format!("  br label %after{k}\nafter{k}:\n"));
+        let by_mask = || {
+            let on = format!("on{k}");
+            let mask = lanes_of_bits(elem, PART, "bits", &[(&on, first)]).replace("%word", &format!("%p{k}.word"));
+            fill(
+                include_str!("partial/store_masked.ll"),
+                &[
+                    ("k", &k),
+                    ("width", &PART),
+                    ("part", &part),
+                    ("name", &name),
+                    ("attribute", &attribute),
+                    ("argument", &argument),
+                    ("mask", &mask),
+                ],
+            )
+        };
+        parts += &fill(
+            include_str!("partial/store_part.ll"),
+            &[
+                ("k", &k),
+                ("first", &first),
+                ("width", &PART),
+                ("t", &t),
+                ("whole", &whole),
+                ("part", &part),
+                ("picks", &elements("i32", first..first + PART)),
+                ("bytes", &bytes),
+                ("masked", &if masked { by_mask() } else { String::new() }),
+            ],
+        );
         if !masked {
             let without = !(((1u32 << PART) - 1) << first) as i32;
-            text.push_str(&format!(
-                "  %drop{k} = select i1 %full{k}, i32 {without}, i32 -1\n  %rest{k} = and i32 {rest}, %drop{k}\n"
-            ));
+            parts += &fill(include_str!("partial/store_rest.ll"), &[("k", &k), ("without", &without), ("rest", &rest)]);
             rest = format!("%rest{k}");
         }
-        if k + 1 < parts {
-            text.push_str(&format!("  br label %part{}\n", k + 1));
+        if k + 1 < count {
+            parts += &format!("  br label %part{}\n", k + 1);
         }
     }
-    let header =
-        format!("define internal void @margay.store.row.{t}.{width}({whole} %v, ptr %p, i32 %bits) #1 {{\nentry:\n");
     if masked {
-        let declared = masked_align(bytes).declared;
-        let text =
-            text.replace(&format!("  %in = alloca {whole}, align 64\n  store {whole} %v, ptr %in, align 64\n"), "");
-        return format!("{header}{text}  ret void\n}}\ndeclare void @{name}({part}, ptr{declared}, {mask})");
+        return fill(
+            include_str!("partial/store_some_masked.ll"),
+            &[
+                ("t", &t),
+                ("width", &width),
+                ("whole", &whole),
+                ("parts", &parts),
+                ("name", &name),
+                ("part", &part),
+                ("declared", &declared),
+                ("part_width", &PART),
+            ],
+        );
     }
-    let step = format!(
-        "  %from = getelementptr {t}, ptr %in, i32 %lane\n  %e = load {t}, ptr %from, align {bytes}\n  \
-         %to = getelementptr {t}, ptr %p, i32 %lane\n  store {t} %e, ptr %to, align {bytes}\n"
-    );
-    let last = format!("after{}", parts - 1);
-    format!("{header}{}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)", each(&text, &last, &rest, &step, "  ret void\n"))
+    fill(
+        include_str!("partial/store_some.ll"),
+        &[
+            ("t", &t),
+            ("width", &width),
+            ("whole", &whole),
+            ("parts", &parts),
+            ("rest", &rest),
+            ("last", &format_args!("after{}", count - 1)),
+            ("bytes", &bytes),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit::text::assert_names;
+
+    #[test]
+    fn helpers_define_what_they_use() {
+        for (elem, width) in
+            [Elem::I8, Elem::I16, Elem::I32, Elem::F64].into_iter().flat_map(|e| [(e, 8), (e, 16), (e, 32)])
+        {
+            for helper in [load_row, store_row, load_some, store_some] {
+                assert_names(&helper(elem, width));
+            }
+        }
+    }
 }

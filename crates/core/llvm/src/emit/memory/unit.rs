@@ -11,13 +11,13 @@
 
 use super::{
     PROGRAM,
-    lanes::{lane_list, lane_loop},
+    lanes::{Lane, lane_list, lane_loop},
     transpose::Vectors,
 };
 use crate::emit::{
     function::Emitter,
     function::affine::{Row, rows},
-    text::{Elem, Ty, Val, int},
+    text::{Elem, Ty, Val, fill, int},
 };
 use margay_ir::{Inst, MemSpace};
 use margay_isa::{Mod, Variant};
@@ -256,25 +256,23 @@ fn called(what: &str, bytes: u32, bits: Option<&Val>, kind: Kind) -> (String, St
     (name, bits.map_or(String::new(), |b| format!(", i32 {b}")))
 }
 
-/// Moves the units of a lane between `%p` and its part of `%buffer`; names end in `#`.
-fn moves(bytes: u32, lane: &str, load: bool, kind: Kind) -> String {
+/// Moves the units of a lane between `%p…` and its part of `%buffer`.
+fn moves(Lane { n, number }: Lane<'_>, bytes: u32, load: bool, kind: Kind) -> String {
     let unit = bytes.min(MOST);
     let ty = unit_type(unit, kind);
-    let mut text = String::new();
-    for at in (0..bytes).step_by(unit as usize) {
-        let (here, there) = (format!("%here{at}#"), format!("%there{at}#"));
-        let value = format!("%v{at}#");
+    let one = |at: u32| {
+        let [here, there, value] = ["here", "there", "v"].map(|name| format!("%{name}{n}.{at}"));
         let (from, to) = if load {
             (kind.load(&ty, &here, unit), Kind::Weak.store(&ty, &value, &there, unit))
         } else {
             (Kind::Weak.load(&ty, &there, unit), kind.store(&ty, &value, &here, unit))
         };
-        text.push_str(&format!(
-            "  {here} = getelementptr i8, ptr %p#, i64 {at}\n  %row{at}# = getelementptr [{bytes} x i8], ptr %buffer, i32 {lane}\n  \
-             {there} = getelementptr i8, ptr %row{at}#, i64 {at}\n  {value} = {from}\n  {to}\n"
-        ));
-    }
-    text
+        fill(
+            include_str!("unit/move.ll"),
+            &[("n", &n), ("lane", &number), ("at", &at), ("bytes", &bytes), ("load", &from), ("store", &to)],
+        )
+    };
+    (0..bytes).step_by(unit as usize).map(one).collect()
 }
 
 fn gather(bytes: u32, some: bool, kind: Kind) -> String {
@@ -287,9 +285,10 @@ fn scatter(bytes: u32, some: bool, kind: Kind) -> String {
 
 fn helper(what: &str, bytes: u32, some: bool, kind: Kind) -> String {
     let load = what == "gather";
+    let step = |lane: Lane<'_>| moves(lane, bytes, load, kind);
     if !some {
         let header = format!("void @margay.{what}.all.{bytes}{}(<32 x i64> %at, ptr %buffer)", kind.suffix());
-        return lane_list(&header, "", &moves(bytes, "#", load, kind), "  ret void\n");
+        return lane_list(&header, "", step, "  ret void\n");
     }
     let header = format!("void @margay.{what}.{bytes}{}(<32 x i64> %at, ptr %buffer, i32 %mask)", kind.suffix());
     // Inactive lanes must load something defined, even if it is never used.
@@ -297,6 +296,21 @@ fn helper(what: &str, bytes: u32, some: bool, kind: Kind) -> String {
         true => format!("  store <{} x i16> zeroinitializer, ptr %buffer, align 64\n", 16 * bytes),
         false => String::new(),
     };
-    let step = moves(bytes, "%lane", load, kind).replace('#', "");
-    lane_loop(&header, &before, &step, "  ret void\n")
+    lane_loop(&header, &before, step, "  ret void\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit::text::assert_names;
+
+    #[test]
+    fn helpers_define_what_they_use() {
+        for (bytes, kind) in [2, 8, 32].into_iter().flat_map(|bytes| [(bytes, Kind::Weak), (bytes, Kind::Strong)]) {
+            for some in [false, true] {
+                assert_names(&gather(bytes, some, kind));
+                assert_names(&scatter(bytes, some, kind));
+            }
+        }
+    }
 }

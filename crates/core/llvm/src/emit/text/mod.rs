@@ -4,8 +4,12 @@
 //! every type error. Values are scalars or vectors of 32 lanes; an operation on a scalar and a vector splats the
 //! scalar.
 
+mod template;
 mod value;
 
+#[cfg(test)]
+pub(in crate::emit) use template::assert_names;
+pub(in crate::emit) use template::{elements, fill};
 pub(in crate::emit) use value::Name;
 pub use value::{Elem, Ty, Val, constant, int, mangle, named, per_lane};
 

@@ -5,6 +5,7 @@
 //! unused are reduced first. All others are acquire-release, regardless of the requested semantics: a locked instruction of
 //! x86-64 is no weaker, and LLVM must not move weak accesses across it (manual, section 8.8).
 
+mod helper;
 mod inline;
 mod operation;
 
@@ -12,15 +13,12 @@ use crate::ctx::at;
 use crate::emit::{
     function::{Emitter, Result},
     memory::address::Address,
-    memory::lanes::{lane_list, lane_loop},
     text::{Elem, Ty, Val, constant, int, per_lane},
 };
+use helper::sum;
 use margay_exec::{
     AccessKind,
-    sem::{
-        atomic::{AtomicOp, Number, Rmw},
-        fp,
-    },
+    sem::atomic::{AtomicOp, Number, Rmw},
 };
 use margay_ir::{Inst, MemSpace, Operand, pass::liveness};
 use margay_isa::{Opcode, Variant};
@@ -273,213 +271,6 @@ impl Emitter<'_> {
         self.w.line(format_args!("call void {call}"));
         None
     }
-}
-
-impl Code {
-    /// Whether `atomicrmw` does not suffice: NaNs must be canonical, and subnormals may have to be flushed.
-    fn sums(self) -> bool {
-        self.locked && self.op == Operation::FAdd && self.elem == Elem::F32
-    }
-
-    fn function(self, all: bool, one: bool) -> String {
-        let word = |on: bool, word: &'static str| if on { word } else { "" };
-        format!(
-            "margay.{}{}{}{}{}{}.{}",
-            self.op.word(),
-            word(all, ".all"),
-            word(one, ".one"),
-            word(self.locked, ".locked"),
-            word(self.locked, self.flush.suffix()),
-            word(self.result, ".old"),
-            Ty::scalar(self.elem)
-        )
-    }
-
-    /// The code of one lane; names end in `#`.
-    fn step(self) -> String {
-        let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
-        if self.sums() {
-            let window = if self.flush == Flush::OutsideShared { ", i64 %low, i64 %size" } else { "" };
-            return format!("  %old# = call float @{}(ptr %p#, float %v#{window})\n", sum_name(self.flush));
-        }
-        if self.locked {
-            return match self.op {
-                Operation::Cas => format!(
-                    "  %pair# = cmpxchg ptr %p#, {i} %v#, {i} %n# acq_rel acquire\n  %old# = extractvalue {{ {i}, i1 }} %pair#, 0\n"
-                ),
-                op => format!("  %old# = atomicrmw {} ptr %p#, {t} %v# acq_rel, align {align}\n", op.word()),
-            };
-        }
-        let pick = |compare: &str| {
-            format!("  %c# = icmp {compare} {i} %old#, %v#\n  %new# = select i1 %c#, {i} %old#, {i} %v#\n")
-        };
-        let new = match self.op {
-            Operation::Cas => format!("  %c# = icmp eq {i} %old#, %v#\n  %new# = select i1 %c#, {i} %n#, {i} %old#\n"),
-            Operation::Xchg => format!("  %new# = add {i} %v#, 0\n"),
-            Operation::Min => pick("slt"),
-            Operation::Max => pick("sgt"),
-            Operation::UMin => pick("ult"),
-            Operation::UMax => pick("ugt"),
-            Operation::Inc => format!(
-                "  %up# = add {i} %old#, 1\n  %c# = icmp uge {i} %old#, %v#\n  %new# = select i1 %c#, {i} 0, {i} %up#\n"
-            ),
-            Operation::Dec => format!(
-                "  %down# = sub {i} %old#, 1\n  %z# = icmp eq {i} %old#, 0\n  %b# = icmp ugt {i} %old#, %v#\n  \
-                 %c# = or i1 %z#, %b#\n  %new# = select i1 %c#, {i} %v#, {i} %down#\n"
-            ),
-            // The NaN is canonicalized.
-            Operation::FAdd if self.elem == Elem::F32 => {
-                format!(
-                    "  %sum# = fadd float %old#, %v#\n  %bits# = bitcast float %sum# to i32\n  \
-                     %size# = and i32 %bits#, 2147483647\n  %nan# = icmp ugt i32 %size#, 2139095040\n  \
-                     %kept# = select i1 %nan#, i32 {}, i32 %bits#\n  %new# = bitcast i32 %kept# to float\n",
-                    fp::NAN32
-                )
-            }
-            Operation::Add | Operation::FAdd | Operation::And | Operation::Or | Operation::Xor => {
-                format!("  %new# = {} {t} %old#, %v#\n", self.op.word())
-            }
-        };
-        format!("  %old# = load {t}, ptr %p#, align {align}\n{new}  store {t} %new#, ptr %p#, align {align}\n")
-    }
-
-    /// Parameters that describe the shared window.
-    fn window(self) -> &'static str {
-        if self.flush == Flush::OutsideShared { ", i64 %low, i64 %size" } else { "" }
-    }
-
-    /// Loads the operands of lane `lane` from where they were spilled.
-    fn operands(self, lane: &str) -> String {
-        let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
-        let mut text = format!(
-            "  %ip# = getelementptr {t}, ptr %in, i32 {lane}\n  %v# = load volatile {t}, ptr %ip#, align {align}\n"
-        );
-        if self.op == Operation::Cas {
-            text.push_str(&format!(
-                "  %np# = getelementptr {i}, ptr %ins, i32 {lane}\n  %n# = load volatile {i}, ptr %np#, align {align}\n"
-            ));
-        }
-        text
-    }
-
-    /// The helper for the lanes of a mask.
-    fn walk(self) -> String {
-        let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
-        let cas = self.op == Operation::Cas;
-        let mut before =
-            format!("  %in = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %values, ptr %in, align 64\n");
-        if cas {
-            before.push_str(&format!(
-                "  %ins = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %others, ptr %ins, align 64\n"
-            ));
-        }
-        // A comparison that fails is only a load, which need not wait for the lanes before.
-        let looks = cas && self.locked && self.elem.bits() <= 64;
-        let one = if looks { self.look_and_swap() } else { self.step() };
-        let mut step = format!("{}{one}", self.operands("%lane")).replace('#', "");
-        let (result, after) = if self.result {
-            before.push_str(&format!(
-                "  %out = alloca <32 x {i}>, align 64\n  store <32 x {i}> zeroinitializer, ptr %out, align 64\n"
-            ));
-            step.push_str(&format!(
-                "  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %old, ptr %op, align {align}\n"
-            ));
-            let after = format!("  %result = load <32 x {i}>, ptr %out, align 64\n  ret <32 x {i}> %result\n");
-            (format!("<32 x {i}>"), after)
-        } else {
-            ("void".into(), "  ret void\n".into())
-        };
-        let others = if cas { format!(", <32 x {i}> %others") } else { String::new() };
-        let header = format!(
-            "{result} @{}(<32 x i64> %at, i32 %mask, <32 x {i}> %values{others}{})",
-            self.function(false, false),
-            self.window()
-        );
-        let text = lane_loop(&header, &before, &step, &after);
-        if looks { text.replace("[ %rest, %each ]", "[ %rest, %next ]") } else { text }
-    }
-
-    /// A locked `cas` of one lane that looks before it locks: a failing one reads memory, with the order of an acquiring load.
-    fn look_and_swap(self) -> String {
-        let (i, align) = (Ty::scalar(self.integer), self.elem.bits() / 8);
-        format!(
-            "  %seen = load atomic {i}, ptr %p acquire, align {align}\n  %same = icmp eq {i} %seen, %v\n  \
-             br i1 %same, label %try, label %next\ntry:\n  %pair = cmpxchg ptr %p, {i} %v, {i} %n acq_rel acquire\n  \
-             %found = extractvalue {{ {i}, i1 }} %pair, 0\n  br label %next\nnext:\n  \
-             %old = phi {i} [ %seen, %each ], [ %found, %try ]\n"
-        )
-    }
-
-    /// The helper for all lanes, without results; with `one`, they share an operand.
-    fn list(self, one: bool) -> String {
-        let (i, t) = (Ty::scalar(self.integer), Ty::scalar(self.elem));
-        let name = self.function(true, one);
-        if one {
-            let before = format!("  %v = bitcast {i} %value to {t}\n");
-            let header = format!("void @{name}(<32 x i64> %at, {i} %value{})", self.window());
-            return lane_list(&header, &before, &self.step().replace("%v#", "%v"), "  ret void\n");
-        }
-        let before =
-            format!("  %in = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %values, ptr %in, align 64\n");
-        let header = format!("void @{name}(<32 x i64> %at, <32 x {i}> %values{})", self.window());
-        lane_list(&header, &before, &format!("{}{}", self.operands("#"), self.step()), "  ret void\n")
-    }
-}
-
-impl Flush {
-    fn suffix(self) -> &'static str {
-        match self {
-            Flush::Never => "",
-            Flush::Always => ".flush",
-            Flush::OutsideShared => ".generic",
-        }
-    }
-}
-
-fn sum_name(flush: Flush) -> String {
-    format!("margay.sum{}", flush.suffix())
-}
-
-/// A single-precision addition to a location that other threads may change concurrently.
-fn sum(flush: Flush) -> String {
-    let name = sum_name(flush);
-    if flush == Flush::OutsideShared {
-        let (inside, outside) = (sum_name(Flush::Never), sum_name(Flush::Always));
-        return format!(
-            "define internal float @{name}(ptr %p, float %v, i64 %low, i64 %size) #1 {{\n  %a = ptrtoint ptr %p to i64\n  \
-             %at = sub i64 %a, %low\n  %shared = icmp ult i64 %at, %size\n  br i1 %shared, label %inside, label %outside\n\
-             inside:\n  %kept = call float @{inside}(ptr %p, float %v)\n  ret float %kept\n\
-             outside:\n  %flushed = call float @{outside}(ptr %p, float %v)\n  ret float %flushed\n}}"
-        );
-    }
-    // Flushes to a zero of the same sign.
-    let flushed = |name: &str| {
-        format!(
-            "  %{name}.size = and i32 %{name}, 2147483647\n  %{name}.small = icmp ult i32 %{name}.size, 8388608\n  \
-             %{name}.zero = and i32 %{name}, -2147483648\n  \
-             %{name}.flat = select i1 %{name}.small, i32 %{name}.zero, i32 %{name}\n"
-        )
-    };
-    let (mut before, mut operands, mut after, mut new) = (String::new(), String::new(), String::new(), "kept");
-    let (mut a, mut b) = ("seen", "bits");
-    if flush == Flush::Always {
-        (a, b, new) = ("seen.flat", "bits.flat", "kept.flat");
-        before = flushed("bits");
-        operands = flushed("seen");
-        after = flushed("kept");
-    }
-    let nan = fp::NAN32;
-    format!(
-        "define internal float @{name}(ptr %p, float %v) #1 {{\nentry:\n  %bits = bitcast float %v to i32\n{before}  \
-         %first = load atomic i32, ptr %p monotonic, align 4\n  br label %again\nagain:\n  \
-         %seen = phi i32 [ %first, %entry ], [ %found, %again ]\n{operands}  %x = bitcast i32 %{a} to float\n  \
-         %y = bitcast i32 %{b} to float\n  %sum = fadd float %x, %y\n  %raw = bitcast float %sum to i32\n  \
-         %size = and i32 %raw, 2147483647\n  %nan = icmp ugt i32 %size, 2139095040\n  \
-         %kept = select i1 %nan, i32 {nan}, i32 %raw\n{after}  \
-         %pair = cmpxchg ptr %p, i32 %seen, i32 %{new} acq_rel acquire\n  \
-         %found = extractvalue {{ i32, i1 }} %pair, 0\n  %done = extractvalue {{ i32, i1 }} %pair, 1\n  \
-         br i1 %done, label %end, label %again\nend:\n  %old = bitcast i32 %seen to float\n  ret float %old\n}}"
-    )
 }
 
 /// Whether an atomic operation has native code outside clusters.

@@ -1,0 +1,2 @@
+  %out.p = getelementptr {t}, ptr %out, i32 %lane
+  store {t} %old, ptr %out.p, align {align}

@@ -1,0 +1,2 @@
+  %keys = getelementptr i8, ptr %table, i64 {keys}
+  %sums = getelementptr i8, ptr %table, i64 {sums}

@@ -1,0 +1,8 @@
+define internal {header} #1 {
+entry:
+{variables}
+{together}
+{before}
+{lanes}
+{after}
+}

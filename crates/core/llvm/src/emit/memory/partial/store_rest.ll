@@ -1,0 +1,2 @@
+  %drop{k} = select i1 %full{k}, i32 {without}, i32 -1
+  %rest{k} = and i32 {rest}, %drop{k}

@@ -1,0 +1,6 @@
+{find_rows}
+one:
+{masks}
+{stores}
+  ret void
+apart.lanes:
