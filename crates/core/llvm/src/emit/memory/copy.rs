@@ -3,11 +3,10 @@
 use crate::emit::{
     function::{Emitter, Result},
     memory::address::Address,
-    text::{Elem, Ty, Val, constant, int},
+    text::{Elem, Ty, Val, constant, fill, int},
 };
 use margay_ir::{Inst, MemSpace, Operand};
 use margay_isa::{Mod, Opcode, Variant, name};
-use std::fmt::Write;
 
 /// Whether an instruction only orders, awaits or prefetches: no-ops, since copies are done at issue.
 pub(in crate::emit) fn is_idle(v: &Variant) -> bool {
@@ -113,64 +112,29 @@ fn unit(size: u32) -> &'static str {
     }
 }
 
-/// The helper that copies in all lanes. Lanes come in order, so that the last one wins where several write to one place.
+/// The helper that copies in all lanes.
 fn whole_text(size: u32) -> String {
     let ty = unit(size);
-    let mut text =
-        format!("define internal void @margay.copy.all.{size}(<32 x i64> %to, <32 x i64> %from) #1 {{\nentry:\n");
-    for lane in 0..32 {
-        let _ = writeln!(
-            text,
-            "  %to{lane} = extractelement <32 x i64> %to, i32 {lane}\n  %target{lane} = inttoptr i64 %to{lane} to ptr\n  \
-             %from{lane} = extractelement <32 x i64> %from, i32 {lane}\n  %source{lane} = inttoptr i64 %from{lane} to ptr\n  \
-             %v{lane} = load {ty}, ptr %source{lane}, align {size}\n  store {ty} %v{lane}, ptr %target{lane}, align {size}"
-        );
-    }
-    text + "  ret void\n}"
+    let lane = |lane: u32| fill(include_str!("copy/lane.ll"), &[("lane", &lane), ("ty", &ty), ("size", &size)]);
+    let lanes: String = (0..32).map(lane).collect();
+    fill(include_str!("copy/all.ll"), &[("size", &size), ("lanes", &lanes)])
 }
 
 /// The helper that copies, or writes zeros, in the lanes of a mask.
 fn text(size: u32) -> String {
-    let ty = unit(size);
-    format!(
-        "define internal void @margay.copy.{size}(<32 x i64> %to, <32 x i64> %from, i32 %mask, i32 %reads) #1 {{
-entry:
-  %both = and i32 %mask, %reads
-  %whole = icmp eq i32 %both, -1
-  br i1 %whole, label %all, label %parts
-all:
-  call void @margay.copy.all.{size}(<32 x i64> %to, <32 x i64> %from)
-  ret void
-parts:
-  %nothing = alloca {ty}, align {size}
-  store {ty} zeroinitializer, ptr %nothing, align {size}
-  %tos = alloca <32 x i64>, align 64
-  store volatile <32 x i64> %to, ptr %tos, align 64
-  %froms = alloca <32 x i64>, align 64
-  store volatile <32 x i64> %from, ptr %froms, align 64
-  %some = icmp ne i32 %mask, 0
-  br i1 %some, label %each, label %end
-each:
-  %left = phi i32 [ %mask, %parts ], [ %rest, %each ]
-  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %less = sub i32 %left, 1
-  %rest = and i32 %left, %less
-  %to.p = getelementptr i64, ptr %tos, i32 %lane
-  %to.a = load i64, ptr %to.p, align 8
-  %target = inttoptr i64 %to.a to ptr
-  %from.p = getelementptr i64, ptr %froms, i32 %lane
-  %from.a = load i64, ptr %from.p, align 8
-  %there = inttoptr i64 %from.a to ptr
-  %shifted = lshr i32 %reads, %lane
-  %wants = trunc i32 %shifted to i1
-  %source = select i1 %wants, ptr %there, ptr %nothing
-  %v = load {ty}, ptr %source, align {size}
-  store {ty} %v, ptr %target, align {size}
-  %more = icmp ne i32 %rest, 0
-  br i1 %more, label %each, label %end
-end:
-  ret void
-}}
-declare i32 @llvm.cttz.i32(i32, i1)"
-    )
+    fill(include_str!("copy/some.ll"), &[("ty", &unit(size)), ("size", &size)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit::text::assert_names;
+
+    #[test]
+    fn helpers_define_what_they_use() {
+        for size in [4, 8, 16] {
+            assert_names(&text(size));
+            assert_names(&whole_text(size));
+        }
+    }
 }

@@ -16,7 +16,7 @@ use crate::{
     emit::{
         function::{Emitter, Result, Role},
         memory::address::Address,
-        text::{Elem, Ty, Val, constant, int, per_lane},
+        text::{Elem, Ty, Val, constant, fill, int, per_lane},
     },
 };
 use margay_ir::{
@@ -301,19 +301,16 @@ fn row_of_frame(at: &Address, elem: Elem) -> Option<&Val> {
     }
 }
 
-/// A function that finds the bytes at offsets in the windows: those of the frame in its rows, others at the addresses `%windows`.
+/// A function that finds the bytes at offsets in the windows.
 fn anywhere(Interleaved { start, size, unit }: Interleaved) -> String {
-    let lanes = per_lane(Elem::I32, |lane| i128::from(lane) * i128::from(unit));
-    format!(
-        "define internal <32 x i64> @margay.local(i64 %rows, <32 x i32> %at, <32 x i64> %windows) #1 {{\n  \
-         %within = sub <32 x i32> %at, splat (i32 {start})\n  %in = icmp ult <32 x i32> %within, splat (i32 {size})\n  \
-         %whole = and <32 x i32> %within, splat (i32 {whole})\n  %rest = and <32 x i32> %within, splat (i32 {rest})\n  \
-         %row = shl <32 x i32> %whole, splat (i32 5)\n  %first = add <32 x i32> %row, %rest\n  %place = add <32 x i32> %first, {lanes}\n  \
-         %wide = zext <32 x i32> %place to <32 x i64>\n  %rows.1 = insertelement <32 x i64> poison, i64 %rows, i32 0\n  \
-         %rows.all = shufflevector <32 x i64> %rows.1, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
-         %own = add <32 x i64> %rows.all, %wide\n  %found = select <32 x i1> %in, <32 x i64> %own, <32 x i64> %windows\n  \
-         ret <32 x i64> %found\n}}",
-        whole = -(unit as i32),
-        rest = unit - 1,
+    fill(
+        include_str!("interleaved/anywhere.ll"),
+        &[
+            ("start", &start),
+            ("size", &size),
+            ("whole", &-(unit as i32)),
+            ("rest", &(unit - 1)),
+            ("lanes", &per_lane(Elem::I32, |lane| i128::from(lane) * i128::from(unit))),
+        ],
     )
 }
