@@ -4,7 +4,7 @@
 //! to select instructions for either direction, so code that must compile quickly calls a function for each, and combines masks as words
 //! where they are known as words already.
 
-use crate::emit::text::{Elem, Name, Ty, Val, Writer, constant, int, per_lane};
+use crate::emit::text::{Elem, Name, Ty, Val, Writer, constant, fill, int, per_lane};
 
 /// How masks become words of 32 bits, and words masks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -18,23 +18,6 @@ pub enum Masks {
     /// conversion than for ten additions. Masks are combined as words where that needs fewer conversions.
     Calls,
 }
-
-/// The functions for [`Masks::Calls`]: of one word for each lane, the sign counts.
-const MASK_CALLS: [&str; 2] = [
-    "\
-define internal i32 @margay.bits(<32 x i32> %signs) #1 {
-  %mask = icmp slt <32 x i32> %signs, zeroinitializer
-  %bits = bitcast <32 x i1> %mask to i32
-  ret i32 %bits
-}",
-    "\
-define internal <32 x i32> @margay.lanes(i32 %bits) #1 {
-  %one = insertelement <32 x i32> poison, i32 %bits, i32 0
-  %all = shufflevector <32 x i32> %one, <32 x i32> poison, <32 x i32> zeroinitializer
-  %signs = shl <32 x i32> %all, SHIFTS
-  ret <32 x i32> %signs
-}",
-];
 
 /// How a mask, or a vector of addresses, was computed.
 #[derive(Clone, Debug)]
@@ -133,9 +116,11 @@ impl Writer {
         bits
     }
 
+    /// The functions for [`Masks::Calls`]: of one word for each lane, the sign counts.
     fn declare_mask_calls(&mut self) {
-        let shifts = per_lane(Elem::I32, |lane| i128::from(31 - lane)).to_string();
-        self.declared.extend(MASK_CALLS.map(|text| text.replace("SHIFTS", &shifts)));
+        let shifts = per_lane(Elem::I32, |lane| i128::from(31 - lane));
+        self.declared.insert(fill(include_str!("mask/bits.ll"), &[]));
+        self.declared.insert(fill(include_str!("mask/lanes.ll"), &[("shifts", &shifts)]));
     }
 
     /// The operation that has computed a mask.

@@ -8,7 +8,7 @@
 use crate::emit::{
     call::signature::integer,
     function::{Emitter, Result},
-    text::{Elem, Ty, Val},
+    text::{Elem, Ty, Val, fill},
 };
 use std::ops::Range;
 
@@ -47,27 +47,6 @@ fn units(range: &Range<u32>, unit: u32) -> Vec<Range<u32>> {
 
 const MEMCPY: &str = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)";
 
-/// `blend(to, from, rows, mask)`: copies rows of words in the lanes of `mask`.
-const BLEND: &str = "\
-define internal void @margay.rows.blend(ptr %to, ptr %from, i64 %rows, i32 %mask) #1 {
-  %lanes = bitcast i32 %mask to <32 x i1>
-  br label %row
-row:
-  %i = phi i64 [ 0, %0 ], [ %next, %row ]
-  %at = shl i64 %i, 7
-  %p = getelementptr i8, ptr %to, i64 %at
-  %q = getelementptr i8, ptr %from, i64 %at
-  %new = load <32 x i32>, ptr %q, align 32
-  %old = load <32 x i32>, ptr %p, align 32
-  %v = select <32 x i1> %lanes, <32 x i32> %new, <32 x i32> %old
-  store <32 x i32> %v, ptr %p, align 32
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %rows
-  br i1 %more, label %row, label %end
-end:
-  ret void
-}";
-
 /// The direction in which words move between rows and an address per lane.
 #[derive(Clone, Copy)]
 enum Way {
@@ -88,42 +67,10 @@ impl Way {
     /// `take(block, lanes, rows, mask)` or `give`: moves words between rows and an address per lane, in the lanes of `mask`.
     fn text(self) -> String {
         let (from, to) = match self {
-            Way::Take => ("%q, align 1", "%s, align 4"),
-            Way::Give => ("%s, align 4", "%q, align 1"),
+            Way::Take => ("%there, align 1", "%here, align 4"),
+            Way::Give => ("%here, align 4", "%there, align 1"),
         };
-        format!(
-            "\
-define internal void @{name}(ptr %block, <32 x i64> %lanes, i64 %rows, i32 %mask) #1 {{
-  %none = icmp eq i32 %mask, 0
-  br i1 %none, label %end, label %row
-row:
-  %i = phi i64 [ 0, %0 ], [ %next, %step ]
-  %at = phi <32 x i64> [ %lanes, %0 ], [ %further, %step ]
-  %o = shl i64 %i, 7
-  %p = getelementptr i8, ptr %block, i64 %o
-  br label %lane
-lane:
-  %left = phi i32 [ %mask, %row ], [ %less, %lane ]
-  %k = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %a = extractelement <32 x i64> %at, i32 %k
-  %q = inttoptr i64 %a to ptr
-  %s = getelementptr i32, ptr %p, i32 %k
-  %v = load i32, ptr {from}
-  store i32 %v, ptr {to}
-  %one = sub i32 %left, 1
-  %less = and i32 %left, %one
-  %done = icmp eq i32 %less, 0
-  br i1 %done, label %step, label %lane
-step:
-  %further = add <32 x i64> %at, splat (i64 4)
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %rows
-  br i1 %more, label %row, label %end
-end:
-  ret void
-}}",
-            name = self.name()
-        )
+        fill(include_str!("area/move.ll"), &[("name", &self.name()), ("from", &from), ("to", &to)])
     }
 }
 
@@ -332,7 +279,7 @@ impl Emitter<'_> {
     }
 
     fn blend_rows(&mut self, to: &Val, from: &Val, rows: u32, bits: &Val) {
-        self.w.declared.insert(BLEND.into());
+        self.w.declared.insert(fill(include_str!("area/blend.ll"), &[]));
         self.w.line(format_args!("call void @margay.rows.blend(ptr {to}, ptr {from}, i64 {rows}, i32 {bits})"));
     }
 

@@ -11,7 +11,7 @@ use crate::ctx::at;
 use crate::emit::{
     function::Emitter,
     site::SiteKind,
-    text::{Elem, Ty, Val, int},
+    text::{Elem, Ty, Val, fill, int},
 };
 use margay_exec::only_converges;
 use margay_ir::BlockId;
@@ -29,35 +29,6 @@ const SITE: u64 = 8;
 /// Lanes at instructions that only wait, which go on once others have ended.
 const GATHERED: u64 = 12;
 
-/// Adds `%here`, lanes at the block of `%site`, to the held ones.
-const HOLD: &str = "\
-define internal void @margay.hold(ptr %held, i32 %here, i32 %gathers, i32 %site) #2 {
-  %first.p = getelementptr i8, ptr %held, i64 4
-  %site.p = getelementptr i8, ptr %held, i64 8
-  %gathered.p = getelementptr i8, ptr %held, i64 12
-  %lanes = load i32, ptr %held, align 4
-  %first = load i32, ptr %first.p, align 4
-  %old = load i32, ptr %site.p, align 4
-  %gathered = load i32, ptr %gathered.p, align 4
-  %lanes.now = or i32 %lanes, %here
-  %gathered.now = or i32 %gathered, %gathers
-  ; The bits below the lowest lane; all for no lane.
-  %here.less = sub i32 %here, 1
-  %here.not = xor i32 %here, -1
-  %here.below = and i32 %here.less, %here.not
-  %first.less = sub i32 %first, 1
-  %first.not = xor i32 %first, -1
-  %first.below = and i32 %first.less, %first.not
-  %lower = icmp ule i32 %here.below, %first.below
-  %first.now = select i1 %lower, i32 %here, i32 %first
-  %site.now = select i1 %lower, i32 %site, i32 %old
-  store i32 %lanes.now, ptr %held, align 4
-  store i32 %first.now, ptr %first.p, align 4
-  store i32 %site.now, ptr %site.p, align 4
-  store i32 %gathered.now, ptr %gathered.p, align 4
-  ret void
-}";
-
 impl Emitter<'_> {
     /// Makes the variables, if lanes may be held.
     pub fn allocate_held(&mut self) {
@@ -66,7 +37,7 @@ impl Emitter<'_> {
         }
         let words = self.w.alloca("<4 x i32>", 16);
         self.w.entry.push_str(&format!("  store <4 x i32> zeroinitializer, ptr {words}, align 16\n"));
-        self.w.declared.insert(HOLD.to_string());
+        self.w.declared.insert(fill(include_str!("held/hold.ll"), &[]));
         self.lane_sets.held = Some(Held(words));
     }
 

@@ -18,103 +18,11 @@ use crate::emit::{
     function::affine::{Row, rows},
     function::{Emitter, Mode, Result},
     site::SiteKind,
-    text::{Elem, Ty, Val, constant, int, per_lane},
+    text::{Elem, Ty, Val, constant, fill, int, per_lane},
 };
 use margay_exec::only_converges;
 use margay_ir::{Inst, Operand, pass::Shape};
 use margay_isa::{Mod, Opcode, Variant};
-
-/// Whether the member masks of all present lanes are consistent: every present lane that a mask names has the same
-/// mask.
-const AGREE: &str = "\
-define internal i1 @margay.agree(<32 x i32> %masks, i32 %here) #1 {
-  %list = alloca <32 x i32>, align 64
-  store <32 x i32> %masks, ptr %list, align 64
-  %some = icmp ne i32 %here, 0
-  br i1 %some, label %each, label %fine
-each:
-  %left = phi i32 [ %here, %0 ], [ %rest, %on ]
-  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %p = getelementptr i32, ptr %list, i32 %lane
-  %mask = load i32, ptr %p, align 4
-  %masks.1 = insertelement <32 x i32> poison, i32 %mask, i32 0
-  %same.1 = shufflevector <32 x i32> %masks.1, <32 x i32> poison, <32 x i32> zeroinitializer
-  %same.2 = icmp eq <32 x i32> %masks, %same.1
-  %same.3 = bitcast <32 x i1> %same.2 to i32
-  %same = and i32 %same.3, %here
-  %inside = and i32 %same, %mask
-  %wanted = and i32 %mask, %here
-  %agree = icmp eq i32 %inside, %wanted
-  br i1 %agree, label %on, label %differ
-on:
-  %others = xor i32 %same, -1
-  %rest = and i32 %left, %others
-  %more = icmp ne i32 %rest, 0
-  br i1 %more, label %each, label %fine
-fine:
-  ret i1 1
-differ:
-  ret i1 0
-}
-declare i32 @llvm.cttz.i32(i32, i1)";
-
-/// For each lane of `%here`, the lanes of `%here` with the same value, which differ in number from group to group: one
-/// comparison for each.
-const MATCH: &str = "\
-define internal <32 x i32> @margay.match.TYPE(<32 x TYPE> %values, i32 %here) #1 {
-entry:
-  %list = alloca <32 x TYPE>, align 64
-  store <32 x TYPE> %values, ptr %list, align 64
-  %some = icmp ne i32 %here, 0
-  br i1 %some, label %each, label %end
-each:
-  %left = phi i32 [ %here, %entry ], [ %rest, %each ]
-  %done = phi <32 x i32> [ zeroinitializer, %entry ], [ %found, %each ]
-  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %p = getelementptr TYPE, ptr %list, i32 %lane
-  %value = load TYPE, ptr %p, align 4
-  %value.1 = insertelement <32 x TYPE> poison, TYPE %value, i32 0
-  %value.all = shufflevector <32 x TYPE> %value.1, <32 x TYPE> poison, <32 x i32> zeroinitializer
-  %same = icmp eq <32 x TYPE> %values, %value.all
-  %bits = bitcast <32 x i1> %same to i32
-  %group = and i32 %bits, %here
-  %group.1 = insertelement <32 x i32> poison, i32 %group, i32 0
-  %group.all = shufflevector <32 x i32> %group.1, <32 x i32> poison, <32 x i32> zeroinitializer
-  %found = select <32 x i1> %same, <32 x i32> %group.all, <32 x i32> %done
-  %others = xor i32 %group, -1
-  %rest = and i32 %left, %others
-  %more = icmp ne i32 %rest, 0
-  br i1 %more, label %each, label %end
-end:
-  %result = phi <32 x i32> [ zeroinitializer, %entry ], [ %found, %each ]
-  ret <32 x i32> %result
-}
-declare i32 @llvm.cttz.i32(i32, i1)";
-
-/// `%row[%index]` in every lane, for code that must compile quickly.
-const LOOK_UP: &str = "\
-define internal <32 x i32> @margay.look.up(<32 x i32> %row, <32 x i32> %index) #1 {
-entry:
-  %from = alloca <32 x i32>, align 64
-  store volatile <32 x i32> %row, ptr %from, align 64
-  %to = alloca <32 x i32>, align 64
-  store volatile <32 x i32> %index, ptr %to, align 64
-  br label %each
-each:
-  %lane = phi i32 [ 0, %entry ], [ %next, %each ]
-  %p = getelementptr i32, ptr %to, i32 %lane
-  %n = load i32, ptr %p, align 4
-  %low = and i32 %n, 31
-  %q = getelementptr i32, ptr %from, i32 %low
-  %v = load i32, ptr %q, align 4
-  store i32 %v, ptr %p, align 4
-  %next = add i32 %lane, 1
-  %more = icmp ult i32 %next, 32
-  br i1 %more, label %each, label %end
-end:
-  %found = load <32 x i32>, ptr %to, align 64
-  ret <32 x i32> %found
-}";
 
 impl Emitter<'_> {
     /// Emits a row with effect `Warp`.
@@ -180,7 +88,7 @@ impl Emitter<'_> {
     /// Whether an active lane's member mask names an active lane with another mask.
     pub fn masks_differ(&mut self, masks: &Val) -> Val {
         let here = self.active_bits();
-        self.w.declared.insert(AGREE.into());
+        self.w.declared.insert(fill(include_str!("agree.ll"), &[]));
         let call = format_args!("call i1 @margay.agree({} {masks}, i32 {here})", masks.ty);
         let agree = self.w.value(Ty::scalar(Elem::I1), call);
         self.w.op_const("xor", &agree, 1)
@@ -320,7 +228,7 @@ impl Emitter<'_> {
         }
         if self.options.lean {
             let index = self.w.splat(index);
-            self.w.declared.insert(LOOK_UP.into());
+            self.w.declared.insert(fill(include_str!("look_up.ll"), &[]));
             let lanes = a.ty;
             return self.w.value(lanes, format_args!("call {lanes} @margay.look.up({lanes} {a}, {lanes} {index})"));
         }
@@ -408,7 +316,7 @@ impl Emitter<'_> {
         let here = self.taking(&srcs[1])?;
         if variant.has(Mod::Any) {
             let (elem, words) = (Ty::scalar(value.ty.elem), Ty::lanes(Elem::I32));
-            self.w.declared.insert(MATCH.replace("TYPE", &elem.to_string()));
+            self.w.declared.insert(fill(include_str!("match.ll"), &[("t", &elem)]));
             let call = format_args!("call {words} @margay.match.{elem}({} {value}, i32 {here})", value.ty);
             return Ok(vec![self.w.value(words, call)]);
         }
