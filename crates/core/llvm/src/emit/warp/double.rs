@@ -11,12 +11,11 @@ use super::{
 use crate::emit::{
     function::{Emitter, Result},
     memory::address::Address,
-    text::{Elem, Val, per_lane},
+    text::{Elem, Val, elements, fill, per_lane},
 };
 use margay_exec::matrix::{self, wmma::Tile};
 use margay_ir::{Inst, Operand};
 use margay_isa::{Mod, Opcode, Type, Variant, Word};
-use std::fmt::Write;
 
 /// Bytes of a register of a warp.
 const REGISTER: usize = 256;
@@ -51,68 +50,55 @@ impl Doubles {
 
     /// The function, which takes places with the registers of A, B and C, and for those of D, which may be C's.
     fn text(self) -> String {
-        let mut text = format!("define internal void @{}(ptr %a, ptr %b, ptr %c, ptr %d) #1 {{\nentry:\n", self.name());
+        let mut right = String::new();
         for register in 0..self.deep {
-            place(&mut text, &format!("b{register}.from"), "b", register * REGISTER);
-            let _ = writeln!(text, "  %b{register} = load <32 x double>, ptr %b{register}.from, align 64");
+            place(&mut right, &format!("b{register}.from"), "b", register * REGISTER);
+            right += &format!("  %b{register} = load <32 x double>, ptr %b{register}.from, align 64\n");
             for k in 0..DEPTH {
-                let picks = COLUMNS.map(|c| format!("i32 {}", c * DEPTH + k)).join(", ");
-                let _ = writeln!(
-                    text,
-                    "  %right{} = shufflevector <32 x double> %b{register}, <32 x double> poison, <8 x i32> <{picks}>",
-                    register * DEPTH + k
+                let (column, picks) = (register * DEPTH + k, elements("i32", COLUMNS.map(|c| c * DEPTH + k)));
+                right += &format!(
+                    "  %right{column} = shufflevector <32 x double> %b{register}, <32 x double> poison, <8 x i32> <{picks}>\n"
                 );
             }
         }
-        text += "  br label %next\nnext:\n  %row = phi i64 [ 0, %entry ], [ %row.next, %next ]\n  %at = mul i64 %row, 32\n  \
-                 %a.row = getelementptr i8, ptr %a, i64 %at\n  %c.row = getelementptr i8, ptr %c, i64 %at\n  \
-                 %d.row = getelementptr i8, ptr %d, i64 %at\n";
-        (0..self.blocks).for_each(|block| self.row(&mut text, block));
-        text + "  %row.next = add i64 %row, 1\n  %more = icmp ult i64 %row.next, 8\n  br i1 %more, label %next, label %done\n\
-                done:\n  ret void\n}\ndeclare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)"
+        let rows: String = (0..self.blocks).map(|block| self.row(block)).collect();
+        fill(include_str!("double/product.ll"), &[("name", &self.name()), ("right", &right), ("rows", &rows)])
     }
 
     /// Row `%row` of a block.
-    fn row(self, text: &mut String, block: usize) {
-        let all: Vec<String> = (0..8).map(|i| format!("i32 {i}")).collect();
+    fn row(self, block: usize) -> String {
+        let mut text = String::new();
         let parts = [0, 1].map(|part| (part, format!("{block}.{part}"), (2 * block + part) * REGISTER));
         for (_, part, at) in &parts {
-            place(text, &format!("c{part}.from"), "c.row", *at);
-            let _ = writeln!(text, "  %c{part} = load <4 x double>, ptr %c{part}.from, align 32");
+            place(&mut text, &format!("c{part}.from"), "c.row", *at);
+            text += &format!("  %c{part} = load <4 x double>, ptr %c{part}.from, align 32\n");
         }
         let mut sum = format!("%c{block}");
-        let _ = writeln!(
-            text,
-            "  {sum} = shufflevector <4 x double> %c{block}.0, <4 x double> %c{block}.1, <8 x i32> <{}>",
-            all.join(", ")
+        text += &format!(
+            "  {sum} = shufflevector <4 x double> %c{block}.0, <4 x double> %c{block}.1, <8 x i32> <{}>\n",
+            elements("i32", 0..8)
         );
         for k in 0..self.deep * DEPTH {
-            let name = format!("s{block}.{k}");
-            place(text, &format!("{name}.from"), "a.row", (k / DEPTH * self.blocks + block) * REGISTER + k % DEPTH * 8);
-            let _ = writeln!(
-                text,
-                "  %{name}.a = load double, ptr %{name}.from, align 8\n  \
-                 %{name}.one = insertelement <8 x double> poison, double %{name}.a, i32 0\n  \
-                 %{name}.all = shufflevector <8 x double> %{name}.one, <8 x double> poison, <8 x i32> zeroinitializer\n  \
-                 %{name} = call <8 x double> @llvm.fma.v8f64(<8 x double> %{name}.all, <8 x double> %right{k}, <8 x double> {sum})"
+            let s = format!("s{block}.{k}");
+            place(
+                &mut text,
+                &format!("{s}.from"),
+                "a.row",
+                (k / DEPTH * self.blocks + block) * REGISTER + k % DEPTH * 8,
             );
-            sum = format!("%{name}");
+            text += &fill(include_str!("double/step.ll"), &[("s", &s), ("k", &k), ("sum", &sum)]);
+            sum = format!("%{s}");
         }
-        // NaN results are canonical.
-        let _ = writeln!(
-            text,
-            "  %b{block}.bits = bitcast <8 x double> {sum} to <8 x i64>\n  %b{block}.nan = fcmp uno <8 x double> {sum}, zeroinitializer\n  \
-             %d{block} = select <8 x i1> %b{block}.nan, <8 x i64> splat (i64 9223372036854775807), <8 x i64> %b{block}.bits"
-        );
+        text += &fill(include_str!("double/canonical.ll"), &[("block", &block), ("sum", &sum)]);
         for (i, part, at) in &parts {
-            place(text, &format!("d{part}.to"), "d.row", *at);
-            let _ = writeln!(
-                text,
-                "  %d{part} = shufflevector <8 x i64> %d{block}, <8 x i64> poison, <4 x i32> <{}>\n  \
-                 store <4 x i64> %d{part}, ptr %d{part}.to, align 32",
-                all[4 * i..4 * i + 4].join(", ")
+            place(&mut text, &format!("d{part}.to"), "d.row", *at);
+            let picks = elements("i32", 4 * i..4 * i + 4);
+            text += &format!(
+                "  %d{part} = shufflevector <8 x i64> %d{block}, <8 x i64> poison, <4 x i32> <{picks}>\n  \
+                 store <4 x i64> %d{part}, ptr %d{part}.to, align 32\n"
             );
         }
+        text
     }
 }
 
@@ -188,5 +174,16 @@ impl Emitter<'_> {
             }
             Ok(())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit::text::assert_names;
+
+    #[test]
+    fn helpers_define_what_they_use() {
+        assert_names(&Doubles { blocks: 2, deep: 2 }.text());
     }
 }

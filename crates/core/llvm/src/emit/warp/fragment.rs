@@ -13,7 +13,7 @@ use crate::{
         function::{Emitter, Result},
         memory::{address::Address, bounds::Lines},
         site::SiteKind,
-        text::{Elem, Ty, Val, Writer, int, per_lane},
+        text::{Elem, Ty, Val, Writer, elements, fill, int, per_lane},
     },
 };
 use margay_exec::{
@@ -22,7 +22,6 @@ use margay_exec::{
 };
 use margay_ir::{Inst, MemBase, MemSpace, Operand, VReg};
 use margay_isa::{Mod, Opcode, Variant};
-use std::fmt::Write;
 
 /// Lines of a block.
 const LINES: usize = 8;
@@ -125,44 +124,38 @@ impl Layout {
     }
 
     /// The mixtures of vectors that are called `%{from}0` and so on, as `%mixed0` and so on.
-    fn mix(&self, text: &mut String, from: &str) {
-        let elements = format!("<{} x i{}>", BITS / self.bits, self.bits);
-        for (i, mixture) in self.mixtures.iter().enumerate() {
-            let [a, b] = mixture.from;
-            let picks: Vec<String> = mixture.picks.iter().map(|i| format!("i32 {i}")).collect();
-            let _ = writeln!(
-                text,
-                "  %a{i} = bitcast <32 x i32> %{from}{a} to {elements}\n  %b{i} = bitcast <32 x i32> %{from}{b} to {elements}\n  \
-                 %m{i} = shufflevector {elements} %a{i}, {elements} %b{i}, <{} x i32> <{}>\n  \
-                 %mixed{i} = bitcast {elements} %m{i} to <32 x i32>",
-                picks.len(),
-                picks.join(", ")
-            );
-        }
+    fn mix(&self, from: &str) -> String {
+        let of = format!("<{} x i{}>", BITS / self.bits, self.bits);
+        let mix = |(i, mixture): (usize, &Mixture)| {
+            let [a, b] = &mixture.from;
+            fill(
+                include_str!("fragment/mix.ll"),
+                &[
+                    ("i", &i),
+                    ("from", &from),
+                    ("a", a),
+                    ("b", b),
+                    ("elements", &of),
+                    ("count", &mixture.picks.len()),
+                    ("picks", &elements("i32", &mixture.picks)),
+                ],
+            )
+        };
+        self.mixtures.iter().enumerate().map(mix).collect()
     }
 
     /// The function that loads the mixtures to a buffer.
     fn load_function(&self) -> String {
-        let mut text = format!(
-            "define internal void @{}(<32 x i64> %starts, ptr %out) #1 {{\nentry:\n  %list = alloca [32 x i64], align 64\n  \
-             store <32 x i64> %starts, ptr %list, align 64\n",
-            self.name
-        );
-        for (i, (line, byte)) in self.blocks().enumerate() {
-            let _ = writeln!(
-                text,
-                "  %p{i} = getelementptr i64, ptr %list, i64 {line}\n  \
-                 %block{i} = call <32 x i32> @margay.matrix.load(ptr %p{i}, i64 {byte})"
-            );
-        }
-        self.mix(&mut text, "block");
-        for i in 0..self.mixtures.len() {
-            let _ = writeln!(
-                text,
-                "  %q{i} = getelementptr <32 x i32>, ptr %out, i64 {i}\n  store <32 x i32> %mixed{i}, ptr %q{i}, align 64"
-            );
-        }
-        text + "  ret void\n}"
+        let block = |(i, (line, byte))| {
+            fill(include_str!("fragment/load_block.ll"), &[("i", &i), ("line", &line), ("byte", &byte)])
+        };
+        let blocks: String = self.blocks().enumerate().map(block).collect();
+        let store = |i: usize| fill(include_str!("fragment/store_mixture.ll"), &[("i", &i)]);
+        let stores: String = (0..self.mixtures.len()).map(store).collect();
+        fill(
+            include_str!("fragment/load.ll"),
+            &[("name", &self.name), ("blocks", &blocks), ("mixtures", &self.mix("block")), ("stores", &stores)],
+        )
     }
 
     /// What the function is called that loads with checks, where the reference engine reads these inputs.
@@ -173,75 +166,59 @@ impl Layout {
     /// The function that loads lines `%distance` bytes apart if they may be accessed, and has the reference engine execute the instruction
     /// otherwise; returns its status.
     fn checked_load_function(&self, inputs: &Inputs) -> String {
-        let (name, checked) = (&self.name, self.checked_name(inputs));
         let arguments: String = inputs.0.iter().enumerate().map(|(i, v)| format!(", {} %in{i}", v.ty)).collect();
-        let lanes: Vec<String> = (0..32).map(|l| format!("i64 {l}")).collect();
-        let (lanes, mask, bytes) = (lanes.join(", "), self.tile.lanes() as i32, self.tile.line_bytes());
-        let mut text = format!(
-            "define internal i32 @{checked}(ptr %ctx, i32 %site, i32 %step, i64 %base, i64 %distance, i64 %low, i64 %limit, \
-             ptr %out{arguments}) #1 {{\nentry:\n  \
-             %inputs = alloca [{} x <32 x i32>], align 64\n  %results = alloca [{} x <32 x i32>], align 64\n  \
-             %distance.one = insertelement <32 x i64> poison, i64 %distance, i32 0\n  \
-             %distance.all = shufflevector <32 x i64> %distance.one, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
-             %base.one = insertelement <32 x i64> poison, i64 %base, i32 0\n  \
-             %base.all = shufflevector <32 x i64> %base.one, <32 x i64> poison, <32 x i32> zeroinitializer\n  \
-             %from = mul <32 x i64> %distance.all, <{lanes}>\n  %starts = add <32 x i64> %base.all, %from\n  \
-             %apart = call i32 @margay.lines(ptr %ctx, i32 %site, i32 {mask}, <32 x i64> %starts, i64 %low, i64 %limit, i64 {bytes})\n  \
-             %slow = icmp ne i32 %apart, 0\n  br i1 %slow, label %reference, label %native, !prof !0\n\
-             native:\n  call void @{name}(<32 x i64> %starts, ptr %out)\n  ret i32 0\n\
-             reference:\n",
-            inputs.rows(),
-            self.made.len(),
-        );
         let mut row = 0;
+        let mut stored = String::new();
         for (i, v) in inputs.0.iter().enumerate() {
-            let (one, all) = (v.ty, format!("<32 x {}>", v.ty));
-            let _ = writeln!(
-                text,
-                "  %in{i}.one = insertelement {all} poison, {one} %in{i}, i32 0\n  \
-                 %in{i}.all = shufflevector {all} %in{i}.one, {all} poison, <32 x i32> zeroinitializer\n  \
-                 %in{i}.to = getelementptr <32 x i32>, ptr %inputs, i64 {row}\n  store {all} %in{i}.all, ptr %in{i}.to, align 64"
-            );
+            let all = format!("<32 x {}>", v.ty);
+            stored +=
+                &fill(include_str!("fragment/input.ll"), &[("i", &i), ("one", &v.ty), ("all", &all), ("row", &row)]);
             row += v.ty.elem.bits().div_ceil(32);
         }
-        let _ = writeln!(
-            text,
-            "  %table.p = getelementptr i8, ptr %ctx, i64 {}\n  %table = load ptr, ptr %table.p, align 8\n  \
-             %helper.p = getelementptr i8, ptr %table, i64 {}\n  %helper = load ptr, ptr %helper.p, align 8\n  \
-             %status = call i32 %helper(ptr %ctx, i32 %step, i32 -1, i32 -1, ptr %inputs, ptr %results)",
-            at::HELPERS,
-            Helper::Effect as u64 * 8
-        );
         // The register of each mixture.
-        for mixture in 0..self.mixtures.len() {
+        let result = |mixture: usize| {
             let register = self.made.iter().position(|m| *m == mixture).unwrap_or(0);
-            let _ = writeln!(
-                text,
-                "  %r{mixture}.from = getelementptr <32 x i32>, ptr %results, i64 {register}\n  \
-                 %r{mixture} = load <32 x i32>, ptr %r{mixture}.from, align 64\n  \
-                 %r{mixture}.to = getelementptr <32 x i32>, ptr %out, i64 {mixture}\n  store <32 x i32> %r{mixture}, ptr %r{mixture}.to, align 64"
-            );
-        }
-        text + "  ret i32 %status\n}"
+            fill(include_str!("fragment/result.ll"), &[("mixture", &mixture), ("register", &register)])
+        };
+        let results: String = (0..self.mixtures.len()).map(result).collect();
+        fill(
+            include_str!("fragment/checked_load.ll"),
+            &[
+                ("name", &self.name),
+                ("checked", &self.checked_name(inputs)),
+                ("arguments", &arguments),
+                ("rows", &inputs.rows()),
+                ("registers", &self.made.len()),
+                ("lanes", &elements("i64", 0..32)),
+                ("mask", &(self.tile.lanes() as i32)),
+                ("bytes", &self.tile.line_bytes()),
+                ("inputs", &stored),
+                ("helpers", &at::HELPERS),
+                ("effect", &(Helper::Effect as u64 * 8)),
+                ("results", &results),
+            ],
+        )
     }
 
     /// The function that stores `registers` registers.
     fn store_function(&self, registers: usize) -> String {
         let arguments: String = (0..registers).map(|r| format!(", <32 x i32> %register{r}")).collect();
-        let mut text = format!(
-            "define internal void @{}(<32 x i64> %starts{arguments}) #1 {{\nentry:\n  %list = alloca [32 x i64], align 64\n  \
-             store <32 x i64> %starts, ptr %list, align 64\n",
-            self.name
-        );
-        self.mix(&mut text, "register");
-        for ((i, mixture), (line, byte)) in self.made.iter().enumerate().zip(self.blocks()) {
-            let _ = writeln!(
-                text,
-                "  %p{i} = getelementptr i64, ptr %list, i64 {line}\n  \
-                 call void @margay.matrix.store(ptr %p{i}, i64 {byte}, <32 x i32> %mixed{mixture})"
-            );
-        }
-        text + "  ret void\n}"
+        let block = |((i, mixture), (line, byte)): ((usize, &usize), (usize, usize))| {
+            fill(
+                include_str!("fragment/store_block.ll"),
+                &[("i", &i), ("line", &line), ("byte", &byte), ("mixture", mixture)],
+            )
+        };
+        let blocks: String = self.made.iter().enumerate().zip(self.blocks()).map(block).collect();
+        fill(
+            include_str!("fragment/store.ll"),
+            &[
+                ("name", &self.name),
+                ("arguments", &arguments),
+                ("mixtures", &self.mix("register")),
+                ("blocks", &blocks),
+            ],
+        )
     }
 }
 

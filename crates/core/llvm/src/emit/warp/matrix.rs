@@ -14,12 +14,11 @@ use crate::code::target;
 use crate::emit::{
     function::{Emitter, Result},
     memory::address::Address,
-    text::{Elem, Ty, Val, per_lane},
+    text::{Elem, Ty, Val, elements, fill, per_lane},
 };
 use margay_exec::matrix;
 use margay_ir::{Inst, Operand};
 use margay_isa::{Mod, Opcode, Variant};
-use std::fmt::Write;
 
 /// Factors of each side that are kept in double precision.
 const MOST_FACTORS: usize = 8;
@@ -210,55 +209,38 @@ impl Emitter<'_> {
 
 /// Pointers `%p0` to `%p7` to byte `%byte` behind the addresses of a list.
 fn pointers() -> String {
-    (0..8).fold(String::new(), |mut text, i| {
-        let _ = write!(
-            text,
-            "  %a{i} = getelementptr i64, ptr %addresses, i32 {i}\n  %i{i} = load i64, ptr %a{i}, align 8\n  \
-             \
-             %q{i} = inttoptr i64 %i{i} to ptr\n  %p{i} = getelementptr i8, ptr %q{i}, i64 %byte\n"
-        );
-        text
-    })
-}
-
-fn numbers(range: std::ops::Range<usize>) -> String {
-    range.map(|i| format!("i32 {i}")).collect::<Vec<_>>().join(", ")
+    (0..8).map(|i| fill(include_str!("matrix/pointer.ll"), &[("i", &i)])).collect()
 }
 
 /// A helper that loads eight rows of 16 bytes as one vector: `%byte` bytes behind the addresses of a list.
 pub(super) fn load_text() -> String {
-    let mut text = format!(
-        "define internal <32 x i32> @margay.matrix.load(ptr %addresses, i64 %byte) #1 {{\nentry:\n{}",
-        pointers()
-    );
-    for i in 0..8 {
-        let _ = writeln!(text, "  %v4.{i} = load <4 x i32>, ptr %p{i}, align 16");
-    }
-    for width in [4, 8, 16] {
-        for i in 0..16 / width {
-            let (to, half, picks) = (2 * width, format!("<{width} x i32>"), numbers(0..2 * width));
-            let _ = writeln!(
-                text,
-                "  %v{to}.{i} = shufflevector {half} %v{width}.{}, {half} %v{width}.{}, <{to} x i32> <{picks}>",
-                2 * i,
-                2 * i + 1
-            );
-        }
-    }
-    text + "  ret <32 x i32> %v32.0\n}"
+    let rows: String = (0..8).map(|i| format!("  %v4.{i} = load <4 x i32>, ptr %p{i}, align 16\n")).collect();
+    let join = |width: u32, i: u32| {
+        let (to, half, picks) = (2 * width, format!("<{width} x i32>"), elements("i32", 0..2 * width));
+        let (a, b) = (2 * i, 2 * i + 1);
+        format!("  %v{to}.{i} = shufflevector {half} %v{width}.{a}, {half} %v{width}.{b}, <{to} x i32> <{picks}>\n")
+    };
+    let joined: String =
+        [4, 8, 16].into_iter().flat_map(|width| (0..16 / width).map(move |i| join(width, i))).collect();
+    fill(include_str!("matrix/load.ll"), &[("pointers", &pointers()), ("rows", &rows), ("joined", &joined)])
 }
 
 /// A helper that stores a vector as eight rows of 16 bytes, likewise.
 pub(super) fn store_text() -> String {
-    let header = "define internal void @margay.matrix.store(ptr %addresses, i64 %byte, <32 x i32> %rows) #1";
-    let mut text = format!("{header} {{\nentry:\n{}", pointers());
-    for i in 0..8 {
-        let picks = numbers(4 * i..4 * i + 4);
-        let _ = writeln!(
-            text,
-            "  %v{i} = shufflevector <32 x i32> %rows, <32 x i32> poison, <4 x i32> <{picks}>\n  \
-             store <4 x i32> %v{i}, ptr %p{i}, align 16"
-        );
+    let store =
+        |i: u32| fill(include_str!("matrix/store_row.ll"), &[("i", &i), ("picks", &elements("i32", 4 * i..4 * i + 4))]);
+    let stores: String = (0..8).map(store).collect();
+    fill(include_str!("matrix/store.ll"), &[("pointers", &pointers()), ("stores", &stores)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit::text::assert_names;
+
+    #[test]
+    fn helpers_define_what_they_use() {
+        assert_names(&load_text());
+        assert_names(&store_text());
     }
-    text + "  ret void\n}"
 }

@@ -11,9 +11,10 @@
 
 mod integer;
 
+use crate::emit::text::{elements, fill};
 use margay_exec::matrix;
 use margay_isa::{Mod, Opcode, Type, Variant, Word};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// Rows of A, C and D.
 const ROWS: usize = 16;
@@ -36,11 +37,6 @@ pub enum Side {
 /// Writes that `%name` is the address `bytes` bytes behind `%base`.
 pub(super) fn place(text: &mut String, name: &str, base: &str, bytes: usize) {
     let _ = writeln!(text, "  %{name} = getelementptr i8, ptr %{base}, i64 {bytes}");
-}
-
-/// Elements of a mask of `shufflevector`.
-fn picks_of(range: std::ops::Range<usize>) -> String {
-    range.map(|i| format!("i32 {i}")).collect::<Vec<_>>().join(", ")
 }
 
 /// A product whose tiles have a function of their own.
@@ -162,47 +158,18 @@ impl Product {
         format!("i{}", 32 / self.per())
     }
 
-    /// Widens `lanes` elements with the bits `%name` to `%name.d`.
+    /// Widens `lanes` elements with the bits `%name` to `%name.double`.
     fn widen(self, side: Side, text: &mut String, name: &str, lanes: usize) {
-        let (single, double, word) =
-            (format!("<{lanes} x float>"), format!("<{lanes} x double>"), format!("<{lanes} x i32>"));
-        let _ = match self.factors[side as usize] {
-            Type::F16 => writeln!(
-                text,
-                "  %{name}.h = bitcast <{lanes} x i16> %{name} to <{lanes} x half>\n  \
-                 %{name}.s = fpext <{lanes} x half> %{name}.h to {single}"
-            ),
-            Type::E5m2 => writeln!(
-                text,
-                "  %{name}.w = zext <{lanes} x i8> %{name} to <{lanes} x i16>\n  \
-                 %{name}.u = shl <{lanes} x i16> %{name}.w, splat (i16 8)\n  \
-                 %{name}.h = bitcast <{lanes} x i16> %{name}.u to <{lanes} x half>\n  \
-                 %{name}.s = fpext <{lanes} x half> %{name}.h to {single}"
-            ),
-            // The fields of an `.e4m3` in those of an `.f32` have the value times a power of two, subnormals included.
-            Type::E4m3 => writeln!(
-                text,
-                "  %{name}.w = zext <{lanes} x i8> %{name} to {word}\n  %{name}.m = and {word} %{name}.w, splat (i32 127)\n  \
-                 %{name}.e = shl {word} %{name}.m, splat (i32 20)\n  %{name}.f = bitcast {word} %{name}.e to {single}\n  \
-                 %{name}.p = fmul {single} %{name}.f, splat (float 0x4770000000000000)\n  \
-                 %{name}.b = bitcast {single} %{name}.p to {word}\n  \
-                 %{name}.n = icmp eq {word} %{name}.m, splat (i32 127)\n  \
-                 %{name}.v = select <{lanes} x i1> %{name}.n, {word} splat (i32 2147483647), {word} %{name}.b\n  \
-                 %{name}.g = and {word} %{name}.w, splat (i32 128)\n  %{name}.t = shl {word} %{name}.g, splat (i32 24)\n  \
-                 %{name}.u = or {word} %{name}.v, %{name}.t\n  %{name}.s = bitcast {word} %{name}.u to {single}"
-            ),
-            Type::Bf16 => writeln!(
-                text,
-                "  %{name}.w = zext <{lanes} x i16> %{name} to {word}\n  %{name}.u = shl {word} %{name}.w, splat (i32 16)\n  \
-                 %{name}.s = bitcast {word} %{name}.u to {single}"
-            ),
-            // The low bits of the register are ignored.
-            _ => writeln!(
-                text,
-                "  %{name}.u = and {word} %{name}, splat (i32 -8192)\n  %{name}.s = bitcast {word} %{name}.u to {single}"
-            ),
+        let [single, double, word] = ["float", "double", "i32"].map(|ty| format!("<{lanes} x {ty}>"));
+        let [v, n, s, d, w]: [(&str, &dyn Display); 5] =
+            [("v", &name), ("lanes", &lanes), ("single", &single), ("double", &double), ("word", &word)];
+        *text += &match self.factors[side as usize] {
+            Type::F16 => fill(include_str!("widen_f16.ll"), &[v, n, s, d]),
+            Type::E5m2 => fill(include_str!("widen_e5m2.ll"), &[v, n, s, d]),
+            Type::E4m3 => fill(include_str!("widen_e4m3.ll"), &[v, n, s, d, w]),
+            Type::Bf16 => fill(include_str!("widen_bf16.ll"), &[v, n, s, d, w]),
+            _ => fill(include_str!("widen_tf32.ll"), &[v, s, d, w]),
         };
-        let _ = writeln!(text, "  %{name}.d = fpext {single} %{name}.s to {double}");
     }
 
     /// The beginning of a function that widens.
@@ -230,7 +197,7 @@ impl Product {
                 let _ = writeln!(text, "  %{a} = load <{wide} x {bits}>, ptr %{a}.from, align 16");
                 self.widen(side, &mut text, &a, wide);
                 place(&mut text, &format!("{a}.to"), "wide", (row * depth + register / 2 * wide) * 8);
-                let _ = writeln!(text, "  store <{wide} x double> %{a}.d, ptr %{a}.to, align 32");
+                let _ = writeln!(text, "  store <{wide} x double> %{a}.double, ptr %{a}.to, align 32");
             }
         }
         for register in (0..registers).filter(|_| side == Side::Right) {
@@ -238,22 +205,21 @@ impl Product {
             let b = format!("b{register}");
             place(&mut text, &format!("{b}.from"), "in", register * REGISTER);
             let _ = writeln!(text, "  %{b} = load <{all} x {bits}>, ptr %{b}.from, align 64");
-            let picks: Vec<String> = (0..wide).flat_map(|k| COLUMNS.map(|c| format!("i32 {}", c * wide + k))).collect();
+            let picks = elements("i32", (0..wide).flat_map(|k| COLUMNS.map(|c| c * wide + k)));
             let _ = writeln!(
                 text,
-                "  %{b}.t = shufflevector <{all} x {bits}> %{b}, <{all} x {bits}> poison, <{all} x i32> <{}>",
-                picks.join(", ")
+                "  %{b}.t = shufflevector <{all} x {bits}> %{b}, <{all} x {bits}> poison, <{all} x i32> <{picks}>"
             );
             for k in 0..wide {
                 let row = format!("{b}.{k}");
                 let _ = writeln!(
                     text,
                     "  %{row} = shufflevector <{all} x {bits}> %{b}.t, <{all} x {bits}> poison, <8 x i32> <{}>",
-                    picks_of(8 * k..8 * k + 8)
+                    elements("i32", 8 * k..8 * k + 8)
                 );
                 self.widen(side, &mut text, &row, 8);
                 place(&mut text, &format!("{row}.to"), "wide", (register * wide + k) * 64);
-                let _ = writeln!(text, "  store <8 x double> %{row}.d, ptr %{row}.to, align 64");
+                let _ = writeln!(text, "  store <8 x double> %{row}.double, ptr %{row}.to, align 64");
             }
         }
         text + "  ret void\n}"
@@ -271,7 +237,7 @@ impl Product {
             place(&mut text, &format!("d{row}.from"), "sums", row * 64);
             let _ = writeln!(
                 text,
-                "  %d{row}.d = load <8 x double>, ptr %d{row}.from, align 64\n  %d{row} = fptrunc <8 x double> %d{row}.d to <8 x float>"
+                "  %d{row}.double = load <8 x double>, ptr %d{row}.from, align 64\n  %d{row} = fptrunc <8 x double> %d{row}.double to <8 x float>"
             );
         }
         match self.sums[1] {
@@ -284,7 +250,7 @@ impl Product {
 
     /// Loads a row of C to `%sums`.
     fn load_sums(self, text: &mut String, row: usize) {
-        let columns = COLUMNS.map(|c| format!("i32 {c}")).join(", ");
+        let columns = elements("i32", COLUMNS);
         if self.sums[0] == Type::F16 {
             place(text, &format!("c{row}.from"), "in", row / 8 * REGISTER + row % 8 * 16);
             let _ = writeln!(
@@ -302,7 +268,7 @@ impl Product {
             let _ = writeln!(
                 text,
                 "  %c{row} = shufflevector <4 x float> %c{row}.0, <4 x float> %c{row}.1, <8 x i32> <{}>",
-                picks_of(0..8)
+                elements("i32", 0..8)
             );
         }
         place(text, &format!("c{row}.to"), "sums", row * 64);
@@ -316,97 +282,82 @@ impl Product {
     /// register allocator keeps nothing in registers where blocks end.
     fn multiply(self, text: &mut String, rows: usize) {
         let (depth, steps) = (self.depth, self.depth.min(UNROLLED));
-        let _ = writeln!(
-            text,
-            "  br label %deep\ndeep:\n  %k = phi i64 [ 0, %entry ], [ %k.next, %deeper ]\n  \
-             %right.at = getelementptr [8 x double], ptr %right, i64 %k\n  br label %block\n\
-             block:\n  %row = phi i64 [ 0, %deep ], [ %row.next, %block ]\n  \
-             %sums.at = getelementptr [8 x double], ptr %sums, i64 %row\n  \
-             %left.row = getelementptr [{depth} x double], ptr %left, i64 %row\n  %left.at = getelementptr double, ptr %left.row, i64 %k"
-        );
+        let [mut loads, mut unrolled, mut stores] = [const { String::new() }; 3];
         for r in 0..rows {
-            place(text, &format!("s{r}.at"), "sums.at", 64 * r);
-            let _ = writeln!(text, "  %s{r}.0 = load <8 x double>, ptr %s{r}.at, align 64");
+            place(&mut loads, &format!("sum{r}.at"), "sums.at", 64 * r);
+            let _ = writeln!(loads, "  %sum{r}.0 = load <8 x double>, ptr %sum{r}.at, align 64");
+            let _ = writeln!(stores, "  store <8 x double> %sum{r}.{steps}, ptr %sum{r}.at, align 64");
         }
         for k in 0..steps {
-            place(text, &format!("y{k}.at"), "right.at", 64 * k);
-            let _ = writeln!(text, "  %y{k} = load <8 x double>, ptr %y{k}.at, align 64");
+            place(&mut unrolled, &format!("y{k}.at"), "right.at", 64 * k);
+            let _ = writeln!(unrolled, "  %y{k} = load <8 x double>, ptr %y{k}.at, align 64");
             for r in 0..rows {
                 let x = format!("x{r}.{k}");
-                place(text, &format!("{x}.at"), "left.at", 8 * (depth * r + k));
-                let _ = writeln!(
-                    text,
-                    "  %{x} = load double, ptr %{x}.at, align 8\n  \
-                     %{x}.one = insertelement <8 x double> poison, double %{x}, i32 0\n  \
-                     %{x}.all = shufflevector <8 x double> %{x}.one, <8 x double> poison, <8 x i32> zeroinitializer\n  \
-                     %s{r}.{} = call <8 x double> @llvm.fmuladd.v8f64(<8 x double> %{x}.all, <8 x double> %y{k}, <8 x double> %s{r}.{k})",
-                    k + 1
-                );
+                place(&mut unrolled, &format!("{x}.at"), "left.at", 8 * (depth * r + k));
+                unrolled += &fill(include_str!("step.ll"), &[("x", &x), ("r", &r), ("k", &k), ("next", &(k + 1))]);
             }
         }
-        for r in 0..rows {
-            let _ = writeln!(text, "  store <8 x double> %s{r}.{steps}, ptr %s{r}.at, align 64");
-        }
-        let _ = writeln!(
-            text,
-            "  %row.next = add i64 %row, {rows}\n  %again = icmp ult i64 %row.next, {ROWS}\n  br i1 %again, label %block, label %deeper\n\
-             deeper:\n  %k.next = add i64 %k, {steps}\n  %more = icmp ult i64 %k.next, {depth}\n  br i1 %more, label %deep, label %done\ndone:"
+        *text += &fill(
+            include_str!("multiply.ll"),
+            &[
+                ("depth", &depth),
+                ("loads", &loads),
+                ("steps", &unrolled),
+                ("stores", &stores),
+                ("rows", &rows),
+                ("all_rows", &ROWS),
+                ("unrolled", &steps),
+            ],
         );
     }
 }
 
 /// Stores the rows of D, `%d0` to `%d15`, to registers of single floats.
 fn store_singles(text: &mut String) {
+    let order = elements("i32", 0..16);
     for pair in 0..ROWS / 2 {
-        // NaN results are canonical.
-        let _ = writeln!(
-            text,
-            "  %e{pair}.s = shufflevector <8 x float> %d{}, <8 x float> %d{}, <16 x i32> <{}>\n  \
-             %e{pair}.b = bitcast <16 x float> %e{pair}.s to <16 x i32>\n  \
-             %e{pair}.n = fcmp uno <16 x float> %e{pair}.s, zeroinitializer\n  \
-             %e{pair} = select <16 x i1> %e{pair}.n, <16 x i32> splat (i32 2147483647), <16 x i32> %e{pair}.b",
-            2 * pair,
-            2 * pair + 1,
-            picks_of(0..16)
+        *text += &fill(
+            include_str!("store_pair.ll"),
+            &[("pair", &pair), ("first", &(2 * pair)), ("second", &(2 * pair + 1)), ("order", &order)],
         );
     }
     // Whole halves of registers are stored, so that they are loaded without waiting for the stores.
     for (quad, part) in (0..ROWS / 4).flat_map(|q| [(q, 0), (q, 1)]) {
-        let picks: Vec<String> = (0..4).map(|row| picks_of(8 * row + 4 * part..8 * row + 4 * part + 4)).collect();
+        let picks = elements("i32", (0..4).flat_map(|row| 8 * row + 4 * part..8 * row + 4 * part + 4));
         place(text, &format!("f{quad}.{part}.to"), "out", (quad / 2 * 2 + part) * REGISTER + quad % 2 * 64);
-        let _ = writeln!(
-            text,
-            "  %f{quad}.{part} = shufflevector <16 x i32> %e{}, <16 x i32> %e{}, <16 x i32> <{}>\n  \
-             store <16 x i32> %f{quad}.{part}, ptr %f{quad}.{part}.to, align 64",
-            2 * quad,
-            2 * quad + 1,
-            picks.join(", ")
+        *text += &fill(
+            include_str!("store_half_register.ll"),
+            &[("quad", &quad), ("part", &part), ("first", &(2 * quad)), ("second", &(2 * quad + 1)), ("picks", &picks)],
         );
     }
 }
 
-/// Stores row `%d` of D, the sums `%d.d` rounded to `.f32`, to registers of pairs of halves: rounded to odd first, so that the second rounding is
-/// correct. The rounding to nearest differs from that to odd where it was inexact and the result is even.
+/// Stores row `%d` of D, the sums `%d.double` rounded to `.f32`, to registers of pairs of halves: rounded to odd first, so that the second
+/// rounding is correct.
 fn store_halves(text: &mut String, row: usize) {
     let d = format!("d{row}");
-    let natural: Vec<String> = (0..8).map(|c| format!("i32 {}", c % 2 * 4 + c / 2)).collect();
     place(text, &format!("{d}.to"), "out", row / 8 * REGISTER + row % 8 * 16);
-    let _ = writeln!(
-        text,
-        "  %{d}.w = fpext <8 x float> %{d} to <8 x double>\n  %{d}.x = fcmp one <8 x double> %{d}.w, %{d}.d\n  \
-         %{d}.b = bitcast <8 x float> %{d} to <8 x i32>\n  %{d}.l = and <8 x i32> %{d}.b, splat (i32 1)\n  \
-         %{d}.e = icmp eq <8 x i32> %{d}.l, zeroinitializer\n  %{d}.m = and <8 x i1> %{d}.x, %{d}.e\n  \
-         %{d}.aw = call <8 x double> @llvm.fabs.v8f64(<8 x double> %{d}.w)\n  \
-         %{d}.ad = call <8 x double> @llvm.fabs.v8f64(<8 x double> %{d}.d)\n  \
-         %{d}.up = fcmp ogt <8 x double> %{d}.aw, %{d}.ad\n  \
-         %{d}.by = select <8 x i1> %{d}.up, <8 x i32> splat (i32 -1), <8 x i32> splat (i32 1)\n  \
-         %{d}.o = add <8 x i32> %{d}.b, %{d}.by\n  \
-         %{d}.r = select <8 x i1> %{d}.m, <8 x i32> %{d}.o, <8 x i32> %{d}.b\n  \
-         %{d}.s = bitcast <8 x i32> %{d}.r to <8 x float>\n  %{d}.h = fptrunc <8 x float> %{d}.s to <8 x half>\n  \
-         %{d}.i = bitcast <8 x half> %{d}.h to <8 x i16>\n  %{d}.n = fcmp uno <8 x float> %{d}.s, zeroinitializer\n  \
-         %{d}.c = select <8 x i1> %{d}.n, <8 x i16> splat (i16 32767), <8 x i16> %{d}.i\n  \
-         %{d}.z = shufflevector <8 x i16> %{d}.c, <8 x i16> poison, <8 x i32> <{}>\n  \
-         store <8 x i16> %{d}.z, ptr %{d}.to, align 16",
-        natural.join(", ")
-    );
+    let natural = elements("i32", (0..8).map(|c| c % 2 * 4 + c / 2));
+    *text += &fill(include_str!("store_halves.ll"), &[("d", &d), ("natural", &natural)]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit::text::assert_names;
+
+    #[test]
+    fn helpers_define_what_they_use() {
+        use Type::{Bf16, E4m3, E5m2, F16, F32, S8, S32, Tf32, U8};
+        for (factors, sum) in
+            [([F16, F16], F16), ([Bf16, Bf16], F32), ([Tf32, Tf32], F32), ([E4m3, E5m2], F16), ([S8, U8], S32)]
+        {
+            let sums = [sum; 2];
+            let mut product = Product { factors, sums, depth: 0, clamps: false, tiles: (1, 1), held: [4, 2] };
+            product.depth = 2 * product.wide();
+            assert_names(&product.widening_text(Side::Left));
+            assert_names(&product.widening_text(Side::Right));
+            assert_names(&product.text(4));
+        }
+    }
 }
