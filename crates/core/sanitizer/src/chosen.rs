@@ -9,7 +9,7 @@ use crate::{
     Sanitizer, State,
     hash::Map,
     instructions,
-    site::Site,
+    site::{Site, of_site},
     unused::{Code, DEPTH, definitions},
 };
 use margay_exec::{AccessKind, LANES, MemoryEvent, Row};
@@ -90,15 +90,12 @@ impl Load {
 impl Sanitizer {
     fn conditional<'s>(&self, state: &'s mut State, site: u32) -> Option<&'s Arc<Load>> {
         let State { sites, chosen: Chosen { loads, .. }, .. } = state;
-        if loads.len() <= site as usize {
-            loads.resize(site as usize + 1, None);
-        }
         let of = |site: &Site| {
             let plain = site.access == AccessKind::Load && !site.is_strong() && !site.order.asynchronous;
             let load = if plain { Load::of(self.image.ir.func(site.at.0), site) } else { None };
             load.filter(|load| self.may_be_decided(site.at.0, load)).map(Arc::new)
         };
-        loads[site as usize].get_or_insert_with(|| of(sites.get(site))).as_ref()
+        of_site(loads, site).get_or_insert_with(|| of(sites.get(site))).as_ref()
     }
 
     /// A function for a warp in which the sources of a load have yielded these values.
@@ -131,10 +128,7 @@ impl Sanitizer {
     /// Whether a condition may depend on what a site yields.
     fn is_source(&self, state: &mut State, site: u32) -> bool {
         let State { sites, chosen: Chosen { sources, .. }, .. } = state;
-        if sources.len() <= site as usize {
-            sources.resize(site as usize + 1, None);
-        }
-        *sources[site as usize].get_or_insert_with(|| {
+        *of_site(sources, site).get_or_insert_with(|| {
             let site = sites.get(site);
             let func = self.image.ir.func(site.at.0);
             if !site.is_strong() || site.access == AccessKind::Store || site.order.asynchronous || site.element > 4 {

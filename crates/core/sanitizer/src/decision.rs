@@ -1,10 +1,14 @@
 //! Reads that only decide a branch, for which [earlier values](crate::threads) may do as well.
 
-use crate::{Sanitizer, State, instructions, site::Place, unused::DEPTH};
+use crate::{
+    Sanitizer, State, instructions,
+    site::{Place, of_site},
+    unused::DEPTH,
+};
 use margay_exec::{AccessKind, Image, Known, MemoryEvent, Row, splat};
 use margay_ir::{
     Func, Inst, Operand, VReg,
-    pass::{Cfg, Decision, awaits, changes_nothing, liveness::defines, observes_others},
+    pass::{self, Cfg, Decision, changes_nothing, liveness::defines, observes_others},
 };
 use margay_isa::{Opcode, Type};
 use std::{cell::LazyCell, sync::Arc};
@@ -66,9 +70,6 @@ impl Sanitizer {
     /// What the value of a site decides, if that is all that it does.
     pub(crate) fn decision(state: &mut State, site: u32) -> Option<Arc<Decision>> {
         let State { decisions, sites, image, .. } = state;
-        if decisions.len() <= site as usize {
-            decisions.resize(site as usize + 1, None);
-        }
         let of = || {
             let (site, image) = (sites.get(site), image.as_ref()?);
             let func = image.ir.func(site.at.0);
@@ -77,22 +78,19 @@ impl Sanitizer {
             let cfg = (site.access != AccessKind::Store).then(|| Cfg::new(func, |_, _| false))?;
             Decision::of(func, &cfg, read).map(Arc::new)
         };
-        decisions[site as usize].get_or_insert_with(of).clone()
+        of_site(decisions, site).get_or_insert_with(of).clone()
     }
 
     /// Whether threads repeat the read of a site until another thread has written what they wait for.
     pub(crate) fn awaits(state: &mut State, site: u32) -> bool {
-        let State { awaits: known, sites, image, .. } = state;
-        if known.len() <= site as usize {
-            known.resize(site as usize + 1, None);
-        }
+        let State { awaits, sites, image, .. } = state;
         let of = || {
             let (site, Some(image)) = (sites.get(site), image.as_ref()) else { return false };
             let func = image.ir.func(site.at.0);
             let cfg = LazyCell::new(|| Cfg::new(func, |_, _| false));
-            site.access != AccessKind::Store && instructions(func, site.at.1).any(|i| awaits(func, &cfg, i))
+            site.access != AccessKind::Store && instructions(func, site.at.1).any(|i| pass::awaits(func, &cfg, i))
         };
-        *known[site as usize].get_or_insert_with(of)
+        *of_site(awaits, site).get_or_insert_with(of)
     }
 
     /// Whether a lane that reads a value leaves a loop because of it: then, which other values would have made it do so, too.

@@ -15,7 +15,7 @@ use crate::{
     incidental::is_needed,
     instructions, lanes, name,
     shadow::Crew,
-    site::Site,
+    site::{Site, of_site},
     threads::Who,
 };
 use margay_exec::{AccessKind, Image, MemoryEvent, Semantics};
@@ -96,16 +96,13 @@ pub fn has_updates(image: &Image) -> bool {
 
 /// Whether a site stores what was computed from a load of the same place.
 fn is_update(state: &mut State, site: u32) -> bool {
-    let State { updates: Updates { sites: known, .. }, sites, image, .. } = state;
-    if known.len() <= site as usize {
-        known.resize(site as usize + 1, None);
-    }
+    let State { updates: Updates { sites: looked, .. }, sites, image, .. } = state;
     let of = || {
         let (site, Some(image)) = (sites.get(site), image.as_ref()) else { return false };
         let func = image.ir.func(site.at.0);
         site.access == AccessKind::Store && instructions(func, site.at.1).any(|i| recomputes(func, i).is_some())
     };
-    *known[site as usize].get_or_insert_with(of)
+    *of_site(looked, site).get_or_insert_with(of)
 }
 
 impl Sanitizer {

@@ -149,3 +149,12 @@ impl Sites {
         &self.list[number as usize]
     }
 }
+
+/// What is known of a site, in a list by its number; nothing at first.
+pub fn of_site<T: Clone>(list: &mut Vec<Option<T>>, site: u32) -> &mut Option<T> {
+    let place = site as usize;
+    if list.len() <= place {
+        list.resize(place + 1, None);
+    }
+    &mut list[place]
+}

@@ -13,7 +13,7 @@ use crate::{
     clock::Side,
     lanes,
     row::Hit,
-    site::Site,
+    site::{Site, of_site},
     threads::{CtaThreads, Who},
 };
 use margay_exec::{AccessKind, Image, MemoryEvent, Scope, Semantics};
@@ -99,10 +99,7 @@ pub fn note(state: &mut State, cta: u32, e: &MemoryEvent<'_>, site: u32) {
 pub fn is_used(state: &mut State, site: u32) -> bool {
     let State { yields, sites, image, .. } = state;
     let Some(image) = image else { return true };
-    if yields.len() <= site as usize {
-        yields.resize(site as usize + 1, None);
-    }
-    *yields[site as usize].get_or_insert_with(|| {
+    *of_site(yields, site).get_or_insert_with(|| {
         let (func, at) = sites.get(site).at;
         let code = image.ir.func(func);
         let mut yielded = BitSet::new(code.regs.len());

@@ -8,7 +8,7 @@
 use crate::{
     Sanitizer, State,
     provenance::{Arguments, Source, target},
-    site::Place,
+    site::{Place, of_site},
 };
 use margay_exec::{AccessKind, Memory, MemoryEvent, Semantics};
 use margay_ir::{Func, Inst, MemSpace};
@@ -80,10 +80,7 @@ impl Sanitizer {
                 [] => self.arguments(state, e.actor.at.0).unwritten(self, e.memory, e.actor.at),
                 _ => None,
             };
-            if state.ignored.len() <= site as usize {
-                state.ignored.resize(site as usize + 1, None);
-            }
-            state.ignored[site as usize] = Some(found);
+            *of_site(&mut state.ignored, site) = Some(found);
             found
         });
         let Some((first, last)) = ignored else { return false };
