@@ -106,6 +106,9 @@ impl Stage for Placed {
     }
 }
 
+/// The lowest bit of the rank of a CTA in addresses of shared memory ([`Ir::ranked_addresses`]); those below are the offset in its window.
+pub const RANK_SHIFT: u32 = 24;
+
 /// A program in one stage.
 #[derive(Clone, Debug)]
 pub struct Ir<S: Stage> {

@@ -6,12 +6,9 @@ use super::{
     body::{Builder, Place},
     thread::variant,
 };
-use crate::{Operand, VReg};
+use crate::{Operand, RANK_SHIFT, VReg};
 use margay_check::{RegId, SymRef};
 use margay_isa::{Component, Mod, Special, Type, Word};
-
-/// The lowest bit of the rank of a CTA in addresses of shared memory.
-const RANK: u32 = 24;
 
 impl Builder<'_> {
     /// The address of an array, plus `size` times a register, plus `offset`. ptxas computes the distance from the array's start with 32
@@ -49,7 +46,7 @@ impl Builder<'_> {
         let word = [Word::Type(Type::U32)];
         let rank = [Operand::Special(Special::ClusterCtarank, Component::X)];
         let rank = self.made("mov", &word, Type::U32, &rank, at)?;
-        let shift = [Operand::Reg(rank), Operand::Imm(RANK.into())];
+        let shift = [Operand::Reg(rank), Operand::Imm(RANK_SHIFT.into())];
         let mut rank = self.made("shl", &[Word::Type(Type::B32)], Type::U32, &shift, at)?;
         let width = if ty.bits() == 64 { Type::U64 } else { Type::U32 };
         if width == Type::U64 {

@@ -95,8 +95,10 @@ impl Program {
 }
 
 /// Whether a module mentions clusters: their barriers, scopes, special registers, directives or windows. Bodies are not resolved yet.
-fn names_clusters(text: &str) -> bool {
-    [".cluster", "::cluster", "%cluster_", "nctapercluster", "mapa."].iter().any(|word| text.contains(word))
+fn names_clusters(source: &Source, target: Target) -> bool {
+    const FIRST: u16 = 90;
+    let words = [".cluster", "::cluster", "%cluster_", "nctapercluster", "mapa."];
+    target.sm >= FIRST && words.iter().any(|word| source.tree.text.contains(word))
 }
 
 /// `; there are ...`, for messages about a kernel that is not there.
@@ -154,7 +156,7 @@ pub(super) fn link(modules: &[(Arc<Source>, Checked)]) -> Result<Program, LowerE
         target: Target { sm: 0, suffix: Suffix::None },
         version: Version::FIRST,
         address_size: modules.first().map_or(64, |m| m.1.module.address_size),
-        ranked_addresses: modules.iter().any(|(source, _)| names_clusters(&source.tree.text)),
+        ranked_addresses: modules.iter().any(|(source, checked)| names_clusters(source, checked.module.target)),
     };
     for (source, checked) in modules {
         let module = &checked.module;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub const OTHER_THREAD: &str = "this is the local memory of another thread, or past the end of the thread's own";
 
 /// Width of an offset into one CTA's shared window.
-pub const WINDOW_BITS: u32 = 24;
+pub const WINDOW_BITS: u32 = margay_ir::RANK_SHIFT;
 
 /// The memory that host addresses of an access may point into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

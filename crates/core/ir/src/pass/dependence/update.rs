@@ -24,7 +24,7 @@ pub fn recomputes(func: &Func, store: u32) -> Option<u32> {
     if let MemBase::Reg(r) = base {
         position_of_only_definition(func, *r)?;
     }
-    let bits = func.variant(inst).t().bits();
+    let bits = v.t().bits();
     let is_source = |load: &Inst| {
         let v = func.variant(load);
         let here = func.operands(load.srcs) == [Operand::Mem(*base, *offset)];

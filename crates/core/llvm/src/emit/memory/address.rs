@@ -9,7 +9,7 @@ use crate::emit::{
     text::{Elem, Val, constant, int, per_lane},
 };
 use margay_ir::{
-    Inst, MemBase, MemSpace, Operand, VReg,
+    Inst, MemBase, MemSpace, Operand, RANK_SHIFT, VReg,
     explicit::{Access, access},
 };
 use margay_isa::{Component, Special};
@@ -19,8 +19,6 @@ use margay_isa::{Component, Special};
 /// ([`margay_exec::mem::Reach::Low`]).
 pub(super) const NEAR: u64 = 1 << 28;
 
-/// The lowest bit of the rank of a CTA in addresses of shared memory ([`margay_ir::Ir::ranked_addresses`]).
-const RANK: i128 = 24;
 /// Addresses of shared memory without a rank are below this: windows are smaller.
 const UNRANKED: i128 = 1 << 20;
 
@@ -308,7 +306,7 @@ impl Emitter<'_> {
         }
         let rank = self.special(Special::ClusterCtarank, Component::X).ok()?;
         let rank = self.w.resize(&rank, Elem::I32, false);
-        Some(self.w.op_const("shl", &rank, RANK))
+        Some(self.w.op_const("shl", &rank, RANK_SHIFT.into()))
     }
 
     /// The offset in the CTA's window of an address of 32 bits that a register holds: with the CTA's rank, or without one.
