@@ -8,6 +8,7 @@ pub(in crate::emit) mod context;
 pub(in crate::emit) mod control;
 pub(in crate::emit) mod count;
 mod members;
+mod pin;
 pub(in crate::emit) mod prepare;
 pub(crate) mod reach;
 mod state;
@@ -91,9 +92,6 @@ const YIELD_PERIOD: u32 = 256;
 
 /// Back edges between two safepoints, in all other functions.
 pub const PERIOD: u32 = 1 << 16;
-
-/// Blocks times variables beyond which variables are pinned in memory.
-const MOST_VALUES: usize = 50_000;
 
 /// Size of a kernel's LLVM IR in bytes beyond which it is refused: LLVM would take most of a minute.
 pub const LARGEST: usize = 24 << 20;
@@ -423,12 +421,12 @@ impl Emitter<'_> {
         self.blend.registers = self.find_blended();
         self.blend.needed = self.find_kept();
         let pinned = self.find_pinned();
-        self.pins = pinned.is_some();
+        self.pins = pinned.masks;
         for (r, ty) in func.regs.iter().enumerate() {
             let (shape, elem) = (self.prepared.uniformity.shapes[r], elem_of(*ty));
             let slot = self.slot_type(shape, elem);
             let pointer = self.w.alloca(&slot, if shape == Shape::Varying { 64 } else { 8 });
-            if pinned.as_ref().is_some_and(|p| p[r]) {
+            if pinned.registers[r] {
                 self.pin(&pointer);
             }
             self.slots.push(Slot { pointer, shape, elem, shadow: None });
@@ -472,17 +470,7 @@ impl Emitter<'_> {
         self.local.frame = crate::emit::call::frame::promote(self);
     }
 
-    /// The registers to pin in memory, where promoting them would cost too much: LLVM creates phis per block and
-    /// variable, and in a sweep every block has many predecessors and variables live from the first block to the last.
-    fn find_pinned(&self) -> Option<Vec<bool>> {
-        let outlives = |r: usize| self.prepared.cfg.order.iter().any(|b| self.live.live_in[b.0 as usize].has(r as u32));
-        let pinned: Vec<bool> = (0..self.func.regs.len()).map(|r| self.blend.registers[r] || outlives(r)).collect();
-        let blocks = self.prepared.cfg.order.len();
-        let count = pinned.iter().filter(|p| **p).count() + blocks + self.prepared.barriers.len();
-        (self.masks && blocks * count > MOST_VALUES).then_some(pinned)
-    }
-
-    /// Pins a variable of the function if registers are pinned.
+    /// Pins a variable of the function if masks are pinned.
     pub fn pin_if_many(&mut self, pointer: &Val) {
         if self.pins {
             self.pin(pointer);
