@@ -23,7 +23,8 @@ use margay_ir::{
 };
 use margay_isa::Effect;
 use std::{
-    sync::{Arc, OnceLock},
+    collections::HashMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -41,7 +42,8 @@ impl SimdEngine {
         effort: Effort,
         form: Form,
     ) -> Result<String, String> {
-        let options = options(&CodeShape { block, cluster: [1; 3], turns: false, count: false, observe: None }, effort);
+        let shape = CodeShape { block, cluster: [1; 3], turns: false, count: false, observe: None };
+        let options = options(&shape, effort, |block| emit::exchange::gains(ir, kernel, block));
         let refused = |r: emit::Refused| {
             format!("the SIMD engine leaves this kernel to the reference engine, for {}", explain(ir, &r))
         };
@@ -68,12 +70,17 @@ pub enum Form {
     Assembly,
 }
 
-/// The emission options of an effort for launches of a shape.
-fn options(shape: &CodeShape, effort: Effort) -> emit::Options {
+/// The emission options of an effort for launches of a shape. `gains` tells whether a kernel should run as if the first two dimensions of
+/// its CTAs were exchanged.
+fn options(shape: &CodeShape, effort: Effort, gains: impl FnOnce([u32; 3]) -> bool) -> emit::Options {
     let cluster = Some(shape.cluster).filter(|c| *c != [1; 3]);
     let narrowest = if effort == Effort::Light { 16 } else { 0 };
+    let alone = cluster.is_none() && !shape.turns && shape.observe.is_none();
+    let exchanged = effort == Effort::Full && alone && gains(shape.block);
+    let block = if exchanged { emit::exchange::exchanged(shape.block) } else { shape.block };
     emit::Options {
-        warp: WarpShape { block: Some(shape.block), narrowest, ..WarpShape::default() },
+        warp: WarpShape { block: Some(block), narrowest, ..WarpShape::default() },
+        exchanged,
         mask_registers: code::target::mask_registers(),
         gathers: code::target::gathers(),
         half_floats: code::target::half_floats(),
@@ -98,7 +105,7 @@ impl Compiler for SimdEngine {
                 instructions[usize::from(!simple)] += 1;
             }
         }
-        Arc::new(Source { image, kernel, instructions, content: OnceLock::new() })
+        Arc::new(Source { image, kernel, instructions, content: OnceLock::new(), exchanged: Mutex::default() })
     }
 
     fn takes_over(&self) -> bool {
@@ -114,12 +121,20 @@ struct Source {
     instructions: [u32; 2],
     /// For cache keys.
     content: OnceLock<Content>,
+    /// By block shape, whether code for the exchanged one is better.
+    exchanged: Mutex<HashMap<[u32; 3], bool>>,
 }
 
 impl Source {
     fn recipe(&self, shape: &CodeShape, effort: Effort) -> Recipe {
         let content = *self.content.get_or_init(|| Content::new(&self.image.ir, self.kernel));
-        Recipe::new(self.image.clone(), self.kernel, content, options(shape, effort))
+        let options = options(shape, effort, |block| self.gains_exchanged(block));
+        Recipe::new(self.image.clone(), self.kernel, content, options)
+    }
+
+    fn gains_exchanged(&self, block: [u32; 3]) -> bool {
+        let mut known = self.exchanged.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(block).or_insert_with(|| emit::exchange::gains(&self.image.ir, self.kernel, block))
     }
 }
 

@@ -10,13 +10,14 @@ use crate::{
     code::narrow::{exchanges_lanes, narrow, narrow_demanded},
     code::serialized::{In, Out},
     code::target,
-    emit::{self, Interleaved, LARGEST, Options, Refused, Site, SiteKind},
+    emit::{self, Interleaved, LARGEST, Options, Refused, Site, SiteKind, exchange::exchanged},
 };
 use inkwell::{context::Context, memory_buffer::MemoryBuffer, module::Module, targets::TargetMachine};
 use margay_check::FuncKind;
 use margay_exec::{
     Effort, Image, Log, NoCode, matrix,
     sem::{self, PureFn},
+    thread_index,
 };
 use margay_ir::{
     Callee, FuncId, Ir, Placed,
@@ -35,7 +36,21 @@ pub struct Compiled {
     pub kernel: FuncId,
     /// Native stack that its functions need.
     pub frames: Frames,
+    /// Its lanes follow `%tid.y`.
+    exchanged: bool,
     facts: Arc<Facts>,
+}
+
+impl Compiled {
+    /// The block shape of a launch as the code numbers its threads.
+    pub fn block(&self, launched: [u32; 3]) -> [u32; 3] {
+        if self.exchanged { exchanged(launched) } else { launched }
+    }
+
+    /// Index of a lane's thread in a CTA of `launched` threads.
+    pub fn thread_index(&self, launched: [u32; 3], warp: u32, lane: u32) -> [u32; 3] {
+        self.block(thread_index(self.block(launched), warp, lane))
+    }
 }
 
 impl std::ops::Deref for Compiled {
@@ -200,7 +215,8 @@ impl Recipe {
         let linked = Linked::object(&object.bytes, &library)?;
         let entry = linked.address(&emit::symbol(self.kernel))?;
         let (kernel, facts) = (self.kernel, object.facts.clone());
-        Ok(Compiled { entry, _linked: linked, _library: library, kernel, frames: object.frames, facts })
+        let exchanged = self.options.exchanged;
+        Ok(Compiled { entry, _linked: linked, _library: library, kernel, frames: object.frames, exchanged, facts })
     }
 }
 

@@ -17,6 +17,7 @@
 mod arithmetic;
 mod barrier;
 mod call;
+pub mod exchange;
 mod function;
 mod known;
 mod mask;

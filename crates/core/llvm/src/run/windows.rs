@@ -142,7 +142,7 @@ impl Windows {
         CtaWindows { shared, local }: CtaWindows,
         brought: bool,
     ) -> Result<Box<Windows>, Stop> {
-        let block = grid.launch.shape.block;
+        let block = compiled.block(grid.launch.shape.block);
         let warps = block.iter().product::<u32>().div_ceil(32);
         let (_, stride, rows) = sizes(compiled, grid);
         let (local, stride) = match (local, compiled.interleaved) {
@@ -244,7 +244,7 @@ impl Windows {
             line_count: Cell::new(0),
             line_read: Cell::new(0),
             met: Cell::new(0),
-            block: launch.shape.block,
+            block: compiled.block(launch.shape.block),
             grid: launch.shape.grid,
             environment: [1, 2].map(|i| grid.environment(i)),
             cta: Cell::new(cta),

@@ -49,6 +49,8 @@ use std::{collections::HashMap, fmt::Write};
 pub struct Options {
     /// Block shape, if known.
     pub warp: WarpShape,
+    /// The first two dimensions of this shape are exchanged ([`crate::emit::exchange`]).
+    pub exchanged: bool,
     /// Masks live in mask registers (AVX-512).
     pub mask_registers: bool,
     /// The host has gathers and scatters that are faster than loops over lanes.
@@ -266,7 +268,7 @@ fn emit_body(
         sites,
         entry: Entry::default(),
         blend: Blend::default(),
-        pins: false,
+        pins_masks: false,
         floats: Floats {
             lazy_nans: crate::emit::arithmetic::nan::lazy_registers(func),
             normal: crate::emit::arithmetic::subnormal::normal_registers(func),
@@ -421,7 +423,7 @@ impl Emitter<'_> {
         self.blend.registers = self.find_blended();
         self.blend.needed = self.find_kept();
         let pinned = self.find_pinned();
-        self.pins = pinned.masks;
+        self.pins_masks = pinned.masks;
         for (r, ty) in func.regs.iter().enumerate() {
             let (shape, elem) = (self.prepared.uniformity.shapes[r], elem_of(*ty));
             let slot = self.slot_type(shape, elem);
@@ -470,9 +472,9 @@ impl Emitter<'_> {
         self.local.frame = crate::emit::call::frame::promote(self);
     }
 
-    /// Pins a variable of the function if masks are pinned.
+    /// Pins a mask, or another variable that all blocks use, if there are many.
     pub fn pin_if_many(&mut self, pointer: &Val) {
-        if self.pins {
+        if self.pins_masks {
             self.pin(pointer);
         }
     }

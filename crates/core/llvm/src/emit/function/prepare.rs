@@ -3,6 +3,7 @@
 use crate::emit::{
     call::call_site,
     call::stack::moves_stack,
+    exchange::exchange,
     function::Options,
     function::members::Members,
     function::reach::{Reached, polls, waits_at_barrier},
@@ -87,15 +88,18 @@ pub(in crate::emit) fn waits_in_warp(func: &Func, inst: &Inst) -> bool {
 impl Prepared {
     /// Prepares a function; assumes divergence within warps if the code may cause it.
     pub fn new(id: FuncId, original: &Func, options: &Options, reached: &Reached) -> Prepared {
-        let plain = Prepared::with(original, options.warp, reached);
+        let mut func = original.clone();
+        if options.exchanged {
+            exchange(&mut func);
+        }
+        let plain = Prepared::with(func.clone(), options.warp, reached);
         if !plain.may_diverge() && !reached.is_blocking(id, original) {
             return plain;
         }
-        Prepared::with(original, WarpShape { divergent: true, ..options.warp }, reached)
+        Prepared::with(func, WarpShape { divergent: true, ..options.warp }, reached)
     }
 
-    fn with(original: &Func, warp: WarpShape, reached: &Reached) -> Prepared {
-        let mut func = original.clone();
+    fn with(mut func: Func, warp: WarpShape, reached: &Reached) -> Prepared {
         let divergent = warp.divergent;
         branch_around(&mut func, |f, i| unguarded(f, i) || is_rendezvous(f, i));
         if divergent {

@@ -98,8 +98,8 @@ pub(in crate::emit) struct Emitter<'a> {
     pub entry: Entry,
     /// Where writes must preserve inactive lanes.
     pub blend: Blend,
-    /// Variables that are live in many blocks are pinned in memory.
-    pub(super) pins: bool,
+    /// The masks of pending lanes are pinned in memory.
+    pub(super) pins_masks: bool,
     pub floats: Floats,
     pub accesses: Accesses,
     pub local: Local,

@@ -19,7 +19,7 @@ use margay_exec::{
     mem::{Allocation, Path},
     parameter_beyond, restore_beyond, returned,
     single_step::{self, Step},
-    stack_note, thread_index,
+    stack_note,
 };
 use margay_ir::{Builtin, FuncId, Operand};
 use std::{
@@ -203,7 +203,7 @@ impl Host<'_> {
         let place = func.places.get(site.at as usize).copied().unwrap_or_default();
         Fault {
             kind,
-            thread: thread_index(self.grid.launch.shape.block, ctx.warp.get(), lane),
+            thread: self.code.compiled.thread_index(self.grid.launch.shape.block, ctx.warp.get(), lane),
             cta: ctx.cta.get(),
             at: Some((FuncId(site.func), place)),
             stack: Vec::new(),
@@ -338,7 +338,8 @@ impl Host<'_> {
         self.release_observer(ctx);
         let mut byte = |address: u64, lane: usize| self.byte(ctx, lane as u32, address);
         let thread = |lane: usize| {
-            Freer::Thread(thread_index(self.grid.launch.shape.block, ctx.warp.get(), lane as u32), ctx.cta.get())
+            let block = self.grid.launch.shape.block;
+            Freer::Thread(self.code.compiled.thread_index(block, ctx.warp.get(), lane as u32), ctx.cta.get())
         };
         let path = || {
             let place = &self.code.compiled.sites[site];
