@@ -7,6 +7,7 @@ the composition is the same for CPU tensors. Operators that allocate large resul
 from __future__ import annotations
 
 import functools
+import operator
 
 import torch
 from torch.autograd import forward_ad
@@ -60,14 +61,18 @@ _EXACT = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 _keys, _modes = torch._C._dispatch_keys, torch._C._len_torch_dispatch_stack
 _records, _must_be_deterministic = torch.is_grad_enabled, torch._C._get_deterministic_algorithms
 _autocast, _alerts = torch.is_autocast_enabled, torch._C._cuda_get_sync_debug_mode
+
+_KEYS = (
+    torch._C.DispatchKey.CUDA,
+    torch._C.DispatchKey.ADInplaceOrView,
+    torch._C.DispatchKey.AutogradCUDA,
+    torch._C.DispatchKey.AutocastCUDA,
+)
+#: The dispatch keys of a tensor that is no subclass, wrapped by no transformation, and of no special layout. Not those of a new tensor: the
+#: first operator may run under a mode or a transformation, which wrap it.
+_PLAIN_KEYS = functools.reduce(operator.or_, map(torch._C.DispatchKeySet, _KEYS)).raw_repr()
 #: Beyond so many elements of an operand, the derivative is computed in parts: their cost does not show, but what the CPU's graph saves does.
 _LARGE = 1 << 16
-
-
-@functools.cache
-def _plain_keys(device: int) -> int:
-    """The dispatch keys of a tensor that is no subclass, wrapped by no transformation, and of no special layout."""
-    return _keys(torch.empty(0, device=f"cuda:{device}")).raw_repr()
 
 
 def is_plain(tensor) -> bool:
@@ -75,8 +80,7 @@ def is_plain(tensor) -> bool:
 
     Narrow types need the parts: some of their operators are rounded otherwise than on the CPU.
     """
-    device = tensor.get_device()
-    if device < 0 or _keys(tensor).raw_repr() != _plain_keys(device):
+    if _keys(tensor).raw_repr() != _PLAIN_KEYS:
         return False
     dtype = tensor.dtype
     return dtype in _EXACT or not (dtype.is_floating_point or dtype.is_complex)

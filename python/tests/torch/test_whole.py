@@ -154,3 +154,23 @@ def test_narrow_types_are_rounded_part_by_part():
     account.reset()
     functional.cosine_similarity(a, b)
     assert "aten::cosine_similarity" not in account.operators()
+
+
+FIRST = """
+import margay
+margay.enable()
+import torch
+from margay.torch import account
+from torch._subclasses import FakeTensorMode
+similarity, a, b = torch.nn.functional.cosine_similarity, torch.ones(2, 3, device="cuda"), torch.ones(2, 3, device="cuda")
+"""
+TRANSFORMED = {
+    "fake": "with FakeTensorMode(allow_non_fake_inputs=True): similarity(a, b)",
+    "grad": "torch.func.grad(lambda a: similarity(a, b).sum())(a)",
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_one_call_computes_it_after_a_process_has_begun_with_a_transformation(python, name):
+    computed = python(f"{FIRST}{TRANSFORMED[name]}\naccount.reset()\nsimilarity(a, b)\nprint(*account.operators())")
+    assert computed.strip() == "aten::cosine_similarity"
