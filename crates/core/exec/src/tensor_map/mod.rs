@@ -74,6 +74,27 @@ impl ElementKind {
         }
     }
 
+    /// Changes elements on their way from global to shared memory: `.tf32` rounds to the nearest even number of ten bits of fraction, `.ftz`
+    /// flushes subnormal ones to zeros of their sign. Infinities and NaNs stay.
+    pub fn load(self, row: &mut [u8]) {
+        let (rounds, flushes) = (matches!(self.0, 11 | 12), matches!(self.0, 8 | 12));
+        if !rounds && !flushes {
+            return;
+        }
+        const EXPONENT: u32 = 0x7f80_0000;
+        let (elements, _) = row.as_chunks_mut::<4>();
+        for element in elements {
+            let mut bits = u32::from_le_bytes(*element);
+            if flushes && bits & EXPONENT == 0 {
+                bits &= 1 << 31;
+            }
+            if rounds && bits & EXPONENT != EXPONENT {
+                bits = (bits + 0xfff + (bits >> 13 & 1)) & !0x1fff;
+            }
+            *element = bits.to_le_bytes();
+        }
+    }
+
     /// The bytes of the NaN that fills elements outside the tensor.
     fn nan(self) -> &'static [u8] {
         match self.0 {

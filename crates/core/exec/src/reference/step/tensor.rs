@@ -92,6 +92,7 @@ fn one(ctx: &mut Ctx<'_>, op: &Op, t: &TensorOp, lane: usize) -> Result<(), Flow
             for Span { shared, global: from, units } in &plan.spans {
                 let mut row = vec![0; units * unit];
                 read(ctx, lane, End { address: &global, region: Region::Global, host: *from }, &mut row)?;
+                map.element.load(&mut row);
                 for (i, packed) in row.chunks_exact(unit).enumerate() {
                     let at = shared + i * padded;
                     image[at..at + padded].fill(0);
