@@ -2,6 +2,7 @@
 
 use crate::{Access, AccessKind, FaultKind, Image};
 use margay_ir::{CallSite, FrameRole, Func, FuncId, explicit};
+use std::ops::Range;
 
 impl Image {
     /// The function at the target address of an indirect call; a fault if there is none or the call site does not admit
@@ -39,8 +40,8 @@ pub fn alloca_beyond(size: u64, at: u64, local_size: u32) -> (FaultKind, String)
     (FaultKind::Stack(what), format!("the stack ends at {local_size:#x}; {at:#x} are in use"))
 }
 
-/// What a thread does that accesses `size` bytes of its local window, which end `beyond` bytes past what a function's variables occupy.
-pub fn local_beyond(func: &Func, access: AccessKind, size: u32, beyond: u64) -> String {
+/// What a thread does that accesses `size` bytes at an offset in its local window, outside of what the variables of functions occupy.
+pub fn local_beyond(func: &Func, access: AccessKind, (offset, size): (u64, u32), occupied: Range<u64>) -> String {
     let verb = if access.writes() { "writes" } else { "reads" };
     let arrays: Vec<_> = func.frame.iter().filter(|v| v.role == FrameRole::Local).collect();
     let what = match &arrays[..] {
@@ -48,10 +49,18 @@ pub fn local_beyond(func: &Func, access: AccessKind, size: u32, beyond: u64) -> 
         [one] if one.name.starts_with("__local_depot") => {
             format!("the function's local variables ({} bytes)", one.size)
         }
-        [one] => format!("the end of `{}` ({} bytes)", one.name, one.size),
+        [one] => format!("`{}` ({} bytes)", one.name, one.size),
         _ => "the function's local variables".to_owned(),
     };
-    format!("{verb} {size} bytes that end {beyond} bytes past {what}")
+    let named = matches!(&arrays[..], [one] if !one.name.starts_with("__local_depot"));
+    let edge = |name: &str| if named { format!("the {name} of {what}") } else { what.clone() };
+    match occupied.start.checked_sub(offset).filter(|before| *before > 0) {
+        Some(before) => format!("{verb} {size} bytes that begin {before} bytes before {}", edge("start")),
+        None => {
+            let past = (offset + u64::from(size)).saturating_sub(occupied.end);
+            format!("{verb} {size} bytes that end {past} bytes past {}", edge("end"))
+        }
+    }
 }
 
 /// The fault of a `stackrestore` of a value outside `bottom..=top`, the end of the frame and of the stack; and its

@@ -140,6 +140,13 @@ pub struct Ir<S: Stage> {
     pub stage: S,
 }
 
+impl Ir<Placed> {
+    /// Where the first variable may be that a kernel's threads have in their local windows: those of the module lie below its frame.
+    pub fn first_local(&self, kernel: FuncId) -> u32 {
+        if self.thread_block > 0 { 0 } else { self.stage.funcs[kernel.0 as usize].base }
+    }
+}
+
 impl<S: Stage> Ir<S> {
     /// A function.
     pub fn func(&self, id: FuncId) -> &Func {

@@ -124,9 +124,11 @@ impl Out {
                 let access = place(ACCESSES.iter().position(|a| a == access));
                 [19, u64::from(*bytes), access, *span].into_iter().for_each(|n| self.number(n));
             }
-            SiteKind::Overrun { bytes, access, top } => {
+            SiteKind::Overrun { bytes, access, bottom, top } => {
                 let access = place(ACCESSES.iter().position(|a| a == access));
-                [22, u64::from(*bytes), access, u64::from(*top)].into_iter().for_each(|n| self.number(n));
+                [22, u64::from(*bytes), access, u64::from(*bottom), u64::from(*top)]
+                    .into_iter()
+                    .for_each(|n| self.number(n));
             }
             SiteKind::Moment(moment) => {
                 let moment = place(Moment::ALL.iter().position(|m| m == moment));
@@ -260,6 +262,7 @@ impl In<'_> {
             22 => SiteKind::Overrun {
                 bytes: self.small()?,
                 access: *ACCESSES.get(self.small::<usize>()?)?,
+                bottom: self.small()?,
                 top: self.small()?,
             },
             18 => SiteKind::Moment(*Moment::ALL.get(self.small::<usize>()?)?),
@@ -309,7 +312,7 @@ mod tests {
             SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
             SiteKind::Observed { bytes: 8, access: AccessKind::Atomic, stride: 0u64.wrapping_sub(4) },
             SiteKind::Bounded { bytes: 4, access: AccessKind::Store, span: 128 },
-            SiteKind::Overrun { bytes: 16, access: AccessKind::Load, top: 40 },
+            SiteKind::Overrun { bytes: 16, access: AccessKind::Load, bottom: 16, top: 40 },
             SiteKind::Moment(Moment::Complete),
             SiteKind::Fails(FaultKind::Undefined("f".into())),
         ];

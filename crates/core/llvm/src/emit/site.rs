@@ -108,13 +108,15 @@ pub enum SiteKind {
         /// Bytes from the lowest address of a row to the end of its last access.
         span: u64,
     },
-    /// An access that is reported if it lies in the thread's local window and ends beyond the kernel's variables.
+    /// An access that is reported if it lies in the thread's local window and leaves the kernel's variables.
     Overrun {
         /// Size of one lane's access in bytes.
         bytes: u32,
         /// Load, store or atomic.
         access: margay_exec::AccessKind,
-        /// Where the variables end in the window.
+        /// Where the variables begin in the window.
+        bottom: u32,
+        /// Where they end.
         top: u32,
     },
     /// Something else that is reported to the launch's observer.

@@ -295,19 +295,20 @@ fn byte_of(ctx: &Ctx<'_>, s: Src, lane: usize, byte: usize) -> u8 {
     (ctx.quads(s)[lane] >> (8 * byte.min(15))) as u8
 }
 
-/// Reports accesses to the thread's own local window above its stack's end, which no variable occupies.
+/// Reports accesses to the thread's own local window below the kernel's variables and above its stack's end, which no variable occupies.
 fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access: AccessKind) {
     let (Some(observer), Some(local)) = (ctx.grid.observer, ctx.warp.local.as_ref()) else { return };
     let Some(frame) = ctx.warp.frames.get(ctx.frame as usize) else { return };
-    let Some(lane) = lanes(mask).find(|i| {
-        let offset = addresses[*i].wrapping_sub(local.of_lane(*i, ctx.windows.stride));
-        offset < u64::from(ctx.windows.local_size) && offset + u64::from(size) > u64::from(frame.top.0[*i])
+    let bottom = u64::from(ctx.code.image.ir.first_local(ctx.code.kernel));
+    let offset_of = |lane: usize| addresses[lane].wrapping_sub(local.of_lane(lane, ctx.windows.stride));
+    let Some(lane) = lanes(mask).find(|lane| {
+        let offset = offset_of(*lane);
+        let outside = offset < bottom || offset + u64::from(size) > u64::from(frame.top.0[*lane]);
+        offset < u64::from(ctx.windows.local_size) && outside
     }) else {
         return;
     };
-    let offset = addresses[lane] - local.of_lane(lane, ctx.windows.stride);
-    let beyond = offset + u64::from(size) - u64::from(frame.top.0[lane]);
-    let what = local_beyond(&ctx.func.func, access, size, beyond);
+    let what = local_beyond(&ctx.func.func, access, (offset_of(lane), size), bottom..frame.top.0[lane].into());
     act(ctx, 1 << lane, |actor| {
         observer.undefined(UndefinedEvent { actor, concern: Concern::Bounds, what, origin: None, usage: None });
     });

@@ -263,8 +263,8 @@ impl<'a> Host<'a> {
     pub fn strays(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: &[u64; LANES]) {
         let (bytes, span) = match self.code.compiled.sites[site].kind {
             SiteKind::Bounded { bytes, span, .. } => (bytes, span),
-            SiteKind::Overrun { bytes, access, top } => {
-                return self.overrun(ctx, site, (mask, addresses), (bytes, access, top));
+            SiteKind::Overrun { bytes, access, bottom, top } => {
+                return self.overrun(ctx, site, (mask, addresses), (bytes, access, bottom..top));
             }
             _ => return,
         };
