@@ -181,7 +181,9 @@ impl Sanitizer {
         // another.
         let shared = e.access == AccessKind::Load || matches!(form, Form::Same(_)) && e.access != AccessKind::Store;
         let passes_on = e.order.semantics.releases() || !cta.threads.are_alike(e.actor.warp);
-        let follows = strong && passes_on || (strong || e.access.writes()) && threads.any_released();
+        // What a location held before anything was released there is an earlier value, too.
+        let kept = e.access.writes() && threads.keeps_histories();
+        let follows = strong && (passes_on || kept) || (strong || e.access.writes()) && threads.any_released();
         let flags = strong
             && (e.access == AccessKind::Store || threads.any_hints())
             && in_global(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]);

@@ -17,6 +17,8 @@ use std::{collections::VecDeque, sync::Arc};
 const MOST_WRITES: usize = 64;
 /// Locations of which they are: flags and counters that threads wait for are few.
 const MOST_LOCATIONS: usize = 1 << 16;
+/// How many of them there may be when one is added where nothing was released yet.
+const MOST_UNRELEASED: usize = 1 << 12;
 /// Reads of an earlier value that are kept for reports.
 const MOST_HASTY: usize = 64;
 
@@ -104,10 +106,8 @@ impl Histories {
         change: Change,
         count: usize,
     ) {
-        if count == 0 {
-            return drop(self.by_location.remove(&at));
-        }
-        if self.by_location.len() >= MOST_LOCATIONS && !self.by_location.contains_key(&at) {
+        let most = if count == 0 { MOST_UNRELEASED } else { MOST_LOCATIONS };
+        if self.by_location.len() >= most && !self.by_location.contains_key(&at) {
             return;
         }
         let history = self.by_location.entry(at).or_default();
@@ -190,8 +190,8 @@ impl Threads {
         let (list, count) = self.histories.earliest(who, (at, held), (same, self.now))?;
         self.note_hasty(cta, at, place);
         let all = match &list {
-            List::Present => self.released.get(&at)?,
-            List::Past(all) => all,
+            List::Present => self.released.get(&at).map_or(&[][..], Vec::as_slice),
+            List::Past(all) => all.as_slice(),
         };
         Some(all.get(..count)?.to_vec())
     }

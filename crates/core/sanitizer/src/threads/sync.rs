@@ -144,7 +144,7 @@ impl Threads {
                     self.released.remove(&at);
                 }
             }
-            Some(_) if made.is_empty() => drop(self.released.remove(&at)),
+            Some(_) if made.is_empty() => change = self.released.remove(&at).map_or(change, Change::Replaced),
             _ if made.is_empty() => {}
             _ => {
                 let old = self.released.insert(at, made);
