@@ -19,7 +19,7 @@ use margay_exec::{
 };
 use margay_ir::{
     FuncId, MemSpace,
-    pass::{Cfg, shares_work},
+    pass::{Cfg, shares_work, tests_and_sets},
 };
 use margay_isa::Opcode;
 use std::sync::{MutexGuard, PoisonError};
@@ -272,8 +272,11 @@ impl Observer for Sanitizer {
         let grows = func.insts.iter().any(|i| func.variant(i).op == Opcode::Alloca);
         // What waits for products does nothing in compiled code.
         let products = func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Wgmma | Opcode::Tcgen05));
-        // Who takes which work is to differ from who comes first, for which only the reference engine provides.
-        let shares = || self.what.races && shares_work(func, &Cfg::new(func, |_, _| false));
+        // Who takes which work, or finds a place free, is to differ from who comes first, for which only the reference engine provides.
+        let shares = || {
+            let tests = || image.ir.funcs.iter().any(|func| !tests_and_sets(func).is_empty());
+            self.what.races && (shares_work(func, &Cfg::new(func, |_, _| false)) || tests())
+        };
         // Compiled code does not report all that it accesses before it waits for the grids before it.
         !(self.what.init
             || self.what.races && self.overlaps

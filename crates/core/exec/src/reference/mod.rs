@@ -30,9 +30,10 @@ pub use step::{call::returned, special::MULTIPROCESSORS, warp::left_out};
 use crate::{Cta, Engine, Grid, Image, Kernel, Stop};
 use margay_ir::{
     Func, FuncId,
-    pass::{Cfg, shares_work, spins},
+    pass::{Cfg, shares_work, spins, tests_and_sets},
 };
 use spare::Spare;
+use state::Yields;
 use std::sync::{Arc, OnceLock};
 
 /// The reference engine.
@@ -46,7 +47,7 @@ impl Engine for Reference {
 
     fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop> {
         let code = decode::decode(image, kernel)?;
-        Ok(Arc::new(ReferenceKernel { code, spare: Spare::default(), communicates: OnceLock::new() }))
+        Ok(Arc::new(ReferenceKernel { code, spare: Spare::default(), yields: OnceLock::new() }))
     }
 }
 
@@ -54,17 +55,23 @@ impl Engine for Reference {
 struct ReferenceKernel {
     code: code::Code,
     spare: Spare,
-    communicates: OnceLock<bool>,
+    yields: OnceLock<Yields>,
 }
 
 impl ReferenceKernel {
-    /// Whether what its threads do depends on each other's progress: they wait for each other, or take work from a counter.
-    fn communicates(&self) -> bool {
-        let of = |func: &Func| {
+    /// When its warps and CTAs yield.
+    fn yields(&self) -> Yields {
+        let communicates = |func: &Func| {
             let cfg = Cfg::new(func, |_, _| false);
             spins(func, &cfg) || shares_work(func, &cfg)
         };
-        *self.communicates.get_or_init(|| self.code.funcs.iter().flatten().any(|f| of(&f.func)))
+        *self.yields.get_or_init(|| {
+            let funcs = || self.code.funcs.iter().flatten();
+            Yields {
+                told: funcs().any(|f| communicates(&f.func)),
+                tested: funcs().any(|f| !tests_and_sets(&f.func).is_empty()),
+            }
+        })
     }
 }
 

@@ -241,38 +241,61 @@ pub struct CtaState {
     pub yielding: Yielding,
 }
 
+/// After what the warps of a kernel yield: nothing, unless the launch is observed.
+#[derive(Clone, Copy, Default)]
+pub struct Yields {
+    /// When they have told others something: its threads wait for each other or take work.
+    pub told: bool,
+    /// When they have tested a place that they set then.
+    pub tested: bool,
+}
+
 /// When a warp yields to the others, and a CTA to other CTAs.
 ///
 /// In their natural order, a CTA runs to its end unless it waits: the first one does all work that CTAs take from a counter, and nobody
 /// ever waits for a lock. So in launches that are observed for races, a thread that has told others something yields: often at first, and
 /// then more and more rarely, since some mistakes show where threads keep up with each other, and others where one runs ahead. CTAs beside
 /// each other begin differently: the next one finds what was said first, or what was said last.
+///
+/// Likewise a thread yields that has found what it tests before it sets it (`if (!*taken) *taken = 1;`), so that others find the same.
 #[derive(Default)]
 pub struct Yielding {
-    /// Whether there is any: the launch is observed, and its threads wait for each other or take work.
-    pub on: bool,
+    pub when: Yields,
     /// How many times its threads have told others something, and at which number they yield next: in the shared memory of the CTA, and
     /// elsewhere.
     told: [Cell<(u64, u64)>; 2],
+    /// The same for how many times they have tested a place that they set then.
+    tested: Cell<(u64, u64)>,
     /// The warp ends its turn.
     pub warp: Cell<bool>,
     /// The CTA ends its slice.
     pub cta: Cell<bool>,
+    /// Which warp goes first then.
+    pub next: Cell<usize>,
 }
 
 impl Yielding {
     /// That of a CTA.
-    pub fn new(on: bool, cta: [u32; 3]) -> Yielding {
+    pub fn new(when: Yields, cta: [u32; 3]) -> Yielding {
         let first = cta.iter().fold(0, |sum, i| sum ^ u64::from(i & 1));
-        Yielding { on, told: [Cell::new((0, 0)), Cell::new((0, first))], ..Yielding::default() }
+        Yielding { when, told: [Cell::new((0, 0)), Cell::new((0, first))], ..Yielding::default() }
     }
 
     /// Threads have changed memory by an atomic or a strong store: that of the CTA, or memory that others share.
     pub fn tell(&self, shared: bool) {
-        let told = &self.told[usize::from(!shared)];
-        let (count, next) = told.get();
+        self.count(&self.told[usize::from(!shared)], shared);
+    }
+
+    /// Threads test a place that they set then: others may do the same before they do.
+    pub fn test(&self, shared: bool) {
+        self.count(&self.tested, shared);
+    }
+
+    /// Counts one more, and yields if it is the turn.
+    fn count(&self, times: &Cell<(u64, u64)>, shared: bool) {
+        let (count, next) = times.get();
         let yields = count == next;
-        told.set((count + 1, if yields { 2 * next + 2 } else { next }));
+        times.set((count + 1, if yields { 2 * next + 2 } else { next }));
         if yields {
             self.warp.set(true);
             self.cta.set(self.cta.get() || !shared);

@@ -41,7 +41,7 @@ pub use bounds::{Bounds, Ranges};
 pub use calls::{Reached, pointee, reachable, reached, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::{constants_at, propagate_constants};
-pub use dependence::{Decision, conditions_of_use, controls, depends_on_reads, recomputes};
+pub use dependence::{Decision, conditions_of_use, controls, depends_on_reads, recomputes, tests_and_sets};
 pub use interface::{mark_uniform_values, passes_uniform, returns_uniform};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};

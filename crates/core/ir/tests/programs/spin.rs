@@ -3,7 +3,7 @@
 use crate::common::module;
 use margay_ir::{
     Func,
-    pass::{Cfg, awaits, mark_observing_calls, recomputes, shares_work, spins},
+    pass::{Cfg, awaits, mark_observing_calls, recomputes, shares_work, spins, tests_and_sets},
 };
 
 /// What is true of a kernel with this body; `%d` is the address of a global buffer, `%s` that of a shared one.
@@ -266,4 +266,18 @@ fn updates_by_a_load_and_a_store_are_found() {
     assert!(!updates(&format!("{load} max.u32 %r2, %r1, 1; st.volatile.global.u32 [%d], %r2;")));
     assert!(!updates(&format!("{load} add.u32 %r2, %r1, 1; st.global.u32 [%d], %r2;")));
     assert!(!updates("ld.global.u32 %r1, [%d]; add.u32 %r2, %r1, 1; st.volatile.global.u32 [%d], %r2;"));
+}
+
+#[test]
+fn places_that_are_tested_and_then_set_are_found() {
+    let found = |body: &str| ask(body, |func, _| !tests_and_sets(func).is_empty());
+    let test = "ld.volatile.global.u32 %r1, [%d]; setp.ne.u32 %p1, %r1, 0; @%p1 bra E;";
+    assert!(found(&format!("{test} st.volatile.global.u32 [%d], 1; E:")));
+    assert!(found(&format!("{test} st.global.u32 [%d+4], 5; st.relaxed.gpu.global.u32 [%d], 1; E:")));
+    // Another place, a store in any case, a plain one, and a place that an atomic operation claims.
+    assert!(!found(&format!("{test} st.volatile.global.u32 [%d+4], 1; E:")));
+    assert!(!found(&format!("{test} st.global.u32 [%d+4], 5; E: st.volatile.global.u32 [%d], 1;")));
+    assert!(!found(&format!("{test} st.global.u32 [%d], 1; E:")));
+    let claim = "atom.global.cas.b32 %r2, [%d], 0, 1; setp.ne.u32 %p2, %r2, 0; @%p2 bra E;";
+    assert!(!found(&format!("{test} {claim} st.volatile.global.u32 [%d], 2; E:")));
 }

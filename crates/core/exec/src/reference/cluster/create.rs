@@ -9,7 +9,7 @@ use super::super::{
     polling::Polling,
     schedule::Random,
     spare::CtaMemory,
-    state::{CtaState, Group, LocalWindows, Select, Warp, Yielding},
+    state::{CtaState, Group, LocalWindows, Select, Warp, Yielding, Yields},
 };
 use super::{Cluster, Member};
 use crate::{
@@ -118,7 +118,8 @@ fn member(kernel: &ReferenceKernel, grid: &Grid<'_>, (id, rank): ([u32; 3], u32)
         begin(&mut warp, index, shape.block, code, start, end as u32);
         warps.push(warp);
     }
-    let yields = launch.seed == 0 && launch.observe.is_some_and(|interest| interest.order) && kernel.communicates();
+    let observed = launch.seed == 0 && launch.observe.is_some_and(|interest| interest.order);
+    let yields = if observed { kernel.yields() } else { Yields::default() };
     let state = CtaState {
         id,
         rank,

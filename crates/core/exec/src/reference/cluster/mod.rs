@@ -148,7 +148,8 @@ impl<'a> Cluster<'a> {
         let mut round = Round::default();
         for member in 0..self.members.len() {
             let count = self.members[member].warps.len();
-            let skip = self.random.as_mut().map_or(0, |random| random.below(count as u64) as usize);
+            let next = self.members[member].state.yielding.next.take();
+            let skip = self.random.as_mut().map_or(next, |random| random.below(count as u64) as usize);
             for i in 0..count {
                 let warp = (i + skip) % count;
                 if self.members[member].warps[warp].ready.is_empty() && !self.members[member].warps[warp].ended {
@@ -173,7 +174,9 @@ impl<'a> Cluster<'a> {
                         break;
                     }
                 }
-                if self.members[member].state.yielding.cta.get() {
+                let yielding = &self.members[member].state.yielding;
+                if yielding.cta.get() {
+                    yielding.next.set((warp + 1) % count);
                     return Ok(round);
                 }
             }

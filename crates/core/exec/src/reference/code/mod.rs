@@ -13,7 +13,7 @@ pub use {call::*, memory::*, register::*, tensor::*, warp::*};
 
 use super::{ctx::Ctx, single_step, uninitialized::Sites};
 use crate::{Image, Ordering, Row, sem::PureFn};
-use margay_ir::{Func, FuncId, SourcePlace, VReg};
+use margay_ir::{Func, FuncId, SourcePlace, VReg, pass::tests_and_sets};
 use margay_isa::{Component, Special, Variant};
 use std::{
     ops::Range,
@@ -89,6 +89,8 @@ pub struct FuncCode {
     pub sites: OnceLock<Sites>,
     /// Per variant: the memory orderings of its loads, stores and atomics; computed on demand.
     pub orders: OnceLock<Vec<[Ordering; 3]>>,
+    /// The ops that test a place before the function sets it, in ascending order; computed on demand.
+    pub tests: OnceLock<Vec<u32>>,
     /// First row per register; `u32::MAX` for registers that are never accessed.
     pub row_of: Vec<u32>,
     /// Splatted constants.
@@ -155,6 +157,17 @@ impl FuncCode {
     /// The variant that an op was decoded from.
     pub fn variant(&self, op: &Op) -> &Variant {
         &self.variants[op.variant as usize]
+    }
+
+    /// Whether an op tests a place that the function sets then ([`tests_and_sets`]).
+    pub fn tests_before_setting(&self, pc: u32) -> bool {
+        let ops_of = |i: u32| self.by_inst[i as usize].0..self.by_inst[i as usize].1;
+        let ops = || {
+            let mut ops: Vec<u32> = tests_and_sets(&self.func).into_iter().flat_map(ops_of).collect();
+            ops.sort_unstable();
+            ops
+        };
+        self.tests.get_or_init(ops).binary_search(&pc).is_ok()
     }
 
     /// The place in the source of an op.

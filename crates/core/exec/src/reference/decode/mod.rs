@@ -95,6 +95,7 @@ impl<'i> Decoder<'i> {
             by_term: vec![u32::MAX; func.blocks.len()],
             sites: OnceLock::new(),
             orders: OnceLock::new(),
+            tests: OnceLock::new(),
             row_of: Vec::new(),
             consts: Vec::new(),
             rows: 0,

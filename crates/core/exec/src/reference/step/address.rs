@@ -375,8 +375,11 @@ pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, 
     count(ctx, a, addresses, size, access);
     if ctx.grid.observer.is_some() {
         report_access(ctx, ctx.active, a, addresses, size, access);
-        if ctx.cta.yielding.on && access == AccessKind::Store && is_strong(ctx, access) {
-            ctx.cta.yielding.tell(a.space == MemSpace::Shared);
+        let (shared, yielding) = (a.space == MemSpace::Shared, &ctx.cta.yielding);
+        match access {
+            AccessKind::Store if yielding.when.told && is_strong(ctx, access) => yielding.tell(shared),
+            AccessKind::Load if yielding.when.tested && ctx.func.tests_before_setting(ctx.pc) => yielding.test(shared),
+            _ => {}
         }
     }
 }

@@ -79,7 +79,7 @@ pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             ctx.write(*d, &old, ctx.active);
         }
     }
-    if ctx.cta.yielding.on && ctx.cta.effects.get() != before {
+    if ctx.cta.yielding.when.told && ctx.cta.effects.get() != before {
         ctx.cta.yielding.tell(m.address.space == MemSpace::Shared);
     }
     Flow::Next

@@ -4,18 +4,21 @@
 //! * `chosen.rs`: under which conditions the value of a load made in advance is used.
 //! * `decision.rs`: reads whose value decides a branch and nothing else.
 //! * `order.rs`: whether address and control dependences order reads before an access.
+//! * `test_and_set.rs`: tests of a place that decide whether it is set, in two steps.
 //! * `update.rs`: updates in several steps, in which another thread may come in between.
 
 mod chosen;
 mod control;
 mod decision;
 mod order;
+mod test_and_set;
 mod update;
 
 pub use chosen::conditions_of_use;
 pub use control::controls;
 pub use decision::Decision;
 pub use order::depends_on_reads;
+pub use test_and_set::tests_and_sets;
 pub use update::recomputes;
 
 use crate::{
