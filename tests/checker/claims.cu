@@ -20,6 +20,12 @@ K claim_relaxed_wrong(int* taken, int* out) {
   Ref<D> r(*taken);
   if (r.load(memory_order_relaxed) == 0) { r.store(1, memory_order_relaxed); out[0] = blockIdx.x; }   //~ race
 }
+//@ grid=4 block=32 zero
+K claim_acquired_wrong(int* taken, int* out) {
+  ONE;
+  Ref<D> r(*taken);
+  if (r.load(memory_order_acquire) == 0) { r.store(1, memory_order_release); out[0] += blockIdx.x; }   //~ race
+}
 //@ block=64 zero
 K bits_of_a_lock_right(unsigned* lock, int* data) {
   if (threadIdx.x % 32) return;
@@ -192,6 +198,8 @@ K level_right(int* mark, int* n) { TID; for (int v = t; v < 256; v += T) for (in
 //@ grid=4 block=64 zero
 K dup_worklist_right(int* mark, int* n, int* wl) { TID; for (int v = t; v < 256; v += T) for (int j = 0; j < deg(v); j++) { int w = nb(v, j); if (ld(&mark[w]) == 0) { st(&mark[w], 1); wl[atomicAdd(n, 1) & 1023] = w; } } }
 //@ grid=4 block=64 zero
+K match_wrong(int* mate, int* weight) { TID; for (int v = t; v < 256; v += T) for (int j = 0; j < deg(v); j++) { int w = nb(v, j); if (ld(&mate[w]) == 0 && v != w) { st(&mate[w], v + 1); weight[w] += v; break; } } }   //~ race
+//@ grid=4 block=64 zero
 K colour_wrong(volatile int* taken, int* slot) { TID; for (int c = 0; c < 8; c++) if (!taken[c]) { taken[c] = 1; slot[c] = t; break; } }   //~ race
 //@ grid=4 block=64 zero
 K colour_right(int* taken, int* slot) { TID; for (int c = 0; c < 8; c++) if (!atomicExch(&taken[c], 1)) { slot[c] = t; break; } }
@@ -224,6 +232,8 @@ K owner_right(int* owner, int* data) { if (threadIdx.x) return; RD<int> w(*owner
 //@ grid=4 block=64 zero
 K trylock_loop_wrong(int* lock, int* data) { if (threadIdx.x) return; RD<int> l(*lock); bool done = false; while (!done) { if (l.load(memory_order_acquire) == 0) { l.store(1, memory_order_relaxed); data[0] += 1; l.store(0, memory_order_release); done = true; } } }   //~ race
 //@ grid=4 block=64 zero
+K spin_then_claim_wrong(int* lock, int* data) { if (threadIdx.x) return; volatile int* l = lock; while (*l != 0) __nanosleep(20); *l = 1; __threadfence(); data[0] = data[0] + 1; __threadfence(); *l = 0; }   //~ race
+//@ grid=4 block=64 zero
 K ticket_right(int* s, int* data) { if (threadIdx.x) return; int me = atomicAdd(&s[0], 1); while (*(volatile int*)&s[1] != me) {} __threadfence(); data[0]++; __threadfence(); *(volatile int*)&s[1] = me + 1; }
 //@ grid=4 block=64 zero
 K ticket_by_store_wrong(int* s, int* data) { if (threadIdx.x) return; volatile int* v = s; int me = v[0]; v[0] = me + 1; while (v[1] != me) {} __threadfence(); data[0]++; __threadfence(); v[1] = me + 1; }   //~ race
@@ -234,6 +244,8 @@ K mailbox_right(int* full, int* box, int* o) { if (threadIdx.x) return; RD<int> 
 //@ grid=3 block=32 zero
 //@ grid=4 block=64 zero
 K reset_by_last_right(int* c, int* o) { __threadfence(); __syncthreads(); if (threadIdx.x == 0 && atomicAdd(c, 1) == gridDim.x - 1) { *c = 0; o[0] = 1; } }
+//@ grid=4 block=64 zero
+K state_machine_wrong(int* st, int* d) { if (threadIdx.x) return; RD<int> s(*st); int x = s.load(memory_order_acquire); if (x == 0) { d[0] = blockIdx.x; s.store(1, memory_order_release); } else if (x == 1) { d[1] = d[0]; s.store(2, memory_order_release); } }   //~ race
 //@ grid=4 block=64 zero
 K state_machine_cas_right(int* st, int* d) { if (threadIdx.x) return; RD<int> s(*st); int x = 0; if (s.compare_exchange_strong(x, 9, memory_order_acquire)) { d[0] = blockIdx.x; s.store(1, memory_order_release); } else if (x == 1 && s.compare_exchange_strong(x, 9, memory_order_acquire)) { d[1] = d[0]; s.store(2, memory_order_release); } }
 //@ grid=4 block=64 zero
@@ -253,4 +265,10 @@ K if_count_reached_right(int* f, int* d, int* o) {
   ONE;
   if (blockIdx.x < 3) { d[blockIdx.x] = 1; RD<int>(*f).fetch_add(1, memory_order_release); }
   else if (RD<int>(*f).load(memory_order_acquire) >= 3) o[0] = d[0] + d[1] + d[2];
+}
+//@ grid=4 block=32 zero
+K if_count_too_low_wrong(int* f, int* d, int* o) {
+  ONE;
+  if (blockIdx.x < 3) { d[blockIdx.x] = 1; RD<int>(*f).fetch_add(1, memory_order_release); }     //~ race
+  else if (RD<int>(*f).load(memory_order_acquire) >= 2) o[0] = d[0] + d[1] + d[2];     //~ race
 }

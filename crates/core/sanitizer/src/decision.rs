@@ -5,12 +5,12 @@ use crate::{
     site::{Place, of_site},
     unused::DEPTH,
 };
-use margay_exec::{AccessKind, Image, Known, MemoryEvent, Row, splat};
+use margay_exec::{AccessKind, Image, Known, MemoryEvent, Row, Semantics, SyncKind, splat};
 use margay_ir::{
     Func, Inst, Operand, VReg,
     pass::{self, Cfg, Decision, changes_nothing, liveness::defines, observes_others},
 };
-use margay_isa::{Opcode, Type};
+use margay_isa::{Opcode, Type, Variant};
 use std::{cell::LazyCell, sync::Arc};
 
 /// By site, once it is known: what its value decides, if that is all that it does.
@@ -54,13 +54,18 @@ impl Known for Outcome<'_> {
     }
 }
 
-/// Whether a program contains such reads.
+/// Whether a program contains such reads, and something that releases, so that it matters what they find.
 pub fn has_decisions(image: &Image) -> bool {
     let observes = |func: &Func, i: u32| {
         let inst = &func.insts[i as usize];
         func.variant(inst).op == Opcode::Ld && observes_others(func, inst) || changes_nothing(func, inst)
     };
-    image.ir.funcs.iter().any(|func| {
+    let releases = |v: &Variant| {
+        let accesses = matches!(v.op, Opcode::St | Opcode::Atom | Opcode::Red);
+        SyncKind::of_fence(v).is_some() || accesses && Semantics::of(v).is_some_and(Semantics::releases)
+    };
+    let any = image.ir.funcs.iter().any(|func| func.insts.iter().any(|i| releases(func.variant(i))));
+    any && image.ir.funcs.iter().any(|func| {
         let cfg = LazyCell::new(|| Cfg::new(func, |_, _| false));
         (0..func.insts.len() as u32).any(|i| observes(func, i) && Decision::of(func, &cfg, i).is_some())
     })
@@ -93,8 +98,8 @@ impl Sanitizer {
         *of_site(awaits, site).get_or_insert_with(of)
     }
 
-    /// Whether a lane that reads a value leaves a loop because of it: then, which other values would have made it do so, too.
-    pub(crate) fn leaves<'e>(
+    /// Unless a lane that reads a value stays in a loop because of it: which other values would have made it take the same branch.
+    pub(crate) fn goes_on<'e>(
         &'e self,
         decision: &'e Decision,
         e: &'e MemoryEvent<'_>,
@@ -102,12 +107,14 @@ impl Sanitizer {
     ) -> Option<impl Fn(u64) -> bool + use<'e>> {
         let registers = e.registers?;
         let func = self.image.ir.func(e.actor.at.0);
-        let leaves = move |value: u64| {
+        let truth = move |value: u64| {
             let outcome = Outcome { func, decision, value, registers };
             let truth = outcome.row(&Operand::Reg(decision.predicate), Type::Pred, DEPTH);
-            truth.is_some_and(|row| (row.0[0] >> lane & 1 == 1) == decision.leaves_if)
+            truth.map(|row| row.0[0] >> lane & 1 == 1)
         };
-        leaves(value).then_some(leaves)
+        let found = truth(value)?;
+        let stays = decision.leaves_if.is_some_and(|leaves| leaves != found);
+        (!stays).then_some(move |value: u64| truth(value) == Some(found))
     }
 
     /// What is wrong where a thread may go on before another one has released what it did.

@@ -90,6 +90,8 @@ pub struct Sanitizer {
     proxies: bool,
     /// Some instruction stores what was computed from a strong load of the same place.
     updates: bool,
+    /// Some strong load decides a branch, so that earlier values matter, and something is released.
+    decides: bool,
     /// The parameter block; empty if unknown.
     params: Vec<u8>,
     state: Mutex<State>,
@@ -137,7 +139,8 @@ impl Sanitizer {
     /// Creates a sanitizer for a launch of that shape (clusters of one CTA if there are none).
     pub fn new(what: What, image: Arc<Image>, names: Names, shape: LaunchShape) -> Sanitizer {
         let mut threads = Threads::new();
-        if what.races && decision::has_decisions(&image) {
+        let decides = what.races && decision::has_decisions(&image);
+        if decides {
             threads.keep_histories();
         }
         let state = Mutex::new(State { threads, image: Some(image.clone()), ..State::default() });
@@ -160,6 +163,7 @@ impl Sanitizer {
             defers: true,
             proxies,
             updates,
+            decides,
             params: Vec::new(),
             state,
         }

@@ -277,10 +277,12 @@ impl Observer for Sanitizer {
             let tests = || image.ir.funcs.iter().any(|func| !tests_and_sets(func).is_empty());
             self.what.races && (shares_work(func, &Cfg::new(func, |_, _| false)) || tests())
         };
-        // Compiled code does not report all that it accesses before it waits for the grids before it.
+        // Compiled code does not report what registers hold, on which depends which values decide alike. Nor does it report all that it
+        // accesses before it waits for the grids before it.
         !(self.what.init
             || self.what.races && self.overlaps
             || self.what.memory && grows
+            || self.decides
             || (self.what.races || self.what.sync) && products
             || shares())
     }

@@ -48,7 +48,7 @@ fn follow_order(
     for lane in lanes(group) {
         let at = (e.actor.warp, lane);
         if strong && e.access != AccessKind::Store && !e.order.reduction {
-            let same = decision.zip(held).and_then(|(decision, value)| sanitizer.leaves(decision, e, (lane, value)));
+            let same = decision.zip(held).and_then(|(decision, value)| sanitizer.goes_on(decision, e, (lane, value)));
             let same = same.as_ref().map(|same| same as Same<'_>);
             threads.read(cta, at, (address, held), e.order, (place, (vain, waits), same));
         }

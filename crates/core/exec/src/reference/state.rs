@@ -241,6 +241,9 @@ pub struct CtaState {
     pub yielding: Yielding,
 }
 
+/// How many times a CTA yields in any case when its threads have tested a place that they set then.
+const MOST_TESTS: u64 = 64;
+
 /// After what the warps of a kernel yield: nothing, unless the launch is observed.
 #[derive(Clone, Copy, Default)]
 pub struct Yields {
@@ -255,7 +258,7 @@ pub struct Yields {
 /// In their natural order, a CTA runs to its end unless it waits: the first one does all work that CTAs take from a counter, and nobody
 /// ever waits for a lock. So in launches that are observed for races, a thread that has told others something yields: often at first, and
 /// then more and more rarely, since some mistakes show where threads keep up with each other, and others where one runs ahead. CTAs beside
-/// each other begin differently: the next one finds what was said first, or what was said last.
+/// each other begin differently: the next one finds what was said first, or what was said last, or runs ahead.
 ///
 /// Likewise a thread yields that has found what it tests before it sets it (`if (!*taken) *taken = 1;`), so that others find the same.
 #[derive(Default)]
@@ -277,25 +280,25 @@ pub struct Yielding {
 impl Yielding {
     /// That of a CTA.
     pub fn new(when: Yields, cta: [u32; 3]) -> Yielding {
-        let first = cta.iter().fold(0, |sum, i| sum ^ u64::from(i & 1));
+        let first = cta.iter().map(|i| u64::from(*i)).sum::<u64>() % 3;
         Yielding { when, told: [Cell::new((0, 0)), Cell::new((0, first))], ..Yielding::default() }
     }
 
     /// Threads have changed memory by an atomic or a strong store: that of the CTA, or memory that others share.
     pub fn tell(&self, shared: bool) {
-        self.count(&self.told[usize::from(!shared)], shared);
+        self.count(&self.told[usize::from(!shared)], shared, 0);
     }
 
     /// Threads test a place that they set then: others may do the same before they do.
     pub fn test(&self, shared: bool) {
-        self.count(&self.tested, shared);
+        self.count(&self.tested, shared, MOST_TESTS);
     }
 
-    /// Counts one more, and yields if it is the turn.
-    fn count(&self, times: &Cell<(u64, u64)>, shared: bool) {
+    /// Counts one more, and yields the first `always` times and then when it is the turn.
+    fn count(&self, times: &Cell<(u64, u64)>, shared: bool, always: u64) {
         let (count, next) = times.get();
         let yields = count == next;
-        times.set((count + 1, if yields { 2 * next + 2 } else { next }));
+        times.set((count + 1, if yields { if next < always { next + 1 } else { 2 * next + 2 } } else { next }));
         if yields {
             self.warp.set(true);
             self.cta.set(self.cta.get() || !shared);

@@ -273,7 +273,7 @@ fn places_that_are_tested_and_then_set_are_found() {
     let found = |body: &str| ask(body, |func, _| !tests_and_sets(func).is_empty());
     let test = "ld.volatile.global.u32 %r1, [%d]; setp.ne.u32 %p1, %r1, 0; @%p1 bra E;";
     assert!(found(&format!("{test} st.volatile.global.u32 [%d], 1; E:")));
-    assert!(found(&format!("{test} st.global.u32 [%d+4], 5; st.relaxed.gpu.global.u32 [%d], 1; E:")));
+    assert!(found(&format!("{test} st.global.u32 [%d+4], 5; st.release.gpu.global.u32 [%d], 1; E:")));
     // Another place, a store in any case, a plain one, and a place that an atomic operation claims.
     assert!(!found(&format!("{test} st.volatile.global.u32 [%d+4], 1; E:")));
     assert!(!found(&format!("{test} st.global.u32 [%d+4], 5; E: st.volatile.global.u32 [%d], 1;")));

@@ -1,4 +1,4 @@
-//! Reads whose value decides whether a thread leaves a loop and nothing else, as in `while (*flag < n);`: other values with which it takes the
+//! Reads whose value decides a branch and nothing else, as in `while (*flag < n);` and `if (!*flag)`: other values with which a thread takes the
 //! same branch make no difference to it.
 
 use crate::{
@@ -18,15 +18,15 @@ pub struct Decision {
     pub value: VReg,
     /// The predicate of the branch.
     pub predicate: VReg,
-    /// With which value of it the thread leaves the loop.
-    pub leaves_if: bool,
+    /// If the branch may leave a loop: with which value of it the thread does.
+    pub leaves_if: Option<bool>,
     /// The instructions between the two, which compute the one from the other: indices into [`Func::insts`].
     pub between: Range<usize>,
 }
 
 impl Decision {
     /// Of a load, or of an atomic that changes nothing: if its value, of at most 64 bits, reaches the branch at the end of its block by way of
-    /// pure instructions, and nothing else, and the branch may leave a loop.
+    /// pure instructions, and nothing else.
     pub fn of(func: &Func, cfg: &Cfg, read: u32) -> Option<Decision> {
         let inst = &func.insts[read as usize];
         let v = func.variant(inst);
@@ -40,12 +40,15 @@ impl Decision {
         let number = func.blocks.iter().position(|b| b.insts.range().contains(&(read as usize)))?;
         let block = &func.blocks[number];
         let Terminator::Branch { pred: predicate, negated, then, other, .. } = block.term else { return None };
-        let inside = cfg.blocks(&cfg.loops[cfg.innermost(cfg.position[number])?]);
-        let leaves_if = match [then, other].map(|to| inside.contains(&to)) {
-            [false, true] => !negated,
-            [true, false] => negated,
-            _ => return None,
-        };
+        let innermost = cfg.innermost(cfg.position[number]);
+        let leaves_if = innermost.and_then(|l| {
+            let inside = cfg.blocks(&cfg.loops[l]);
+            match [then, other].map(|to| inside.contains(&to)) {
+                [false, true] => Some(!negated),
+                [true, false] => Some(negated),
+                _ => None,
+            }
+        });
         let between = read as usize + 1..block.insts.range().end;
         let mut holds = BitSet::new(func.regs.len());
         holds.insert(value.0);
