@@ -198,7 +198,7 @@ K level_right(int* mark, int* n) { TID; for (int v = t; v < 256; v += T) for (in
 //@ grid=4 block=64 zero
 K dup_worklist_right(int* mark, int* n, int* wl) { TID; for (int v = t; v < 256; v += T) for (int j = 0; j < deg(v); j++) { int w = nb(v, j); if (ld(&mark[w]) == 0) { st(&mark[w], 1); wl[atomicAdd(n, 1) & 1023] = w; } } }
 //@ grid=4 block=64 zero
-K match_wrong(int* mate, int* weight) { TID; for (int v = t; v < 256; v += T) for (int j = 0; j < deg(v); j++) { int w = nb(v, j); if (ld(&mate[w]) == 0 && v != w) { st(&mate[w], v + 1); weight[w] += v; break; } } }   //~ race
+K match_wrong(int* mate, int* weight) { TID; for (int v = t; v < 256; v += T) for (int j = 0; j < deg(v); j++) { int w = nb(v, j) & 63; if (ld(&mate[w]) == 0 && v != w) { st(&mate[w], v + 1); weight[w] += v; break; } } }   //~ race
 //@ grid=4 block=64 zero
 K colour_wrong(volatile int* taken, int* slot) { TID; for (int c = 0; c < 8; c++) if (!taken[c]) { taken[c] = 1; slot[c] = t; break; } }   //~ race
 //@ grid=4 block=64 zero

@@ -244,6 +244,9 @@ pub struct CtaState {
 /// How many times a CTA yields in any case when its threads have tested a place that they set then.
 const MOST_TESTS: u64 = 64;
 
+/// How many places the warps that run ahead test before they yield.
+const LEAD: u64 = 16;
+
 /// After what the warps of a kernel yield: nothing, unless the launch is observed.
 #[derive(Clone, Copy, Default)]
 pub struct Yields {
@@ -264,11 +267,13 @@ pub struct Yields {
 #[derive(Default)]
 pub struct Yielding {
     pub when: Yields,
+    /// Tells neighboring CTAs apart.
+    index: u64,
     /// How many times its threads have told others something, and at which number they yield next: in the shared memory of the CTA, and
     /// elsewhere.
     told: [Cell<(u64, u64)>; 2],
-    /// The same for how many times they have tested a place that they set then.
-    tested: Cell<(u64, u64)>,
+    /// The same for how many times every second warp has tested a place that it sets then, and how many times the others have.
+    tested: [Cell<(u64, u64)>; 2],
     /// The warp ends its turn.
     pub warp: Cell<bool>,
     /// The CTA ends its slice.
@@ -280,18 +285,30 @@ pub struct Yielding {
 impl Yielding {
     /// That of a CTA.
     pub fn new(when: Yields, cta: [u32; 3]) -> Yielding {
-        let first = cta.iter().map(|i| u64::from(*i)).sum::<u64>() % 3;
-        Yielding { when, told: [Cell::new((0, 0)), Cell::new((0, first))], ..Yielding::default() }
+        let index = cta.iter().map(|i| u64::from(*i)).sum::<u64>();
+        let told = [Cell::new((0, 0)), Cell::new((0, index % 3))];
+        let tested = [Cell::new((0, LEAD)), Cell::new((0, 0))];
+        Yielding { when, index, told, tested, ..Yielding::default() }
     }
 
-    /// Threads have changed memory by an atomic or a strong store: that of the CTA, or memory that others share.
-    pub fn tell(&self, shared: bool) {
+    /// Threads of a warp have changed memory by an atomic or a strong store: that of the CTA, or memory that others share.
+    pub fn tell(&self, shared: bool, warp: u32) {
+        // Those that run ahead stay ahead of those that wait.
+        if self.when.tested && !self.waits(warp) && self.tested[0].get().0 < LEAD {
+            return;
+        }
         self.count(&self.told[usize::from(!shared)], shared, 0);
     }
 
-    /// Threads test a place that they set then: others may do the same before they do.
-    pub fn test(&self, shared: bool) {
-        self.count(&self.tested, shared, MOST_TESTS);
+    /// Threads of a warp test a place that they set then: others may do the same before they do. Some wait each time, and others run ahead.
+    pub fn test(&self, shared: bool, warp: u32) {
+        let waits = self.waits(warp);
+        self.count(&self.tested[usize::from(waits)], shared, if waits { MOST_TESTS } else { 0 });
+    }
+
+    /// Whether a warp waits each time that it has tested a place.
+    fn waits(&self, warp: u32) -> bool {
+        (self.index + u64::from(warp)) % 2 == 0
     }
 
     /// Counts one more, and yields the first `always` times and then when it is the turn.

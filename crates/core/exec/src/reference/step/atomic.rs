@@ -80,7 +80,7 @@ pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         }
     }
     if ctx.cta.yielding.when.told && ctx.cta.effects.get() != before {
-        ctx.cta.yielding.tell(m.address.space == MemSpace::Shared);
+        ctx.cta.yielding.tell(m.address.space == MemSpace::Shared, ctx.warp.index);
     }
     Flow::Next
 }
