@@ -5,6 +5,7 @@
 
 use crate::tree::{BinaryOp, Expr, Kind, Operand, UnaryOp};
 use crate::{Span, Tree};
+use std::cmp::Ordering;
 
 /// The value of a constant expression.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -215,7 +216,7 @@ fn binary(op: BinaryOp, x: Value, y: Value) -> Result<Value, Fault> {
         (None, _) => Err(Fault::Left),
         (_, None) => Err(Fault::Right),
     };
-    let truth = |b: bool| Ok(Signed(b as i64));
+    let truth = |b: bool| Signed(b as i64);
     match op {
         // Operands are taken as unsigned (section 4.5.5). The result is signed by table 5, unsigned for ptxas 13.5; as it computes
         // what runs, so does this.
@@ -234,8 +235,8 @@ fn binary(op: BinaryOp, x: Value, y: Value) -> Result<Value, Fault> {
                 _ => Unsigned(x.bits().unwrap_or(0).wrapping_shr(by)),
             })
         }
-        And => integers().and_then(|(a, b)| truth(a != 0 && b != 0)),
-        Or => integers().and_then(|(a, b)| truth(a != 0 || b != 0)),
+        And => integers().map(|(a, b)| truth(a != 0 && b != 0)),
+        Or => integers().map(|(a, b)| truth(a != 0 || b != 0)),
         BitAnd | BitXor | BitOr => {
             let (a, b) = integers()?;
             let v = match op {
@@ -246,46 +247,57 @@ fn binary(op: BinaryOp, x: Value, y: Value) -> Result<Value, Fault> {
             let signed = matches!((x, y), (Signed(_), Signed(_)));
             Ok(if signed { Signed(v as i64) } else { Unsigned(v) })
         }
-        Mul | Div | Add | Sub => Ok(match usual(x, y).ok_or(Fault::Mixed)? {
-            (Double(a), Double(b)) => Double(match op {
-                Mul => a * b,
-                Div if b == 0.0 => return Err(Fault::Zero),
-                Div => a / b,
-                Add => a + b,
-                _ => a - b,
-            }),
-            (Signed(a), Signed(b)) => Signed(match op {
+        Mul | Div | Add | Sub => arithmetic(op, x, y),
+        Lt | Gt | Le | Ge | Eq | Ne => compare(op, x, y).map(truth),
+    }
+}
+
+/// `*`, `/`, `+`, `-` on operands after the usual conversions.
+fn arithmetic(op: BinaryOp, x: Value, y: Value) -> Result<Value, Fault> {
+    use BinaryOp::*;
+    use Value::*;
+    Ok(match usual(x, y).ok_or(Fault::Mixed)? {
+        (Double(a), Double(b)) => Double(match op {
+            Mul => a * b,
+            Div if b == 0.0 => return Err(Fault::Zero),
+            Div => a / b,
+            Add => a + b,
+            _ => a - b,
+        }),
+        (Signed(a), Signed(b)) => Signed(match op {
+            Mul => a.wrapping_mul(b),
+            Div if b == 0 => return Err(Fault::Zero),
+            Div => a.wrapping_div(b),
+            Add => a.wrapping_add(b),
+            _ => a.wrapping_sub(b),
+        }),
+        (a, b) => {
+            let (a, b) = (a.bits().unwrap_or(0), b.bits().unwrap_or(0));
+            Unsigned(match op {
                 Mul => a.wrapping_mul(b),
-                Div if b == 0 => return Err(Fault::Zero),
-                Div => a.wrapping_div(b),
+                Div => a.checked_div(b).ok_or(Fault::Zero)?,
                 Add => a.wrapping_add(b),
                 _ => a.wrapping_sub(b),
-            }),
-            (a, b) => {
-                let (a, b) = (a.bits().unwrap_or(0), b.bits().unwrap_or(0));
-                Unsigned(match op {
-                    Mul => a.wrapping_mul(b),
-                    Div => a.checked_div(b).ok_or(Fault::Zero)?,
-                    Add => a.wrapping_add(b),
-                    _ => a.wrapping_sub(b),
-                })
-            }
-        }),
-        Lt | Gt | Le | Ge | Eq | Ne => {
-            let order = match usual(x, y).ok_or(Fault::Mixed)? {
-                (Double(a), Double(b)) => a.partial_cmp(&b),
-                (Signed(a), Signed(b)) => Some(a.cmp(&b)),
-                (a, b) => Some(a.bits().cmp(&b.bits())),
-            };
-            use std::cmp::Ordering::*;
-            truth(match op {
-                Lt => order == Some(Less),
-                Gt => order == Some(Greater),
-                Le => matches!(order, Some(Less | Equal)),
-                Ge => matches!(order, Some(Greater | Equal)),
-                Eq => order == Some(Equal),
-                _ => order != Some(Equal),
             })
         }
-    }
+    })
+}
+
+/// A comparison of operands after the usual conversions. With a NaN only `!=` is true.
+fn compare(op: BinaryOp, x: Value, y: Value) -> Result<bool, Fault> {
+    use BinaryOp::*;
+    use Value::*;
+    let order = match usual(x, y).ok_or(Fault::Mixed)? {
+        (Double(a), Double(b)) => a.partial_cmp(&b),
+        (Signed(a), Signed(b)) => Some(a.cmp(&b)),
+        (a, b) => Some(a.bits().cmp(&b.bits())),
+    };
+    Ok(match op {
+        Lt => order.is_some_and(Ordering::is_lt),
+        Gt => order.is_some_and(Ordering::is_gt),
+        Le => order.is_some_and(Ordering::is_le),
+        Ge => order.is_some_and(Ordering::is_ge),
+        Eq => order == Some(Ordering::Equal),
+        _ => order != Some(Ordering::Equal),
+    })
 }

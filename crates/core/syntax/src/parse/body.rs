@@ -13,23 +13,13 @@ impl Parser<'_> {
         let first = self.tree.stmts.len() as u32;
         let mut blocks: Vec<Span> = Vec::new();
         let mut label = false;
+        // The number of errors before the previous statement, and before this one.
         let mut errors = (0, 0);
         let close = loop {
             let labeled = std::mem::take(&mut label);
             errors = (errors.1, self.diagnostics.len());
             match self.t.kind {
-                T::Ident => {
-                    let name = self.bump_dotted();
-                    if self.at(T::Colon) && self.prev == name.span {
-                        self.bump();
-                        self.tree.stmts.push(Stmt::Label(name.span));
-                        label = true;
-                    } else if matches!(self.t.kind, T::Ident | T::LParen | T::Assign) && self.is_foreign(name) {
-                        self.skip_statement();
-                    } else {
-                        self.instruction(name.span.start, None, name);
-                    }
-                }
+                T::Ident => label = self.label_or_instruction(),
                 T::At => {
                     if self.guarded().is_err() {
                         self.skip_statement();
@@ -83,6 +73,22 @@ impl Parser<'_> {
             self.tree.stmts.push(Stmt::Close(close));
         }
         (List::new(first, self.tree.stmts.len() as u32 - first), close)
+    }
+
+    /// A statement that begins with a name; true for a label.
+    fn label_or_instruction(&mut self) -> bool {
+        let name = self.bump_dotted();
+        if self.at(T::Colon) && self.prev == name.span {
+            self.bump();
+            self.tree.stmts.push(Stmt::Label(name.span));
+            return true;
+        }
+        if matches!(self.t.kind, T::Ident | T::LParen | T::Assign) && self.is_foreign(name) {
+            self.skip_statement();
+        } else {
+            self.instruction(name.span.start, None, name);
+        }
+        false
     }
 
     /// Whether a statement of another language begins here; if so, that is said.
@@ -364,26 +370,32 @@ impl Parser<'_> {
             | Word::Tuning
             | Word::FuncNote
             | Word::Language => {
-                let message = format!("`{}` is not allowed in a body", self.word());
-                let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("not here");
-                self.report(match word {
-                    Word::Tuning => d.help("write it between the parameters of the kernel and `{`"),
-                    Word::Head => d.help("write it at the start of the module"),
-                    _ => d,
-                });
-                if matches!(word, Word::Head | Word::Tuning | Word::FuncNote | Word::Language | Word::File) {
-                    // These end with their arguments, not with a semicolon.
-                    self.bump();
-                    while matches!(self.t.kind, T::Int | T::Float | T::Comma | T::String) {
-                        self.bump();
-                    }
-                    self.eat(T::Semi);
-                    return Ok(());
-                }
-                return Err(Reported);
+                return self.not_in_a_body(word);
             }
         };
         self.tree.stmts.push(stmt);
+        Ok(())
+    }
+
+    /// A directive of the module or of a function's header.
+    #[cold]
+    fn not_in_a_body(&mut self, word: Word) -> Result<()> {
+        let message = format!("`{}` is not allowed in a body", self.word());
+        let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("not here");
+        self.report(match word {
+            Word::Tuning => d.help("write it between the parameters of the kernel and `{`"),
+            Word::Head => d.help("write it at the start of the module"),
+            _ => d,
+        });
+        if !matches!(word, Word::Head | Word::Tuning | Word::FuncNote | Word::Language | Word::File) {
+            return Err(Reported);
+        }
+        // These end with their arguments, not with a semicolon.
+        self.bump();
+        while matches!(self.t.kind, T::Int | T::Float | T::Comma | T::String) {
+            self.bump();
+        }
+        self.eat(T::Semi);
         Ok(())
     }
 

@@ -200,31 +200,36 @@ impl Parser<'_> {
                     want_operand = true;
                 }
                 T::Colon if self.question(operators) => {
-                    while let Some(p) = self.buffers.operators.pop() {
-                        if matches!(p, Pending::Question) {
-                            break;
-                        }
-                        self.apply(p)?;
-                    }
+                    self.apply_down_to(|p| matches!(p, Pending::Question))?;
                     self.bump();
                     self.buffers.operators.push(Pending::Colon);
                     want_operand = true;
                 }
                 T::RParen if self.open_paren(operators) => {
                     let close = self.bump().span;
-                    while let Some(p) = self.buffers.operators.pop() {
-                        if let Pending::Paren(open) = p {
-                            if let Some(value) = self.buffers.values.last_mut() {
-                                value.span = open.to(close);
-                            }
-                            break;
-                        }
-                        self.apply(p)?;
+                    let paren = self.apply_down_to(|p| matches!(p, Pending::Paren(_)))?;
+                    if let (Some(Pending::Paren(open)), Some(value)) = (paren, self.buffers.values.last_mut()) {
+                        value.span = open.to(close);
                     }
                 }
-                _ => break,
+                _ => return self.finish(operators, values),
             }
         }
+    }
+
+    /// Applies pending operators down to one that is not applied, but removed and returned.
+    fn apply_down_to(&mut self, stop: impl Fn(&Pending) -> bool) -> Result<Option<Pending>> {
+        while let Some(p) = self.buffers.operators.pop() {
+            if stop(&p) {
+                return Ok(Some(p));
+            }
+            self.apply(p)?;
+        }
+        Ok(None)
+    }
+
+    /// Applies all pending operators of an expression; its value.
+    fn finish(&mut self, operators: usize, values: usize) -> Result<Operand> {
         while self.buffers.operators.len() > operators {
             match self.buffers.operators.pop() {
                 Some(Pending::Paren(open)) => return Err(self.unclosed(T::RParen, open)),

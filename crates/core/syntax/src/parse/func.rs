@@ -30,18 +30,9 @@ impl Parser<'_> {
         let kind = if self.word() == ".entry" { FuncKind::Entry } else { FuncKind::Func };
         self.bump();
         let mut func = unread(kind, linkage, self.prev.after());
-        let header = self.signature(&mut func);
-        if header.is_err() {
-            // The body is worth reading all the same.
-            while !matches!(self.t.kind, T::LBrace | T::Semi | T::Eof | T::RBrace) {
-                if self.at(T::Dot)
-                    && self.first_of_line()
-                    && matches!(word::classify(self.word()), Word::Entry | Word::Func | Word::Linkage)
-                {
-                    break;
-                }
-                self.bump();
-            }
+        let header_is_ok = self.signature(&mut func).is_ok();
+        if !header_is_ok {
+            self.skip_header();
         }
         func.header = self.since(start);
         match self.t.kind {
@@ -56,54 +47,76 @@ impl Parser<'_> {
                 func.braces = (open, close);
             }
             T::Semi => {
-                if kind == FuncKind::Entry && !func.directives.is_empty() && header.is_ok() {
-                    let message = "expected the body of the kernel, `{`, found `;`";
-                    let found = Diagnostic::new(Code::Syntax, self.t.span, message).here("not expected");
-                    let at = self.tree.directives[func.directives.range()].first().map_or(func.name, |d| d.name);
-                    self.report(
-                        found
-                            .label(at, "directives are only allowed before a body")
-                            .help("a kernel declaration ends after its parameters"),
-                    );
+                if kind == FuncKind::Entry && !func.directives.is_empty() && header_is_ok {
+                    self.declaration_with_directives(&func);
                 }
                 self.bump();
             }
-            _ if header.is_ok() && !in_body && self.begins_body() => {
-                let place = self.prev.after();
-                let message = format!("expected `{{` before the body, found {}", self.found());
-                let found = Diagnostic::new(Code::Syntax, place, message).here("expected `{`");
-                self.report(found.fix(place, " {", "open the body with `{`"));
-                let (body, close) = self.body(place);
-                func.body = Some(body);
-                func.braces = (place, close);
-            }
+            _ if header_is_ok && !in_body && self.begins_body() => self.body_without_brace(&mut func),
             // ptxas takes a declaration of a function without its semicolon.
             _ if kind == FuncKind::Func && !in_body => {}
             T::LBrace => {
                 return Err(self.wrong(self.t.span, "a function cannot be defined inside another", "expected `;`"));
             }
-            _ if header.is_ok() => {
-                let place = self.prev.after();
-                let what = if in_body {
-                    "expected `;` after the declaration"
-                } else {
-                    "expected the body of the kernel, `{`, or `;`"
-                };
-                let message = format!("{what}, found {}", self.found());
-                self.report(
-                    Diagnostic::new(Code::Syntax, self.here(), message)
-                        .here("not expected")
-                        .label(place, "expected here"),
-                );
-                if self.at(T::LParen) && !in_body {
-                    self.skip_item();
-                }
-            }
+            _ if header_is_ok => self.neither_body_nor_end(in_body),
             _ => {}
         }
         func.span = self.since(start);
         self.tree.funcs.push(func);
         Ok(self.tree.funcs.len() as u32 - 1)
+    }
+
+    /// Skips the rest of a wrong header: the body is worth reading all the same.
+    #[cold]
+    fn skip_header(&mut self) {
+        while !matches!(self.t.kind, T::LBrace | T::Semi | T::Eof | T::RBrace) {
+            if self.at(T::Dot)
+                && self.first_of_line()
+                && matches!(word::classify(self.word()), Word::Entry | Word::Func | Word::Linkage)
+            {
+                break;
+            }
+            self.bump();
+        }
+    }
+
+    #[cold]
+    fn declaration_with_directives(&mut self, func: &Func) {
+        let message = "expected the body of the kernel, `{`, found `;`";
+        let found = Diagnostic::new(Code::Syntax, self.t.span, message).here("not expected");
+        let at = self.tree.directives[func.directives.range()].first().map_or(func.name, |d| d.name);
+        self.report(
+            found
+                .label(at, "directives are only allowed before a body")
+                .help("a kernel declaration ends after its parameters"),
+        );
+    }
+
+    #[cold]
+    fn body_without_brace(&mut self, func: &mut Func) {
+        let place = self.prev.after();
+        let message = format!("expected `{{` before the body, found {}", self.found());
+        let found = Diagnostic::new(Code::Syntax, place, message).here("expected `{`");
+        self.report(found.fix(place, " {", "open the body with `{`"));
+        let (body, close) = self.body(place);
+        func.body = Some(body);
+        func.braces = (place, close);
+    }
+
+    #[cold]
+    fn neither_body_nor_end(&mut self, in_body: bool) {
+        let place = self.prev.after();
+        let what = match in_body {
+            true => "expected `;` after the declaration",
+            false => "expected the body of the kernel, `{`, or `;`",
+        };
+        let message = format!("{what}, found {}", self.found());
+        self.report(
+            Diagnostic::new(Code::Syntax, self.here(), message).here("not expected").label(place, "expected here"),
+        );
+        if self.at(T::LParen) && !in_body {
+            self.skip_item();
+        }
     }
 
     /// Whether the token after a header can only be in a body: an instruction, or a variable of a thread.

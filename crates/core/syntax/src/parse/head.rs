@@ -6,6 +6,9 @@ use crate::lex::T;
 use crate::tree::*;
 use crate::{Code, Diagnostic, Span};
 
+/// The note of messages about the order of directives.
+const ORDER: &str = "a module begins with `.version`, `.target` and `.address_size`, in that order";
+
 impl Parser<'_> {
     /// `.version`, `.target` and `.address_size`, which open every module in that order (section 11.1).
     pub(super) fn head(&mut self) {
@@ -30,7 +33,7 @@ impl Parser<'_> {
                 complained = true;
                 let d = Diagnostic::new(Code::ModuleHead, self.t.span, format!("`{name}` comes before `{wanted}`"))
                     .here(format!("expected `{wanted}`"))
-                    .note("a module begins with `.version`, `.target` and `.address_size`, in that order");
+                    .note(ORDER);
                 self.report(d);
             }
             let again = match name {
@@ -61,25 +64,30 @@ impl Parser<'_> {
         {
             if !there && !complained {
                 complained = true;
-                let place = Span::new(self.here().start, self.here().start);
-                let mut d = Diagnostic::new(Code::ModuleHead, place, format!("missing `{name}`"))
-                    .here(format!("expected `{name}` before this"))
-                    .note("a module begins with `.version`, `.target` and `.address_size`, in that order");
-                let later = format!("\n{name}");
-                if let Some(at) = self.text.get(place.start as usize..).and_then(|rest| rest.find(&later)) {
-                    let start = place.start + at as u32 + 1;
-                    d = d.label(Span::new(start, start + name.len() as u32), "this comes too late");
-                } else {
-                    d.suggestions.push(crate::Suggestion {
-                        message: format!("for example `{}`", example.trim_end()),
-                        edits: vec![(place, example.into())],
-                        machine_applicable: false,
-                    });
-                }
-                self.report(d);
+                self.missing_directive(name, example);
             }
         }
         self.headless = complained;
+    }
+
+    #[cold]
+    fn missing_directive(&mut self, name: &str, example: &str) {
+        let place = Span::new(self.here().start, self.here().start);
+        let mut d = Diagnostic::new(Code::ModuleHead, place, format!("missing `{name}`"))
+            .here(format!("expected `{name}` before this"))
+            .note(ORDER);
+        let later = format!("\n{name}");
+        if let Some(at) = self.text.get(place.start as usize..).and_then(|rest| rest.find(&later)) {
+            let start = place.start + at as u32 + 1;
+            d = d.label(Span::new(start, start + name.len() as u32), "this comes too late");
+        } else {
+            d.suggestions.push(crate::Suggestion {
+                message: format!("for example `{}`", example.trim_end()),
+                edits: vec![(place, example.into())],
+                machine_applicable: false,
+            });
+        }
+        self.report(d);
     }
 
     pub(super) fn skip_head(&mut self) {

@@ -1,6 +1,6 @@
 //! Operands of instructions (chapter 6). All instructions share one grammar, except `call`, whose lists are in parentheses.
 
-use super::{Parser, Result};
+use super::{Parser, Reported, Result};
 use crate::lex::T;
 use crate::tree::{Expr, Kind, List, Operand, UnaryOp};
 use crate::{Code, Diagnostic, Span};
@@ -58,7 +58,7 @@ impl Parser<'_> {
     }
 
     #[cold]
-    fn no_operand(&mut self) -> super::Reported {
+    fn no_operand(&mut self) -> Reported {
         let help = match self.t.kind {
             T::Amp => "the name of a variable already is its address: `mov.u64 %rd, x;`",
             T::Percent => "inline assembly writes `%%` for `%`; in a file, write a single `%`",
@@ -67,7 +67,7 @@ impl Parser<'_> {
         };
         let message = format!("expected an operand, found {}", self.found());
         self.report(Diagnostic::new(Code::Syntax, self.t.span, message).here("expected an operand").help(help));
-        super::Reported
+        Reported
     }
 
     /// `%tid.x`, `v.b0`: the dotted word after a name belongs to the name.
@@ -159,33 +159,7 @@ impl Parser<'_> {
                 return Ok(());
             }
         }
-        let first = match self.t.kind {
-            T::Ident => {
-                let name = Operand { kind: Kind::Name, span: self.bump().span };
-                match self.t.kind {
-                    T::RBrack | T::Comma => name,
-                    T::Plus => self.offset(name)?,
-                    T::Minus => self.minus(name.span)?,
-                    T::Star => {
-                        let message = "an address is one register or symbol plus a constant";
-                        let d = Diagnostic::new(Code::Syntax, self.t.span, message)
-                            .here("multiplication is not allowed here");
-                        self.report(d.help("compute it first: `mad.wide.u32 %rd, %r, 4, %base;`"));
-                        return Err(super::Reported);
-                    }
-                    T::Dot => {
-                        return Err(self.wrong(
-                            self.t.span,
-                            format!("an address cannot have the suffix {}", self.found()),
-                            "not expected",
-                        ));
-                    }
-                    _ => name,
-                }
-            }
-            T::RBrack => return Err(self.expected("an address")),
-            _ => self.constant()?,
-        };
+        let first = self.address_base()?;
         let plain = matches!(first.kind, Kind::Name);
         self.buffers.list.push(first);
         if self.at(T::Comma) && !plain {
@@ -195,6 +169,41 @@ impl Parser<'_> {
                 "expected `]`",
             ));
         }
+        self.coordinates(first.span, open)
+    }
+
+    /// The first part of an address: a name or a constant, with its offset.
+    fn address_base(&mut self) -> Result<Operand> {
+        match self.t.kind {
+            T::Ident => {
+                let name = Operand { kind: Kind::Name, span: self.bump().span };
+                match self.t.kind {
+                    T::Plus => self.offset(name),
+                    T::Minus => self.minus(name.span),
+                    T::Star => Err(self.scaled_address()),
+                    T::Dot => Err(self.wrong(
+                        self.t.span,
+                        format!("an address cannot have the suffix {}", self.found()),
+                        "not expected",
+                    )),
+                    _ => Ok(name),
+                }
+            }
+            T::RBrack => Err(self.expected("an address")),
+            _ => self.constant(),
+        }
+    }
+
+    #[cold]
+    fn scaled_address(&mut self) -> Reported {
+        let message = "an address is one register or symbol plus a constant";
+        let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("multiplication is not allowed here");
+        self.report(d.help("compute it first: `mad.wide.u32 %rd, %r, 4, %base;`"));
+        Reported
+    }
+
+    /// What follows the first part of an address, up to `]`: names, and coordinates in braces.
+    fn coordinates(&mut self, first: Span, open: Span) -> Result<()> {
         let mut names = 1;
         while self.eat(T::Comma) {
             match self.t.kind {
@@ -211,14 +220,7 @@ impl Parser<'_> {
                     }
                     return self.close(T::RBrack, open);
                 }
-                T::Int if names == 1 => {
-                    let message = "an offset is added to its base";
-                    let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("not separated by a comma");
-                    let with = format!("+{}", self.str(self.t.span));
-                    let comma = Span::new(first.span.end, self.t.span.end);
-                    self.report(d.fix(comma, &with, format!("write `[{}{with}]`", self.str(first.span))));
-                    return Err(super::Reported);
-                }
+                T::Int if names == 1 => return Err(self.offset_after_comma(first)),
                 _ if names < MOST_NAMES => return Err(self.expected("a name or `{`")),
                 _ => return Err(self.expected("`{`")),
             }
@@ -227,6 +229,17 @@ impl Parser<'_> {
             return Err(self.expected("`,` and coordinates in braces"));
         }
         self.close(T::RBrack, open)
+    }
+
+    /// `[a, 4]`, meant as `[a+4]`.
+    #[cold]
+    fn offset_after_comma(&mut self, base: Span) -> Reported {
+        let message = "an offset is added to its base";
+        let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("not separated by a comma");
+        let with = format!("+{}", self.str(self.t.span));
+        let comma = Span::new(base.end, self.t.span.end);
+        self.report(d.fix(comma, &with, format!("write `[{}{with}]`", self.str(base))));
+        Reported
     }
 
     /// What follows the first vector of a tensor copy that replaces sizes, or sizes and strides, of the tensor map:
@@ -323,11 +336,11 @@ impl Parser<'_> {
 
     /// `call f, (a), (r)`: the results are after the arguments.
     #[cold]
-    fn second_list(&mut self) -> super::Reported {
+    fn second_list(&mut self) -> Reported {
         let d = Diagnostic::new(Code::Syntax, self.t.span, "a call has one argument list after the function's name")
             .here("expected the label of a `.callprototype` or `.calltargets`");
         self.report(d.help("results come first: `call (result), function, (arguments);`"));
-        super::Reported
+        Reported
     }
 
     /// A comma inside a call; a forgotten one before `(` is put back.

@@ -5,7 +5,7 @@ use super::word::{self, Word};
 use super::{Parser, Reported, Result};
 use crate::lex::T;
 use crate::tree::*;
-use crate::{Code, Diagnostic};
+use crate::{Code, Diagnostic, Span};
 
 impl Parser<'_> {
     /// `(.param .b32 a, .reg .f32 b)`, at the parenthesis. Continues after errors.
@@ -18,17 +18,8 @@ impl Parser<'_> {
                 match self.parameter(place) {
                     Ok(var) => {
                         self.tree.vars.push(var);
-                        match self.t.kind {
-                            T::Comma | T::RParen => {}
-                            T::Dot if !self.ends_parameters() => {
-                                self.missing_comma();
-                                continue;
-                            }
-                            T::Assign => self.initialized_parameter(),
-                            _ => {
-                                self.unclosed(T::RParen, open);
-                                self.skip_parameter();
-                            }
+                        if !matches!(self.t.kind, T::Comma | T::RParen) && self.lacks_comma(open) {
+                            continue;
                         }
                     }
                     Err(Reported) => {
@@ -56,6 +47,23 @@ impl Parser<'_> {
             }
         }
         Ok(List::new(first, self.tree.vars.len() as u32 - first))
+    }
+
+    /// What follows a parameter is neither a comma nor the closing parenthesis; true if the next parameter follows at once.
+    #[cold]
+    fn lacks_comma(&mut self, open: Span) -> bool {
+        match self.t.kind {
+            T::Dot if !self.ends_parameters() => {
+                self.missing_comma();
+                return true;
+            }
+            T::Assign => self.initialized_parameter(),
+            _ => {
+                self.unclosed(T::RParen, open);
+                self.skip_parameter();
+            }
+        }
+        false
     }
 
     /// A comma before the closing parenthesis.
