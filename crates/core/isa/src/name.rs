@@ -73,11 +73,28 @@ names! {
 
     /// `tcgen05.mma`: the instruction descriptor (section 9.7.16.10.9.1).
     IDESC = "idesc",
-    /// `tcgen05.mma`: A in shared memory.
+    /// `wgmma.mma_async`: A in registers (section 9.7.15.5.2).
+    A = "a",
+    /// `wgmma.mma_async`: whether D is added.
+    SCALE_D = "scale-d",
+    /// `wgmma.mma_async`: 1 or -1, by which A is multiplied.
+    IMM_SCALE_A = "imm-scale-a",
+    /// `wgmma.mma_async`: 1 or -1, by which B is multiplied.
+    IMM_SCALE_B = "imm-scale-b",
+    /// `wgmma.mma_async`: whether A is transposed in shared memory.
+    IMM_TRANS_A = "imm-trans-a",
+    /// `wgmma.mma_async`: whether B is transposed in shared memory.
+    IMM_TRANS_B = "imm-trans-b",
+    /// `wgmma.mma_async.sp`: metadata of the sparse A.
+    SP_META = "sp-meta",
+    /// `wgmma.mma_async.sp`: which threads hold the metadata.
+    SP_SEL = "sp-sel",
+
+    /// `tcgen05.mma`, `wgmma.mma_async`: the matrix descriptor of A in shared memory.
     A_DESC = "a-desc",
     /// `tcgen05.mma`: A in tensor memory.
     A_TMEM = "a-tmem",
-    /// `tcgen05.mma`: B in shared memory.
+    /// `tcgen05.mma`, `wgmma.mma_async`: the matrix descriptor of B in shared memory.
     B_DESC = "b-desc",
     /// `tcgen05.mma`: D in tensor memory.
     D_TMEM = "d-tmem",

@@ -1,4 +1,4 @@
-//! The parts of a register that operands of video instructions select (manual, sections 9.7.18 and 9.7.19).
+//! The parts of a register that operands of video instructions select (manual, section 9.7.18).
 
 /// Which parts of a 32-bit register an operand of a video instruction may select after a dot (section 9.7.18).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
