@@ -9,18 +9,36 @@ use margay_syntax::{
     tree::{Directive, Item, Kind},
 };
 
-/// Options of `.target` and the version that brought them.
-const TARGET_OPTIONS: [(&str, Version); 4] = [
-    ("texmode_unified", Version::new(1, 5)),
-    ("texmode_independent", Version::new(1, 5)),
-    ("debug", Version::new(3, 0)),
-    ("map_f64_to_f32", Version::FIRST),
-];
+/// An option of `.target`.
+#[derive(Clone, Copy)]
+enum TargetOption {
+    TexmodeUnified,
+    TexmodeIndependent,
+    Debug,
+    MapF64ToF32,
+}
+
+impl TargetOption {
+    /// In the order of the variants, each with its name and the version that brought it.
+    const ALL: [(TargetOption, &'static str, Version); 4] = [
+        (TargetOption::TexmodeUnified, "texmode_unified", Version::new(1, 5)),
+        (TargetOption::TexmodeIndependent, "texmode_independent", Version::new(1, 5)),
+        (TargetOption::Debug, "debug", Version::new(3, 0)),
+        (TargetOption::MapF64ToF32, "map_f64_to_f32", Version::FIRST),
+    ];
+
+    fn parse(text: &str) -> Option<TargetOption> {
+        TargetOption::ALL.iter().find(|(_, name, _)| *name == text).map(|(option, ..)| *option)
+    }
+}
+
+/// Where options are named, by [`TargetOption`].
+type OptionSpans = [Option<Span>; TargetOption::ALL.len()];
 
 /// Reads the directives at the head of the module. The parser has complained about missing and misplaced ones.
 pub(super) fn read(tree: &Tree, module: &mut Module, options: &Options, report: &mut Report) {
     let mut size = false;
-    let mut options_at = [None; TARGET_OPTIONS.len()];
+    let mut options_at = OptionSpans::default();
     for item in &tree.items {
         let Item::Directive(d) = item else { continue };
         let d = &tree.directives[*d as usize];
@@ -61,94 +79,94 @@ fn version(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report)
         None => report.push(
             Diagnostic::new(Code::UnknownVersion, arg.span, format!("unknown PTX ISA version {text}"))
                 .here(format!("the newest version is {}", Version::LAST))
-                .note("versions: 1.0-1.5, 2.0-2.3, 3.0-3.2, 4.0-4.3, 5.0-5.1, 6.0-6.5, 7.0-7.8, 8.0-8.8, 9.0-9.5")
+                .note(format!("versions: {}", versions()))
                 .note("8.0 came with CUDA 12.0 (driver 525), 8.8 with CUDA 12.9 (driver 575), 9.0 with CUDA 13.0 (driver 580)"),
         ),
     }
 }
 
+/// The published versions, as one range for each major version.
+fn versions() -> String {
+    let of_one_major = Version::ALL.chunk_by(|a, b| a.major() == b.major());
+    let ranges: Vec<String> = of_one_major.map(|v| format!("{}-{}", v[0], v[v.len() - 1])).collect();
+    ranges.join(", ")
+}
+
 /// `before`: where earlier directives name options.
-fn target(
-    tree: &Tree,
-    d: &Directive,
-    module: &mut Module,
-    before: &mut [Option<Span>; TARGET_OPTIONS.len()],
-    report: &mut Report,
-) {
-    let args = tree.operands(d.args);
-    let mut options = [None; TARGET_OPTIONS.len()];
-    for (i, arg) in args.iter().enumerate() {
+fn target(tree: &Tree, d: &Directive, module: &mut Module, before: &mut OptionSpans, report: &mut Report) {
+    let mut options = OptionSpans::default();
+    for (i, arg) in tree.operands(d.args).iter().enumerate() {
         let text = tree.str(arg.span);
-        if let Some(option) = TARGET_OPTIONS.iter().position(|(name, _)| *name == text) {
-            // A further directive need not repeat the architecture, as ptxas has it.
-            if i == 0 && module.target_at.is_none() {
-                report.push(
-                    Diagnostic::new(
-                        Code::UnknownTarget,
-                        arg.span,
-                        format!("`.target` begins with an architecture, found `{text}`"),
-                    )
-                    .help("write the architecture first: `.target sm_80, texmode_independent`"),
-                );
-            }
-            options[option] = Some(arg.span);
+        let Some(option) = TargetOption::parse(text) else {
+            architecture(text, arg.span, module, report);
             continue;
+        };
+        // A further directive need not repeat the architecture, as ptxas has it.
+        if i == 0 && module.target_at.is_none() {
+            let message = format!("`.target` begins with an architecture, found `{text}`");
+            report.push(
+                Diagnostic::new(Code::UnknownTarget, arg.span, message)
+                    .help("write the architecture first: `.target sm_80, texmode_independent`"),
+            );
         }
-        match Target::parse(text) {
-            // The last of several counts, but all must be known to the version.
-            Some(t) => {
-                if let Some(before) = module.target_at.filter(|_| module.target != t) {
-                    version_knows(module, module.target, before, report);
-                }
-                module.target = t;
-                module.target_at = Some(arg.span);
-            }
-            None => match number(text) {
-                Some(t) => {
-                    module.target = t;
-                    module.target_at = Some(arg.span);
-                    report.text_only(unknown(text, arg.span));
-                }
-                None => report.push(unknown(text, arg.span)),
-            },
-        }
+        options[option as usize] = Some(arg.span);
     }
-    let modes = (options[0].or(before[0]), options[1].or(before[1]));
-    if let (Some(unified), Some(independent)) = modes
-        && (options[0].is_some() || options[1].is_some())
-    {
-        let (first, second) = (unified.min(independent), unified.max(independent));
-        report.push(
-            Diagnostic::new(
-                Code::TargetOption,
-                second,
-                "`texmode_unified` and `texmode_independent` exclude each other",
-            )
-            .label(first, "the other is here"),
-        );
-    }
-    for (((name, since), at), before) in TARGET_OPTIONS.iter().zip(options).zip(before) {
-        let Some(at) = at else { continue };
-        before.get_or_insert(at);
-        if let Some(lack) = crate::report::lacking(module, &Since { ptx: *since, ..Since::ALWAYS }) {
+    exclusive_texture_modes(&options, before, report);
+    for (option, name, since) in TargetOption::ALL {
+        let Some(at) = options[option as usize] else { continue };
+        before[option as usize].get_or_insert(at);
+        if let Some(lack) = crate::report::lacking(module, &Since { ptx: since, ..Since::ALWAYS }) {
             report.push(lack.diagnose(module, &format!("the option `{name}`"), at));
         }
     }
-    module.texmode_independent |= options[1].is_some();
-    module.debug |= options[2].is_some();
-    module.debug_at = module.debug_at.or(options[2]);
-    if let (Some(at), Some(target)) = (options[3], module.target_at)
+    let debug = options[TargetOption::Debug as usize];
+    module.texmode_independent |= options[TargetOption::TexmodeIndependent as usize].is_some();
+    module.debug |= debug.is_some();
+    module.debug_at = module.debug_at.or(debug);
+    if let (Some(at), Some(target)) = (options[TargetOption::MapF64ToF32 as usize], module.target_at)
         && module.target.sm >= 13
     {
-        report.push(
-            Diagnostic::new(
-                Code::TargetOption,
-                at,
-                format!("`map_f64_to_f32` is only for targets without double precision, not for {}", module.target),
-            )
-            .label(target, "this target has double precision"),
-        );
+        let message =
+            format!("`map_f64_to_f32` is only for targets without double precision, not for {}", module.target);
+        report.push(Diagnostic::new(Code::TargetOption, at, message).label(target, "this target has double precision"));
     }
+}
+
+/// The architecture of a `.target`. The last of several counts, but all must be known to the version.
+fn architecture(text: &str, span: Span, module: &mut Module, report: &mut Report) {
+    let target = match (Target::parse(text), number(text)) {
+        (Some(target), _) => {
+            if let Some(before) = module.target_at.filter(|_| module.target != target) {
+                version_knows(module, module.target, before, report);
+            }
+            target
+        }
+        (None, Some(target)) => {
+            report.text_only(unknown(text, span));
+            target
+        }
+        (None, None) => return report.push(unknown(text, span)),
+    };
+    module.target = target;
+    module.target_at = Some(span);
+}
+
+/// At most one texturing mode, in all directives together (section 11.1.2).
+fn exclusive_texture_modes(options: &OptionSpans, before: &OptionSpans, report: &mut Report) {
+    let [unified, independent] = [TargetOption::TexmodeUnified, TargetOption::TexmodeIndependent].map(|o| o as usize);
+    if options[unified].or(options[independent]).is_none() {
+        return;
+    }
+    let (Some(unified), Some(independent)) =
+        (options[unified].or(before[unified]), options[independent].or(before[independent]))
+    else {
+        return;
+    };
+    let message = "`texmode_unified` and `texmode_independent` exclude each other";
+    report.push(
+        Diagnostic::new(Code::TargetOption, unified.max(independent), message)
+            .label(unified.min(independent), "the other is here"),
+    );
 }
 
 /// What ptxas makes of a name that it does not know, unless that ends in `a` or `f`: the number in it, `sm_80` of `sm_080` and of
@@ -173,7 +191,9 @@ fn unknown(text: &str, span: Span) -> Diagnostic {
     });
     if let Some(near) = by_number {
         d = d.here(format!("nearest targets: {near}"));
-    } else if let Some(near) = nearest(text, names.iter().map(String::as_str).chain(TARGET_OPTIONS.map(|o| o.0))) {
+    } else if let Some(near) =
+        nearest(text, names.iter().map(String::as_str).chain(TargetOption::ALL.map(|(_, name, _)| name)))
+    {
         d = d.here(format!("did you mean `{near}`?"));
     }
     d.note(format!("targets: {}", names.join(" ")))
