@@ -11,6 +11,7 @@ mod directive;
 mod explain;
 mod facts;
 mod instr;
+mod join;
 mod labels;
 mod memo;
 mod names;
