@@ -225,13 +225,14 @@ fn candidate(variant: Variant, in_order: bool, joined: usize, module: &Module) -
         Word::Mod(m) if space_of(*m).is_some() => Some(*m),
         _ => None,
     });
-    let name = variant.op.row().name;
-    let access =
-        if matches!(name, "ld" | "st" | "ldu" | "atom" | "red") { variant.t().bytes() * variant.vec() } else { 0 };
+    let access = match variant.op {
+        Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red => variant.t().bytes() * variant.vec(),
+        _ => 0,
+    };
     Candidate {
         unavailable: unavailable(&variant, module),
-        call: name == "call",
-        cvta_const: name == "cvta" && space == Some(Mod::Const),
+        call: variant.op == Opcode::Call,
+        cvta_const: variant.op == Opcode::Cvta && space == Some(Mod::Const),
         rules: variant.row().rules,
         parted: joined < variant.glued(),
         in_order,

@@ -30,33 +30,32 @@ pub(crate) fn check(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &Inst) {
             }
         }
         (Operand::Reg(_), Operand::Table(id)) => {
-            super::reach::indirect(w, site.callee);
-            match std::mem::replace(&mut w.body.tables[id.0 as usize], TargetTable::Branch(Vec::new())) {
-                TargetTable::Prototype(f) => {
-                    signature(w, &site, &f, rets, args);
-                    w.facts.prototypes.push((f.clone(), site.callee));
-                    w.body.tables[id.0 as usize] = TargetTable::Prototype(f);
-                }
-                TargetTable::Calls(targets) => {
-                    one_of(w, &site, &targets, rets, args);
-                    w.body.tables[id.0 as usize] = TargetTable::Calls(targets);
-                }
-                TargetTable::Branch(labels) => {
-                    w.body.tables[id.0 as usize] = TargetTable::Branch(labels);
-                    w.report.push(
-                        Diagnostic::new(
-                            Code::CallTable,
-                            site.table,
-                            "an indirect call requires a prototype or a list of functions",
-                        )
-                        .here("this is a list of branch targets"),
-                    );
-                }
-            }
+            // Taken out meanwhile, because the walker changes.
+            let unread = TargetTable::Branch(Vec::new());
+            let table = std::mem::replace(&mut w.body.tables[id.0 as usize], unread);
+            indirect(w, &site, &table, rets, args);
+            w.body.tables[id.0 as usize] = table;
         }
         _ => {}
     }
     super::sequence::call(w, rets, args);
+}
+
+/// A call through a register, whose callees the label in its last operand describes.
+fn indirect(w: &mut Walker<'_, '_>, site: &Site<'_>, table: &TargetTable, rets: Operand, args: Operand) {
+    super::reach::indirect(w, site.callee);
+    match table {
+        TargetTable::Prototype(f) => {
+            signature(w, site, f, rets, args);
+            w.facts.prototypes.push((f.clone(), site.callee));
+        }
+        TargetTable::Calls(targets) => one_of(w, site, targets, rets, args),
+        TargetTable::Branch(_) => {
+            let message = "an indirect call requires a prototype or a list of functions";
+            let found = Diagnostic::new(Code::CallTable, site.table, message);
+            w.report.push(found.here("this is a list of branch targets"));
+        }
+    }
 }
 
 /// The places of a call in the text.

@@ -83,9 +83,9 @@ fn shapes_like(word: &str, all: &[Word]) -> Option<Vec<String>> {
 
 /// What does nearly the same and is older.
 fn alternative(c: &Candidate) -> Option<&'static str> {
-    match c.variant.op.row().name {
-        "mbarrier" if c.variant.has(Mod::TryWait) => Some("`mbarrier.test_wait` works on sm_80"),
-        "redux" => Some("a loop over `shfl.sync` reduces on older targets"),
+    match c.variant.op {
+        Opcode::Mbarrier if c.variant.has(Mod::TryWait) => Some("`mbarrier.test_wait` works on sm_80"),
+        Opcode::Redux => Some("a loop over `shfl.sync` reduces on older targets"),
         _ => None,
     }
 }

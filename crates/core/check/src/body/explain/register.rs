@@ -106,80 +106,21 @@ impl<'a> Walker<'a, '_> {
         Suggestion { message, edits, machine_applicable: false }
     }
 
-    /// A conversion that makes a register of type `have` fit where `want` is expected.
+    /// What makes a register of type `have` fit where `want` is expected: a conversion, another form of the instruction.
     pub(super) fn conversions(&self, c: &Candidate, want: &Want, ty: Type, have: Type, span: Span) -> Vec<String> {
-        let op = c.variant.op.row().name;
-        let name = self.tree.str(span);
         let dst = want.opnd.role == Role::Dst;
-        let mut out = Vec::new();
-        let kind = |t: Type| t.kind();
-        match (ty, have) {
-            (Type::Pred, _) if op == "setp" => {
-                out.push(format!("`setp` writes `.pred`; `set` writes a number: `set.{}...`", rest_of(c, "u32")));
-            }
-            (Type::Pred, _) if !dst => {
-                out.push(format!("compare first: `setp.ne.{}{} p, {name}, 0;`", "b", have.bits().max(16)))
-            }
-            (_, Type::Pred) if !dst => out.push(format!(
-                "convert it to a number: `selp{} t, 1, 0, {name};`",
-                if ty.is_int() { ty } else { Type::B32 }
-            )),
-            (_, Type::Pred) => {}
-            _ if c.variant.op == Opcode::Cvt && !dst && have.bits() == ty.bits() => {
-                out.push("the first type is the destination's, the second the source's".to_owned());
-            }
-            _ if dst || c.variant.op == Opcode::Cvt => {}
-            (Type::F16x2 | Type::Bf16x2, _) if have.bits() == 16 => {
-                out.push("pack two values in one register: `mov.b32 %r, {%h0, %h1};`".to_owned());
-            }
-            _ if kind(ty) != TypeKind::Float && have.is_float() => {
-                let int = if ty.is_int() { ty } else { Type::S32 };
-                out.push(format!("convert the value: `cvt.rni{int}{have}`"));
-            }
-            _ if ty.is_float() && (have.is_int() || have.kind() == TypeKind::Bits) && have.bits() >= 16 => {
-                let int = if have.is_int() { have } else { as_signed(have) };
-                out.push(format!("convert the value: `cvt.rn{ty}{int}`"));
-            }
-            _ if ty.is_float() && have.is_float() => {
-                let rn = if ty.bits() < have.bits() { ".rn" } else { "" };
-                out.push(format!("convert the value: `cvt{rn}{ty}{have}`"));
-            }
-            _ if ty.bits() != have.bits() && have.bits() <= 64 && ty.bits() <= 64 => {
-                let to = unsigned(ty);
-                let from = unsigned(have);
-                out.push(format!("convert the value: `cvt{to}{from}`"));
-            }
-            _ => {}
-        }
+        let mut out = Vec::from_iter(conversion(c, dst, ty, have, self.tree.str(span)));
         if let (true, Ty::Wide(_), TypeKind::Bits | TypeKind::Signed | TypeKind::Unsigned) =
-            (dst, want.opnd.ty, kind(have))
+            (dst, want.opnd.ty, have.kind())
         {
             out.push(format!(
                 "the product has {} bits: use a register of this width, or `.lo` for the lower half",
                 ty.bits()
             ));
         }
-        // Another type of the same instruction?
-        let slot = c.variant.words.iter().rposition(|w| matches!(w, Word::Type(_)));
         let fixed = matches!(want.opnd.ty, Ty::Is(Type::Pred));
-        if let (Some(slot), false) = (slot, fixed || have == Type::Pred && !dst) {
-            let mut words: Vec<Word> = c.variant.words.to_vec();
-            let typed = if have.kind() == TypeKind::Bits && have.bits() >= 16 && ty.is_int() {
-                [if ty.is_signed() { as_signed(have) } else { unsigned(have) }, have]
-            } else {
-                [have, have]
-            };
-            for t in typed {
-                words[slot] = Word::Type(t);
-                if let Ok(found) = resolve(c.variant.op, &words, |_| true)
-                    && found.variant.row().operands.len() == c.variant.row().operands.len()
-                    && found.variant.words != c.variant.words
-                    && (t == have || !matches!(want.opnd.ty, Ty::Wide(_)))
-                {
-                    out.push(format!("or use `{}`", found.variant));
-                    break;
-                }
-            }
+        if !fixed && (have != Type::Pred || dst) {
+            out.extend(other_type(c, want, ty, have));
         }
         out
     }
@@ -342,4 +283,61 @@ impl<'a> Walker<'a, '_> {
         );
         Operand::Error
     }
+}
+
+/// A conversion of a register of type `have`, called `name`, to `ty`.
+fn conversion(c: &Candidate, dst: bool, ty: Type, have: Type, name: &str) -> Option<String> {
+    Some(match (ty, have) {
+        (Type::Pred, _) if c.variant.op == Opcode::Setp => {
+            format!("`setp` writes `.pred`; `set` writes a number: `set.{}...`", rest_of(c, "u32"))
+        }
+        (Type::Pred, _) if !dst => format!("compare first: `setp.ne.b{} p, {name}, 0;`", have.bits().max(16)),
+        (_, Type::Pred) if !dst => {
+            let ty = if ty.is_int() { ty } else { Type::B32 };
+            format!("convert it to a number: `selp{ty} t, 1, 0, {name};`")
+        }
+        (_, Type::Pred) => return None,
+        _ if c.variant.op == Opcode::Cvt && !dst && have.bits() == ty.bits() => {
+            "the first type is the destination's, the second the source's".to_owned()
+        }
+        _ if dst || c.variant.op == Opcode::Cvt => return None,
+        (Type::F16x2 | Type::Bf16x2, _) if have.bits() == 16 => {
+            "pack two values in one register: `mov.b32 %r, {%h0, %h1};`".to_owned()
+        }
+        _ if ty.kind() != TypeKind::Float && have.is_float() => {
+            let int = if ty.is_int() { ty } else { Type::S32 };
+            format!("convert the value: `cvt.rni{int}{have}`")
+        }
+        _ if ty.is_float() && (have.is_int() || have.kind() == TypeKind::Bits) && have.bits() >= 16 => {
+            let int = if have.is_int() { have } else { as_signed(have) };
+            format!("convert the value: `cvt.rn{ty}{int}`")
+        }
+        _ if ty.is_float() && have.is_float() => {
+            let rn = if ty.bits() < have.bits() { ".rn" } else { "" };
+            format!("convert the value: `cvt{rn}{ty}{have}`")
+        }
+        _ if ty.bits() != have.bits() && have.bits() <= 64 && ty.bits() <= 64 => {
+            format!("convert the value: `cvt{}{}`", unsigned(ty), unsigned(have))
+        }
+        _ => return None,
+    })
+}
+
+/// The instruction on another type that takes a register of type `have` in place of one of type `ty`.
+fn other_type(c: &Candidate, want: &Want, ty: Type, have: Type) -> Option<String> {
+    let slot = c.variant.words.iter().rposition(|w| matches!(w, Word::Type(_)))?;
+    let typed = if have.kind() == TypeKind::Bits && have.bits() >= 16 && ty.is_int() {
+        [if ty.is_signed() { as_signed(have) } else { unsigned(have) }, have]
+    } else {
+        [have, have]
+    };
+    let mut words: Vec<Word> = c.variant.words.to_vec();
+    typed.into_iter().find_map(|t| {
+        words[slot] = Word::Type(t);
+        let found = resolve(c.variant.op, &words, |_| true).ok()?;
+        let fits = found.variant.row().operands.len() == c.variant.row().operands.len()
+            && found.variant.words != c.variant.words
+            && (t == have || !matches!(want.opnd.ty, Ty::Wide(_)));
+        fits.then(|| format!("or use `{}`", found.variant))
+    })
 }
