@@ -4,6 +4,7 @@
 //! * `body` turns one resolved body into a control-flow graph; `operand`, `call` and `constant` are its parts.
 //! * `thread` puts module-scope `.reg` and `.local` variables of old PTX into the thread block.
 
+mod blocks;
 mod body;
 mod call;
 mod constant;

@@ -96,25 +96,7 @@ impl Builder<'_> {
         let opnd = slot.opnd;
         match opnd.role {
             Role::Dst => self.destination(operand, parts, at)?,
-            Role::Src | Role::Imm | Role::Var | Role::Handle(_) => {
-                if let check::Operand::Pair(first) = operand {
-                    for i in [first, first + 1] {
-                        self.value(self.body.operands[i as usize], slot.ty, false, &mut parts.srcs, at)?;
-                    }
-                } else {
-                    let (expand, start) = (parts.dsts.len() > 1, parts.srcs.len());
-                    match (operand, slot.lead) {
-                        (check::Operand::Vector(list), Some(lead)) => {
-                            for (k, i) in list.range().enumerate() {
-                                let ty = if k == 0 { lead } else { slot.ty };
-                                self.value(self.body.operands[i], ty, false, &mut parts.srcs, at)?;
-                            }
-                        }
-                        _ => self.value(operand, slot.ty, expand, &mut parts.srcs, at)?,
-                    }
-                    parts.srcs.truncate(slot.most.map_or(usize::MAX, |n| start + n));
-                }
-            }
+            Role::Src | Role::Imm | Role::Var | Role::Handle(_) => self.source(slot, operand, parts, at)?,
             Role::Addr => self.address(operand, parts, at)?,
             Role::Group(_) => match operand {
                 check::Operand::Group(list) | check::Operand::Vector(list) => {
@@ -137,6 +119,28 @@ impl Builder<'_> {
             };
             parts.srcs.push(Operand::Imm(u64::from(selector)));
         }
+        Ok(())
+    }
+
+    /// A value that is read, as one source or several.
+    fn source(&mut self, slot: &Slot, operand: check::Operand, parts: &mut Parts, at: Place) -> Result<(), LowerError> {
+        let start = parts.srcs.len();
+        match (operand, slot.lead) {
+            (check::Operand::Pair(first), _) => {
+                for i in [first, first + 1] {
+                    self.value(self.body.operands[i as usize], slot.ty, false, &mut parts.srcs, at)?;
+                }
+                return Ok(());
+            }
+            (check::Operand::Vector(list), Some(lead)) => {
+                for (k, i) in list.range().enumerate() {
+                    let ty = if k == 0 { lead } else { slot.ty };
+                    self.value(self.body.operands[i], ty, false, &mut parts.srcs, at)?;
+                }
+            }
+            _ => self.value(operand, slot.ty, parts.dsts.len() > 1, &mut parts.srcs, at)?,
+        }
+        parts.srcs.truncate(slot.most.map_or(usize::MAX, |n| start + n));
         Ok(())
     }
 
