@@ -402,6 +402,26 @@ pub enum Arg {
     Omitted,
 }
 
+impl Operand {
+    /// The frame variable that an operand accesses, or whose address it is.
+    pub fn frame_variable(&self) -> Option<FrameId> {
+        match self {
+            Operand::Mem(MemBase::Frame(id), _) | Operand::FrameAddr(id, _) => Some(*id),
+            _ => None,
+        }
+    }
+}
+
+impl Arg {
+    /// The frame variable that holds an argument or a result.
+    pub fn frame_variable(&self) -> Option<FrameId> {
+        match self {
+            Arg::Frame(id) => Some(*id),
+            Arg::Values(_) | Arg::Omitted => None,
+        }
+    }
+}
+
 impl Func {
     /// Operands of a list.
     pub fn operands(&self, list: List<Operand>) -> &[Operand] {

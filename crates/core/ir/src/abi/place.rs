@@ -6,7 +6,7 @@
 
 use super::{Abi, Buffer, FuncPlaces, NoPlan, Piece, Place, Plan, Signature, kernel_layout};
 use crate::{
-    Arg, CallSite, FrameId, FrameRole, Func, Ir, MemBase, Operand, Placed, Virtual,
+    Arg, CallSite, FrameId, FrameRole, Func, Ir, Operand, Placed, Virtual,
     explicit::{self, Admitted, Interface, Target},
     pass::{mark_observing_calls, mark_uniform_values},
 };
@@ -270,17 +270,11 @@ fn block_local(func: &Func) -> Vec<Option<Span>> {
     for (b, block) in func.blocks.iter().enumerate() {
         for i in block.insts.range() {
             for operand in func.operands(func.insts[i].srcs) {
-                match operand {
-                    Operand::Mem(MemBase::Frame(id), _) | Operand::FrameAddr(id, _) => note(*id, b as u32, i as u32),
-                    Operand::Call(call) => {
-                        let site = &func.calls[*call as usize];
-                        for arg in site.args.iter().chain(&site.rets) {
-                            if let Arg::Frame(id) = arg {
-                                note(*id, b as u32, i as u32);
-                            }
-                        }
-                    }
-                    _ => {}
+                let mut note = |id| note(id, b as u32, i as u32);
+                operand.frame_variable().into_iter().for_each(&mut note);
+                if let Operand::Call(call) = operand {
+                    let site = &func.calls[*call as usize];
+                    site.args.iter().chain(&site.rets).filter_map(Arg::frame_variable).for_each(note);
                 }
             }
         }

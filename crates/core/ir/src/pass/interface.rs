@@ -7,7 +7,7 @@
 //! is taken, and those visible to other modules, have varying parameters and return values.
 
 use crate::{
-    Arg, Callee, FormalHome, FrameId, FrameRole, Func, FuncId, Ir, MemBase, Operand, Stage, Terminator,
+    Arg, Callee, FormalHome, FrameId, FrameRole, Func, FuncId, Ir, Operand, Stage, Terminator,
     abi::Signature,
     pass::{
         Cfg, Uniformity, WarpShape, branch_around, liveness::inst_writes, propagate_constants, spins, split_after,
@@ -212,7 +212,7 @@ fn keeps_uniform(func: &Func, cfg: &Cfg, known: &Uniformity, id: FrameId) -> boo
     if func.frame[id.0 as usize].address_taken {
         return false;
     }
-    let names = |o: &Operand| matches!(o, Operand::Mem(MemBase::Frame(f), _) | Operand::FrameAddr(f, _) if *f == id);
+    let names = |o: &Operand| o.frame_variable() == Some(id);
     let harmless = |b: &crate::BlockId, inst: &crate::Inst| {
         let operands = func.operands(inst.srcs);
         if !operands.iter().chain(func.operands(inst.dsts)).any(names) {
@@ -230,7 +230,7 @@ fn keeps_uniform(func: &Func, cfg: &Cfg, known: &Uniformity, id: FrameId) -> boo
             _ => false,
         }
     };
-    let takes = |ret: &Arg| matches!(ret, Arg::Frame(f) if *f == id);
+    let takes = |ret: &Arg| ret.frame_variable() == Some(id);
     !func.calls.iter().flat_map(|c| &c.rets).any(takes)
         && cfg.order.iter().all(|b| func.insts(&func.blocks[b.0 as usize]).iter().all(|i| harmless(b, i)))
 }
@@ -258,13 +258,9 @@ fn holds_uniform(func: &Func, known: &Uniformity, call: u32, id: FrameId) -> boo
         let mut here = 0;
         for inst in func.insts(block) {
             let operands = func.operands(inst.srcs);
-            let named = |o: &Operand| match o {
-                Operand::Mem(MemBase::Frame(f), _) | Operand::FrameAddr(f, _) => *f == id,
-                _ => false,
-            };
             if let [Operand::Call(c)] = operands {
                 let site = &func.calls[*c as usize];
-                if site.rets.iter().any(|r| matches!(r, Arg::Frame(f) if *f == id)) {
+                if site.rets.iter().any(|ret| ret.frame_variable() == Some(id)) {
                     return false;
                 }
                 if *c == call {
@@ -272,7 +268,7 @@ fn holds_uniform(func: &Func, known: &Uniformity, call: u32, id: FrameId) -> boo
                 }
                 continue;
             }
-            if !operands.iter().chain(func.operands(inst.dsts)).any(named) {
+            if !operands.iter().chain(func.operands(inst.dsts)).any(|o| o.frame_variable() == Some(id)) {
                 continue;
             }
             match (func.variant(inst).op, operands) {
@@ -302,17 +298,11 @@ pub(super) fn uniform_variables(func: &Func) -> Vec<bool> {
         return uniform;
     }
     for inst in func.insts.iter().filter(|i| func.variant(i).op != Opcode::Ld) {
-        for o in func.operands(inst.srcs).iter().chain(func.operands(inst.dsts)) {
-            if let Operand::Mem(MemBase::Frame(f), _) | Operand::FrameAddr(f, _) = o {
-                uniform[f.0 as usize] = false;
-            }
-        }
+        let operands = func.operands(inst.srcs).iter().chain(func.operands(inst.dsts));
+        operands.filter_map(Operand::frame_variable).for_each(|f| uniform[f.0 as usize] = false);
     }
-    for ret in func.calls.iter().flat_map(|c| &c.rets) {
-        if let Arg::Frame(f) = ret {
-            uniform[f.0 as usize] = false;
-        }
-    }
+    let rets = func.calls.iter().flat_map(|c| &c.rets);
+    rets.filter_map(Arg::frame_variable).for_each(|f| uniform[f.0 as usize] = false);
     uniform
 }
 
@@ -338,26 +328,21 @@ pub(super) fn result_variables(func: &Func) -> Vec<Option<ResultVariable>> {
     for (b, block) in func.blocks.iter().enumerate() {
         for inst in func.insts(block) {
             for o in func.operands(inst.srcs).iter().chain(func.operands(inst.dsts)) {
-                match o {
-                    Operand::Mem(MemBase::Frame(f), _) | Operand::FrameAddr(f, _) => match func.variant(inst).op {
+                if let Some(f) = o.frame_variable() {
+                    match func.variant(inst).op {
                         Opcode::Ld => uses[f.0 as usize].push(b as u32),
                         _ => other[f.0 as usize] = true,
-                    },
-                    Operand::Call(c) => {
-                        let site = &func.calls[*c as usize];
-                        for arg in &site.args {
-                            if let Arg::Frame(f) = arg {
-                                uses[f.0 as usize].push(b as u32);
-                            }
-                        }
-                        for (ret, arg) in site.rets.iter().enumerate() {
-                            let Arg::Frame(f) = arg else { continue };
-                            let home = ResultVariable { call: *c, ret, block: b as u32, uses: Vec::new() };
-                            let twice = found[f.0 as usize].replace(home).is_some();
-                            other[f.0 as usize] |= twice || inst.guard.is_some();
-                        }
                     }
-                    _ => {}
+                }
+                let Operand::Call(call) = *o else { continue };
+                let site = &func.calls[call as usize];
+                let args = site.args.iter().filter_map(Arg::frame_variable);
+                args.for_each(|f| uses[f.0 as usize].push(b as u32));
+                for (ret, arg) in site.rets.iter().enumerate() {
+                    let Some(f) = arg.frame_variable() else { continue };
+                    let home = ResultVariable { call, ret, block: b as u32, uses: Vec::new() };
+                    let twice = found[f.0 as usize].replace(home).is_some();
+                    other[f.0 as usize] |= twice || inst.guard.is_some();
                 }
             }
         }

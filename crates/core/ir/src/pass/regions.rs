@@ -111,26 +111,17 @@ fn block_frame(func: &Func, block: usize) -> (BitSet, BitSet) {
                         written.insert(f.0);
                     }
                 }
-                Operand::Mem(MemBase::Frame(f), _) | Operand::FrameAddr(f, _) if !written.has(f.0) => read.insert(f.0),
                 Operand::Call(site) => {
                     let site = &func.calls[*site as usize];
-                    for arg in &site.args {
-                        if let Arg::Frame(f) = arg
-                            && !written.has(f.0)
-                        {
-                            read.insert(f.0);
-                        }
-                    }
-                    for ret in &site.rets {
-                        if let Arg::Frame(f) = ret
-                            && !read.has(f.0)
-                            && inst.guard.is_none()
-                        {
-                            written.insert(f.0);
-                        }
-                    }
+                    let args = site.args.iter().filter_map(Arg::frame_variable);
+                    args.filter(|f| !written.has(f.0)).for_each(|f| read.insert(f.0));
+                    let rets = site.rets.iter().filter_map(Arg::frame_variable);
+                    rets.filter(|f| !read.has(f.0) && inst.guard.is_none()).for_each(|f| written.insert(f.0));
                 }
-                _ => {}
+                _ => {
+                    let used = operand.frame_variable().filter(|f| !written.has(f.0));
+                    used.into_iter().for_each(|f| read.insert(f.0));
+                }
             }
         }
     }
