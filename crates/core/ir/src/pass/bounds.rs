@@ -1,8 +1,8 @@
-//! Between which numbers the values of integer registers lie in all threads, and which power of two divides them: enough to
-//! prove that many addresses in shared memory, which begin at constants, stay inside a CTA's window.
+//! Value ranges of integer registers over all threads, and the power of two that divides the values: enough to prove that many
+//! addresses in shared memory, which begin at constants, stay inside a CTA's window.
 //!
-//! A register has the bounds of all its definitions, wherever it is read; where branches on comparisons with constants lead to a
-//! block, those may tell more.
+//! The analysis is flow-insensitive: a register has the union of the ranges of its definitions wherever it is read. [`Ranges::at`] narrows
+//! it by comparisons with constants in the branches that lead to a block, along its chain of single predecessors.
 
 use crate::{
     BlockId, FormalHome, Func, Inst, Operand, Terminator, VReg,

@@ -1,5 +1,5 @@
-//! Loads made ahead of a condition. Compilers load from a variable that always exists before they know whether the program reads it, and
-//! choose afterwards: `ready ? data : 0` becomes a load of `data` and a `selp`.
+//! Speculative loads. Compilers load from a variable that always exists before they know whether the program reads it, and select
+//! afterwards: `ready ? data : 0` becomes a load of `data` and a `selp`.
 
 use crate::{
     Func, Inst, Operand, VReg,

@@ -1,7 +1,7 @@
 //! Dependences of an instruction on the values that others yield, by forward slicing.
 //!
 //! * `control.rs`: whether the values decide if the instruction is executed at all.
-//! * `chosen.rs`: under which conditions the value of a load made in advance is used.
+//! * `chosen.rs`: under which conditions the value of a speculative load is used.
 //! * `decision.rs`: reads whose value decides a branch and nothing else.
 //! * `order.rs`: whether address and control dependences order reads before an access.
 //! * `test_and_set.rs`: tests of a place that decide whether it is set, in two steps.

@@ -1,4 +1,4 @@
-//! The code of a form that continues in the middle of a kernel: what loads registers at its begin, and what stores them at a pause.
+//! The code that a resumed form adds to a kernel: loads of the live registers at its entry, stores of them at a pause.
 
 use super::{Held, Layout, Resume, Slot, slot_bytes};
 use crate::{Func, Inst, MemBase, MemSpace, Operand, VReg};

@@ -1,4 +1,4 @@
-//! Loops that try an update again: `do { old = word; } while (atomicCAS(&word, old, f(old)) != old);`
+//! Loops that retry an update: `do { old = word; } while (atomicCAS(&word, old, f(old)) != old);`
 
 use super::body::Body;
 use crate::{

@@ -1,4 +1,4 @@
-//! Comparisons of a recurrence with a bound: whether they come out otherwise in the end.
+//! Comparisons of a recurrence with a bound: whether their outcome changes eventually.
 
 use super::{
     Body, DEPTH, is_integer, mask, moved_constant,

@@ -1,4 +1,4 @@
-//! What values leave when they are divided by a power of two, as sums of other values: compilers unroll a loop by beginning its counter at
+//! Residues of values modulo a power of two, as sums of other values: compilers unroll a loop by beginning its counter at
 //! `(n - 2 & 3) + 2 - n`, say, which is a multiple of four whatever `n` is.
 
 use super::{Body, DEPTH, Termination, comparison::Link, is_integer};

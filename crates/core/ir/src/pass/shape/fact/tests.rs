@@ -1,3 +1,5 @@
+//! Facts about values in all lanes of a warp, against the values.
+
 use super::*;
 use crate::pass::WarpShape;
 use margay_isa::{Component, Special};
@@ -72,6 +74,62 @@ fn comparisons_that_warps_agree_on() {
     assert!(compared(&variant(Mod::Lt), Fact::constant(32), tid, varying).is_none());
 }
 
+/// `%tid` in the warp whose first thread has index `first`.
+fn tid(warp: &WarpShape, [x, y, _]: [u32; 3], first: u32, c: Component) -> Known {
+    let lanes = std::array::from_fn(|l| {
+        let t = first + l as u32;
+        u64::from(match c {
+            Component::X => t % x,
+            Component::Y => t / x % y,
+            _ => t / (x * y),
+        })
+    });
+    Known { lanes, fact: warp.fact(Special::Tid, c), bits: 32 }
+}
+
+/// A random operation on two values, and its result; `None` if it does not fit their widths. `even` selects among similar ones.
+fn operation(random: &mut impl FnMut(u64) -> u64, even: bool, a: Known, b: Known) -> Option<(String, Known)> {
+    let k = random(12) as u32;
+    let constant = [1, 2, 3, 4, 8, 12, 16, 31, 32, 0x1fff_fffc, 0xffff_fff0, 0xffff_fffb][random(12) as usize];
+    let both = |f: &dyn Fn(u64, u64) -> u64, fact| {
+        let all = if a.bits == 64 { u64::MAX } else { (1 << a.bits) - 1 };
+        let lanes = std::array::from_fn(|l| f(a.lanes[l], b.lanes[l]) & all);
+        Known { lanes, fact: Option::unwrap_or(fact, Fact::VARYING), bits: a.bits }
+    };
+    let sign = |v: u64, bits: u64| ((v << (64 - bits)) as i64 >> (64 - bits)) as u64;
+    let (name, v) = match random(13) {
+        0 if a.bits == b.bits => ("add", both(&|a, b| a.wrapping_add(b), sum(a.fact, b.fact, 1, a.bits))),
+        1 if a.bits == b.bits => ("sub", both(&|a, b| a.wrapping_sub(b), sum(a.fact, b.fact, -1, a.bits))),
+        2 => {
+            let fact = sum(a.fact, Fact::constant(constant), 1, a.bits);
+            ("add", a.map(a.bits, fact, |v| v.wrapping_add(constant)))
+        }
+        3 => ("mul", a.map(a.bits, scaled(a.fact, constant as i64, a.bits), |v| v.wrapping_mul(constant))),
+        4 => ("shl", a.map(a.bits, scaled(a.fact, 1 << k, a.bits), |v| v << k)),
+        5 => ("shr", a.map(a.bits, shifted(a.fact, k, a.bits, false), |v| v >> k)),
+        6 if a.bits == 32 => ("shr.s32", a.map(32, shifted(a.fact, k, 32, true), |v| (v as i32 >> k) as u32 as u64)),
+        7 => ("and", a.map(a.bits, masked(a.fact, constant, a.bits), |v| v & constant)),
+        8 if a.bits == 32 && even => ("cvt.u64.u32", a.map(64, widened(a.fact, false), |v| v)),
+        8 if a.bits == 32 => ("cvt.s64.s32", a.map(64, widened(a.fact, true), |v| v as i32 as i64 as u64)),
+        9 if a.bits == b.bits => {
+            let found = mixed(a.fact, b.fact, a.bits).or_else(|| mixed(b.fact, a.fact, a.bits));
+            if even { ("xor", both(&|a, b| a ^ b, found)) } else { ("or", both(&|a, b| a | b, found)) }
+        }
+        10 => {
+            let (from, length) = (random(6), 1 + u64::from(k));
+            let found = field(a.fact, from, length, a.bits, false);
+            ("bfe.u", a.map(a.bits, found, |v| v >> from & ((1 << length) - 1)))
+        }
+        11 if a.bits == 32 => {
+            let (from, length) = (random(6), 1 + u64::from(k));
+            ("bfe.s", a.map(32, field(a.fact, from, length, 32, true), |v| sign(v >> from, length)))
+        }
+        12 if a.bits == b.bits => ("selp", both(&|a, b| if even { a } else { b }, Some(a.fact.join(b.fact)))),
+        _ => return None,
+    };
+    Some((format!("{name} ({constant:#x} or {k})"), v))
+}
+
 /// Chains of operations on `%tid` in blocks of all shapes, against what they compute.
 #[test]
 fn shapes_hold() {
@@ -87,72 +145,14 @@ fn shapes_hold() {
         let warp = WarpShape { block: Some(block), ..WarpShape::default() };
         let threads = block.iter().product::<u32>() / 32;
         let first = random(u64::from(threads)) as u32 * 32;
-        let [x, y, _] = block;
-        let tid = |c: Component| {
-            let lanes = std::array::from_fn(|l| {
-                let t = first + l as u32;
-                u64::from(match c {
-                    Component::X => t % x,
-                    Component::Y => t / x % y,
-                    _ => t / (x * y),
-                })
-            });
-            Known { lanes, fact: warp.fact(Special::Tid, c), bits: 32 }
-        };
-        let mut values = vec![tid(Component::X), tid(Component::Y), tid(Component::Z)];
+        let mut values: Vec<Known> =
+            [Component::X, Component::Y, Component::Z].map(|c| tid(&warp, block, first, c)).into();
         values.iter().zip("xyz".chars()).for_each(|(v, c)| v.check(&format!("tid.{c} of {block:?}")));
         let mut made = format!("{block:?}, warp {first}");
         for _ in 0..6 {
-            let a = values[random(values.len() as u64) as usize];
-            let b = values[random(values.len() as u64) as usize];
-            let k = random(12) as u32;
-            let constant = [1, 2, 3, 4, 8, 12, 16, 31, 32, 0x1fff_fffc, 0xffff_fff0, 0xffff_fffb][random(12) as usize];
-            let both = |f: &dyn Fn(u64, u64) -> u64, fact| {
-                let all = if a.bits == 64 { u64::MAX } else { (1 << a.bits) - 1 };
-                let lanes = std::array::from_fn(|l| f(a.lanes[l], b.lanes[l]) & all);
-                Known { lanes, fact: Option::unwrap_or(fact, Fact::VARYING), bits: a.bits }
-            };
-            let sign = |v: u64, bits: u64| ((v << (64 - bits)) as i64 >> (64 - bits)) as u64;
-            let (name, v) = match random(13) {
-                0 if a.bits == b.bits => ("add", both(&|a, b| a.wrapping_add(b), sum(a.fact, b.fact, 1, a.bits))),
-                1 if a.bits == b.bits => ("sub", both(&|a, b| a.wrapping_sub(b), sum(a.fact, b.fact, -1, a.bits))),
-                2 => (
-                    "add",
-                    a.map(a.bits, sum(a.fact, Fact::constant(constant), 1, a.bits), |v| v.wrapping_add(constant)),
-                ),
-                3 => ("mul", a.map(a.bits, scaled(a.fact, constant as i64, a.bits), |v| v.wrapping_mul(constant))),
-                4 => ("shl", a.map(a.bits, scaled(a.fact, 1 << k, a.bits), |v| v << k)),
-                5 => ("shr", a.map(a.bits, shifted(a.fact, k, a.bits, false), |v| v >> k)),
-                6 if a.bits == 32 => {
-                    ("shr.s32", a.map(32, shifted(a.fact, k, 32, true), |v| (v as i32 >> k) as u32 as u64))
-                }
-                7 => ("and", a.map(a.bits, masked(a.fact, constant, a.bits), |v| v & constant)),
-                9 if a.bits == b.bits => {
-                    let found = mixed(a.fact, b.fact, a.bits).or_else(|| mixed(b.fact, a.fact, a.bits));
-                    if round % 2 == 0 {
-                        ("xor", both(&|a, b| a ^ b, found))
-                    } else {
-                        ("or", both(&|a, b| a | b, found))
-                    }
-                }
-                10 => {
-                    let (from, length) = (random(6), 1 + u64::from(k));
-                    let found = field(a.fact, from, length, a.bits, false);
-                    ("bfe.u", a.map(a.bits, found, |v| v >> from & ((1 << length) - 1)))
-                }
-                11 if a.bits == 32 => {
-                    let (from, length) = (random(6), 1 + u64::from(k));
-                    ("bfe.s", a.map(32, field(a.fact, from, length, 32, true), |v| sign(v >> from, length)))
-                }
-                12 if a.bits == b.bits => {
-                    let first = round % 2 == 0;
-                    ("selp", both(&|a, b| if first { a } else { b }, Some(a.fact.join(b.fact))))
-                }
-                8 if a.bits == 32 && round % 2 == 0 => ("cvt.u64.u32", a.map(64, widened(a.fact, false), |v| v)),
-                8 if a.bits == 32 => ("cvt.s64.s32", a.map(64, widened(a.fact, true), |v| v as i32 as i64 as u64)),
-                _ => continue,
-            };
-            made = format!("{made}; {name} ({constant:#x} or {k})");
+            let [a, b] = [0, 1].map(|_| values[random(values.len() as u64) as usize]);
+            let Some((name, v)) = operation(&mut random, round % 2 == 0, a, b) else { continue };
+            made = format!("{made}; {name}");
             v.check(&made);
             values.push(v);
         }
