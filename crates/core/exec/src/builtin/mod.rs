@@ -20,96 +20,113 @@ pub struct Failure {
     pub notes: Vec<String>,
 }
 
-/// Calls a function for the lanes of `mask`. `args` holds its arguments by lane, `byte` reads a byte at a generic
-/// address of a lane, `thread` identifies the thread of a lane, `path` says where the call is. Returns the results by lane, zeros for functions
-/// without one.
-pub fn call(
-    builtin: Builtin,
-    grid: &Grid<'_>,
-    mask: u32,
-    args: &[[u64; LANES]],
-    byte: &mut dyn FnMut(u64, usize) -> Option<u8>,
-    (thread, path): (&dyn Fn(usize) -> Freer, &dyn Fn() -> Path),
-) -> Result<[u64; LANES], Failure> {
-    let lanes = || (0..LANES).filter(|i| mask >> i & 1 == 1);
-    let arg = |k: usize, lane: usize| args.get(k).map_or(0, |a| a[lane]);
+/// A call by the lanes of one warp, and what the functions need of the engine.
+pub struct Call<'c, 'g> {
+    /// The grid of the warp.
+    pub grid: &'c Grid<'g>,
+    /// The arguments, each by lane.
+    pub args: &'c [[u64; LANES]],
+    /// Reads the byte at a generic address of a lane; `None` where that is no memory of the lane's.
+    pub byte: &'c mut dyn FnMut(u64, usize) -> Option<u8>,
+    /// The thread of a lane.
+    pub thread: &'c dyn Fn(usize) -> Freer,
+    /// Where the call is.
+    pub path: &'c dyn Fn() -> Path,
+}
+
+/// Calls a function for the lanes of `mask`, in order. Returns the results by lane, zeros for functions without one; or the failure of the
+/// first lane that fails.
+pub fn call(builtin: Builtin, mask: u32, mut call: Call<'_, '_>) -> Result<[u64; LANES], Failure> {
     let mut results = [0; LANES];
-    let pointer = u64::from(grid.image.ir.address_size / 8);
-    match builtin {
-        Builtin::Vprintf => {
-            for i in lanes() {
-                match format(arg(0, i), arg(1, i), pointer, |at| byte(at, i)) {
-                    Ok((bytes, n)) => {
-                        (grid.output)(&bytes);
-                        results[i] = n.into();
-                    }
-                    Err(address) => {
-                        let access = Access { write: false, address, size: 1, space: "generic" };
-                        let notes = vec![
-                            "`vprintf` reads its format, its arguments or a string".into(),
-                            grid.memory.describe(address),
-                        ];
-                        return Err(Failure { lane: i, kind: FaultKind::OutOfBounds(access), notes });
-                    }
-                }
-            }
-        }
-        Builtin::Malloc => {
-            for i in lanes() {
-                results[i] = grid.memory.heap_alloc(grid.reach(), arg(0, i));
-                if grid.memory.origins().is_on() && results[i] != 0 {
-                    grid.memory.origins().add(results[i], thread(i), path);
-                }
-                if let Some(observer) = grid.observer
-                    && results[i] != 0
-                {
-                    observer.allocated(results[i], arg(0, i));
-                }
-            }
-        }
-        Builtin::Free => {
-            for i in lanes() {
-                let address = arg(0, i);
-                if let Err(BadFree { twice, note }) = grid.memory.heap_free(address, thread(i), path()) {
-                    return Err(Failure { lane: i, kind: FaultKind::BadFree { address, twice }, notes: vec![note] });
-                }
-            }
-        }
-        Builtin::AssertFail => {
-            let lane = lanes().next().unwrap_or(0);
-            let [message, file, function] = [0, 1, 3].map(|k| text(arg(k, lane), lane, byte));
-            let kind = FaultKind::Assert(message, file, arg(2, lane) as u32, function);
-            return Err(Failure { lane, kind, notes: Vec::new() });
-        }
-        Builtin::ParameterBytes => lanes().for_each(|i| results[i] = device::parameter_bytes(grid.image, arg(0, i))),
-        Builtin::Launch => lanes().for_each(|i| results[i] = device::launch(grid, arg(0, i), arg(1, i), thread(i))),
-        Builtin::Copy => {
-            for i in lanes() {
-                let work = device::Work::Copy { to: arg(0, i), from: arg(1, i), bytes: arg(2, i) };
-                results[i] = grid.queued.push(work, grid.queued.origin(thread(i), arg(3, i)));
-            }
-        }
-        Builtin::Fill => {
-            for i in lanes() {
-                let work = device::Work::Fill { to: arg(0, i), byte: arg(1, i) as u8, bytes: arg(2, i) };
-                results[i] = grid.queued.push(work, grid.queued.origin(thread(i), arg(3, i)));
-            }
-        }
-        Builtin::LaunchGraph => {
-            lanes().for_each(|i| results[i] = device::launch_graph(grid, arg(0, i), arg(1, i), thread(i)));
-        }
-        Builtin::Ask => lanes().for_each(|i| results[i] = device::ask(grid, [0, 1, 2, 3].map(|k| arg(k, i)))),
-        Builtin::UpdateNode => {
-            for i in lanes() {
-                let [node, field, data @ ..] = [0, 1, 2, 3, 4].map(|k| arg(k, i));
-                results[i] = device::update_node(grid, node, field, data, &mut |at| byte(at, i));
-            }
-        }
-        Builtin::LastError => lanes().for_each(|i| results[i] = grid.queued.last_error(thread(i), arg(0, i) != 0)),
+    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+        results[lane] = call.lane(builtin, lane)?;
     }
     Ok(results)
 }
 
+impl Call<'_, '_> {
+    /// The argument of index `k`.
+    fn arg(&self, k: usize, lane: usize) -> u64 {
+        self.args.get(k).map_or(0, |by_lane| by_lane[lane])
+    }
+
+    fn lane(&mut self, builtin: Builtin, lane: usize) -> Result<u64, Failure> {
+        let grid = self.grid;
+        let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(|k| self.arg(k, lane));
+        Ok(match builtin {
+            Builtin::Vprintf => return self.vprintf(lane),
+            Builtin::Malloc => self.malloc(lane),
+            Builtin::Free => return self.free(lane),
+            Builtin::AssertFail => return Err(self.assert_fail(lane)),
+            Builtin::ParameterBytes => device::parameter_bytes(grid.image, a),
+            Builtin::Launch => device::launch(grid, a, b, (self.thread)(lane)),
+            Builtin::Copy => {
+                let work = device::Work::Copy { to: a, from: b, bytes: c };
+                grid.queued.push(work, grid.queued.origin((self.thread)(lane), d))
+            }
+            Builtin::Fill => {
+                let work = device::Work::Fill { to: a, byte: b as u8, bytes: c };
+                grid.queued.push(work, grid.queued.origin((self.thread)(lane), d))
+            }
+            Builtin::LaunchGraph => device::launch_graph(grid, a, b, (self.thread)(lane)),
+            Builtin::Ask => device::ask(grid, [a, b, c, d]),
+            Builtin::UpdateNode => device::update_node(grid, a, b, [c, d, e], &mut |at| (self.byte)(at, lane)),
+            Builtin::LastError => grid.queued.last_error((self.thread)(lane), a != 0),
+        })
+    }
+
+    fn vprintf(&mut self, lane: usize) -> Result<u64, Failure> {
+        let pointer_bytes = u64::from(self.grid.image.ir.address_size / 8);
+        let (text, arguments) = (self.arg(0, lane), self.arg(1, lane));
+        match format(text, arguments, pointer_bytes, |at| (self.byte)(at, lane)) {
+            Ok((bytes, count)) => {
+                (self.grid.output)(&bytes);
+                Ok(count.into())
+            }
+            Err(address) => {
+                let access = Access { write: false, address, size: 1, space: "generic" };
+                let notes = vec![
+                    "`vprintf` reads its format, its arguments or a string".into(),
+                    self.grid.memory.describe(address),
+                ];
+                Err(Failure { lane, kind: FaultKind::OutOfBounds(access), notes })
+            }
+        }
+    }
+
+    /// The address of new memory, or null if there is no room.
+    fn malloc(&self, lane: usize) -> u64 {
+        let (grid, bytes) = (self.grid, self.arg(0, lane));
+        let address = grid.memory.heap_alloc(grid.reach(), bytes);
+        if address != 0 {
+            if grid.memory.origins().is_on() {
+                grid.memory.origins().add(address, (self.thread)(lane), self.path);
+            }
+            if let Some(observer) = grid.observer {
+                observer.allocated(address, bytes);
+            }
+        }
+        address
+    }
+
+    fn free(&self, lane: usize) -> Result<u64, Failure> {
+        let address = self.arg(0, lane);
+        match self.grid.memory.heap_free(address, (self.thread)(lane), (self.path)()) {
+            Ok(()) => Ok(0),
+            Err(BadFree { twice, note }) => {
+                Err(Failure { lane, kind: FaultKind::BadFree { address, twice }, notes: vec![note] })
+            }
+        }
+    }
+
+    fn assert_fail(&mut self, lane: usize) -> Failure {
+        let [message, file, line, function] = [0, 1, 2, 3].map(|k| self.arg(k, lane));
+        let [message, file, function] = [message, file, function].map(|at| text(at, lane, self.byte));
+        Failure { lane, kind: FaultKind::Assert(message, file, line as u32, function), notes: Vec::new() }
+    }
+}
+
+/// A string that ends with a zero byte, up to 1024 bytes of it.
 fn text(at: u64, lane: usize, byte: &mut dyn FnMut(u64, usize) -> Option<u8>) -> String {
     let mut bytes = Vec::new();
     while bytes.len() < 1024 {

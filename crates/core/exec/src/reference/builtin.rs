@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Freer, LANES, SyncKind,
-    builtin::{self, Failure},
+    builtin::{self, Call, Failure},
     mem::{self, Path},
 };
 use margay_ir::Builtin;
@@ -40,7 +40,8 @@ pub fn call(ctx: &mut Ctx<'_>, site: &CallOp, builtin: Builtin) -> Flow {
     let mut byte = |at: u64, lane: usize| {
         find_allocation!(ctx, Region::Generic, at, lane).and_then(|a| mem::load::<u8>(&a.block, at))
     };
-    match builtin::call(builtin, grid, active, &args, &mut byte, (&thread, &|| path.clone())) {
+    let call = Call { grid, args: &args, byte: &mut byte, thread: &thread, path: &|| path.clone() };
+    match builtin::call(builtin, active, call) {
         Ok(values) => {
             result(ctx, site, &values);
             Flow::Next

@@ -347,7 +347,8 @@ impl Host<'_> {
             let at = func.places.get(place.at as usize).copied().unwrap_or_default();
             Path(vec![(func.source.clone(), at)])
         };
-        builtin::call(builtin, self.grid, mask, args, &mut byte, (&thread, &path))
+        let call = builtin::Call { grid: self.grid, args, byte: &mut byte, thread: &thread, path: &path };
+        builtin::call(builtin, mask, call)
             .map_err(|f| Box::new(self.fault_at(ctx, site, f.lane as u32, f.kind, f.notes)))
     }
 
