@@ -2,7 +2,6 @@
 //! the module needs something that margay lacks ([`Unsupported`]); the host ran out of a resource ([`Exhausted`]);
 //! margay has a bug ([`Bug`]).
 
-use crate::Unsupported;
 use margay_ir::{FuncId, SourcePlace};
 use std::any::Any;
 
@@ -17,6 +16,17 @@ pub enum Stop {
     Exhausted(Exhausted),
     /// margay has a bug.
     Bug(Bug),
+}
+
+/// The program needs something that margay lacks.
+#[derive(Clone, Debug)]
+pub struct Unsupported {
+    /// The construct: `tcgen05.mma.cta_group::1.kind::f16`.
+    pub what: String,
+    /// The function that contains it.
+    pub func: Option<FuncId>,
+    /// Its place in the source.
+    pub at: Option<SourcePlace>,
 }
 
 /// A fault of the device program, as data.

@@ -15,8 +15,11 @@ pub mod deadlock;
 pub mod device;
 mod engine;
 mod fault;
+mod grid;
+mod image;
 mod known;
 pub mod lanes;
+mod launch;
 mod layout;
 pub mod matrix;
 pub mod mem;
@@ -33,13 +36,13 @@ mod work;
 
 pub use convergence::{Convergence, exchanges_values, incomplete, only_converges};
 pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
-pub use engine::{
-    Batch, CodeShape, Compiler, Cta, Effort, Engine, Grid, Image, Kernel, Launch, LaunchShape, Meter, NoCode, Program,
-    Progress, RESERVED_SHARED, Slice, Unsupported, coordinates, thread_index,
-};
-pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop, panic_message};
+pub use engine::{Batch, CodeShape, Compiler, Cta, Effort, Engine, Kernel, Meter, NoCode, Program, Progress, Slice};
+pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop, Unsupported, panic_message};
+pub use grid::Grid;
+pub use image::{Image, RESERVED_SHARED};
 pub use known::{Known, splat};
 pub use lanes::{LANES, Row};
+pub use launch::{Launch, LaunchShape, coordinates, thread_index};
 pub use layout::{SharedLayout, SharedSizes};
 pub use mem::{Freer, Memory};
 pub use observe::{
