@@ -1,15 +1,15 @@
-//! Registers of products of warpgroups, in observed launches (manual, section 9.7.15.7).
+//! Registers of warpgroup products in flight, in observed launches (manual, section 9.7.15.7).
 //!
-//! From `wgmma.mma_async` until a `wgmma.wait_group` that waits for its group, only other products may access the accumulator. And what
-//! other instructions have written products may access behind a `wgmma.fence` only. A `mov` counts as no access: compilers copy registers to
-//! name them anew, and ptxas removes the copies.
+//! From `wgmma.mma_async` until a `wgmma.wait_group` that waits for its group, only other products may access the accumulator. Registers that
+//! other instructions have written may be accessed by products only after a `wgmma.fence`. A `mov` does not count as an access: compilers
+//! copy registers to rename them, and ptxas removes the copies.
 
 use super::{ctx::Ctx, state::FrameIndex, step::watch, uninitialized::inst_at};
 use margay_ir::{
     Func, Operand, VReg,
     pass::liveness::{inst_reads, inst_writes, reads},
 };
-use margay_isa::Opcode;
+use margay_isa::{Opcode, name};
 use std::collections::{HashMap, HashSet};
 
 /// Registers of a fragment of A, which come first among the sources.
@@ -55,7 +55,7 @@ fn registers(operands: &[Operand]) -> Vec<VReg> {
     all
 }
 
-fn name(func: &Func, r: VReg) -> &str {
+fn register_name(func: &Func, r: VReg) -> &str {
     func.reg_names.get(r.0 as usize).map_or("a register", |n| n)
 }
 
@@ -67,13 +67,13 @@ pub fn start(ctx: &mut Ctx<'_>) {
     let mut flight = std::mem::take(&mut ctx.warp.in_flight);
     // Fragments of A are registers, descriptors and predicates no fragments.
     let sources = registers(func.operands(inst.srcs));
-    let in_registers = func.variant(inst).operands().any(|o| o.name == "a");
+    let in_registers = func.variant(inst).operands().any(|o| o.name == name::A);
     let sources = &sources[..if in_registers { sources.len().min(A_REGISTERS) } else { 0 }];
     let unfenced = results.iter().chain(sources).find_map(|r| Some((*r, *flight.unfenced.get(&(frame, *r))?)));
     if (!flight.fenced || unfenced.is_some()) && flight.reported.insert(pc) {
         let (what, origin) = match unfenced {
             Some((r, at)) => {
-                (format!("accesses `{}` without `wgmma.fence` since it was written", name(func, r)), Some(at))
+                (format!("accesses `{}` without `wgmma.fence` since it was written", register_name(func, r)), Some(at))
             }
             None => ("a product of a warpgroup without `wgmma.fence` before it".into(), None),
         };
@@ -105,7 +105,7 @@ pub fn check(ctx: &mut Ctx<'_>) {
     if let Some((_, at, r)) = awaited.filter(|_| !copies)
         && flight.reported.insert(pc)
     {
-        watch::in_flight(ctx, format!("reads `{}`", name(func, r)), at);
+        watch::in_flight(ctx, format!("reads `{}`", register_name(func, r)), at);
     }
     inst_writes(func, inst, &mut |r| {
         let key = (frame, r);
