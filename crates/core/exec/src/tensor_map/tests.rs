@@ -1,3 +1,5 @@
+//! Tensor maps: their encoding, and the memory that copies touch.
+
 use super::*;
 
 fn halves(sizes: &[u64], bounds: &[u32]) -> TensorMap {
