@@ -113,7 +113,7 @@ pub enum CopyKind {
 }
 
 /// An operation on barrier objects in shared memory.
-pub struct ObjectOp {
+pub struct MbarrierOp {
     /// Address of the object.
     pub address: Address,
     /// The operand: arrival count, transaction count, state or parity.
@@ -123,12 +123,12 @@ pub struct ObjectOp {
     /// Destination of the result.
     pub dst: Option<Dst>,
     /// Kind.
-    pub kind: ObjectKind,
+    pub kind: MbarrierKind,
 }
 
 /// The kind of an operation on a barrier object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ObjectKind {
+pub enum MbarrierKind {
     /// `mbarrier.init`
     Init,
     /// `mbarrier.inval`

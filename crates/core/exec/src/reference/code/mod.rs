@@ -33,6 +33,13 @@ pub enum Flow {
     Stop,
 }
 
+impl Flow {
+    /// At the next op, unless an error says where.
+    pub fn after(done: Result<(), Flow>) -> Flow {
+        done.err().unwrap_or(Flow::Next)
+    }
+}
+
 /// A function that executes an op.
 pub type Handler = for<'c, 'o> fn(&'c mut Ctx<'_>, &'o Op) -> Flow;
 
@@ -112,7 +119,7 @@ pub struct FuncCode {
     /// Asynchronous copies.
     pub copies: Vec<CopyOp>,
     /// Operations on barrier objects.
-    pub objects: Vec<ObjectOp>,
+    pub mbarriers: Vec<MbarrierOp>,
     /// Matrix instructions.
     pub matrices: Vec<MatrixOp>,
     /// Tensor copies.

@@ -4,7 +4,7 @@ use super::super::{
     code::{CallOp, Location, Passed, Piece, Shape, Src, Target, Transfer},
     step::{self, Home},
 };
-use super::Decoder;
+use super::{Decoder, append};
 use crate::Stop;
 use margay_ir::{
     Arg, Callee, FormalHome, Func, Inst, Operand,
@@ -109,8 +109,7 @@ impl Decoder<'_> {
         });
         let buffers = sequence.buffers.iter().map(|b| (self.registers.row(b.pointer), b.at)).collect();
         let space = sequence.carriers.space.div_ceil(4);
-        self.code.calls.push(CallOp { callee, site: *index, args, rets, passed, buffers, space });
-        let x = self.code.calls.len() - 1;
+        let x = append(&mut self.code.calls, CallOp { callee, site: *index, args, rets, passed, buffers, space });
         self.emit(inst, step::call::call, x);
         Ok(())
     }

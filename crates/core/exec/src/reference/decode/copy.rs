@@ -1,10 +1,10 @@
 //! Decodes asynchronous copies and barrier objects, with the state space of every address operand.
 
 use super::super::{
-    code::{Address, CopyKind, CopyOp, ObjectKind, ObjectOp, Op, Src},
+    code::{Address, CopyKind, CopyOp, MbarrierKind, MbarrierOp, Op, Src},
     step,
 };
-use super::Decoder;
+use super::{Decoder, append};
 use crate::{
     Stop,
     sem::atomic::{AtomicOp, Rmw},
@@ -54,18 +54,18 @@ impl Decoder<'_> {
         if v.has(Mod::CommitGroup) || v.has(Mod::WaitGroup) || v.has(Mod::WaitAll) {
             let pending =
                 func.operands(inst.srcs).iter().find_map(|o| if let Operand::Imm(n) = o { Some(*n) } else { None });
-            self.emit(inst, step::copy::group, pending.unwrap_or(0) as usize);
+            self.emit(inst, step::copy::group, pending.unwrap_or(0) as u32);
             return Ok(());
         }
         if v.has(Mod::Prefetch) {
-            self.emit(inst, step::memory::nothing, 0);
+            self.emit(inst, step::memory::no_op, 0);
             return Ok(());
         }
         if v.has(Mod::Mbarrier) {
             let (addresses, _) = self.operands(func, inst)?;
             let Some(address) = addresses.first().copied() else { return Err(self.lacks(v)) };
-            let kind = ObjectKind::AfterCopies(v.has(Mod::Noinc));
-            return self.push_object(inst, ObjectOp { address, operand: None, ctas: None, dst: None, kind });
+            let kind = MbarrierKind::AfterCopies(v.has(Mod::Noinc));
+            return self.push_mbarrier(inst, MbarrierOp { address, operand: None, ctas: None, dst: None, kind });
         }
         if v.has(Mod::Tensor) {
             return self.tensor(func, inst);
@@ -93,8 +93,7 @@ impl Decoder<'_> {
             _ => (CopyKind::Bulk, None),
         };
         let mbarrier = addresses.get(2).copied();
-        self.code.copies.push(CopyOp { to, from: Some(from), mbarrier, size, extra, kind });
-        let x = self.code.copies.len() - 1;
+        let x = append(&mut self.code.copies, CopyOp { to, from: Some(from), mbarrier, size, extra, kind });
         self.emit(inst, step::copy::copy, x);
         Ok(())
     }
@@ -109,20 +108,22 @@ impl Decoder<'_> {
         };
         let kind = if v.has(Mod::MulticastClusterAll) { CopyKind::Multicast } else { CopyKind::Zero };
         let size = self.constant(16, Type::U32);
-        self.code.copies.push(CopyOp { to, from: None, mbarrier: Some(mbarrier), size, extra: None, kind });
-        let x = self.code.copies.len() - 1;
+        let x =
+            append(&mut self.code.copies, CopyOp { to, from: None, mbarrier: Some(mbarrier), size, extra: None, kind });
         self.emit(inst, step::copy::copy, x);
         Ok(())
     }
 
     /// `st.bulk`
-    pub(super) fn zero(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+    pub(super) fn store_bulk(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let (addresses, values) = self.operands(func, inst)?;
         let (Some(to), Some((_, size))) = (addresses.first().copied(), values.first().copied()) else {
             return Err(self.lacks(func.variant(inst)));
         };
-        self.code.copies.push(CopyOp { to, from: None, mbarrier: None, size, extra: None, kind: CopyKind::Zero });
-        let x = self.code.copies.len() - 1;
+        let x = append(
+            &mut self.code.copies,
+            CopyOp { to, from: None, mbarrier: None, size, extra: None, kind: CopyKind::Zero },
+        );
         self.emit(inst, step::copy::copy, x);
         Ok(())
     }
@@ -137,39 +138,40 @@ impl Decoder<'_> {
         };
         let address = self.address(&mbar, general)?;
         let bytes = v.vec() * v.ty(Var::T).unwrap_or(Type::B32).bytes();
-        self.code.objects.push(ObjectOp { address, operand: None, ctas: None, dst: None, kind: ObjectKind::Complete });
-        let x = self.code.objects.len() as u32 - 1;
+        let x = append(
+            &mut self.code.mbarriers,
+            MbarrierOp { address, operand: None, ctas: None, dst: None, kind: MbarrierKind::Complete },
+        );
         let guard = self.guard(inst);
         self.push(Op { guard, x, y: bytes as u8, variant: inst.variant, ..Self::blank(step::copy::signal) });
         Ok(())
     }
 
-    fn push_object(&mut self, inst: &Inst, op: ObjectOp) -> Result<(), Stop> {
-        self.code.objects.push(op);
-        let x = self.code.objects.len() - 1;
-        self.emit(inst, step::mbarrier::object, x);
+    fn push_mbarrier(&mut self, inst: &Inst, op: MbarrierOp) -> Result<(), Stop> {
+        let x = append(&mut self.code.mbarriers, op);
+        self.emit(inst, step::mbarrier::execute, x);
         Ok(())
     }
 
     /// `mbarrier`
-    pub(super) fn object(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+    pub(super) fn mbarrier(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
         let expect = v.has(Mod::ExpectTx);
         let kind = match () {
-            _ if v.has(Mod::Init) => ObjectKind::Init,
-            _ if v.has(Mod::Inval) => ObjectKind::Inval,
-            _ if v.has(Mod::ArriveDrop) && expect => ObjectKind::DropExpect,
-            _ if v.has(Mod::ArriveDrop) => ObjectKind::Drop,
-            _ if v.has(Mod::Arrive) && expect => ObjectKind::ArriveExpect,
-            _ if v.has(Mod::Arrive) => ObjectKind::Arrive,
-            _ if expect => ObjectKind::Expect,
-            _ if v.has(Mod::CompleteTx) => ObjectKind::Complete,
-            _ if v.has(Mod::PendingCount) => ObjectKind::Pending,
+            _ if v.has(Mod::Init) => MbarrierKind::Init,
+            _ if v.has(Mod::Inval) => MbarrierKind::Inval,
+            _ if v.has(Mod::ArriveDrop) && expect => MbarrierKind::DropExpect,
+            _ if v.has(Mod::ArriveDrop) => MbarrierKind::Drop,
+            _ if v.has(Mod::Arrive) && expect => MbarrierKind::ArriveExpect,
+            _ if v.has(Mod::Arrive) => MbarrierKind::Arrive,
+            _ if expect => MbarrierKind::Expect,
+            _ if v.has(Mod::CompleteTx) => MbarrierKind::Complete,
+            _ if v.has(Mod::PendingCount) => MbarrierKind::Pending,
             _ if v.has(Mod::TestWait) || v.has(Mod::TryWait) => {
                 if v.has(Mod::Parity) {
-                    ObjectKind::WaitParity
+                    MbarrierKind::WaitParity
                 } else {
-                    ObjectKind::Wait
+                    MbarrierKind::Wait
                 }
             }
             _ => return Err(self.lacks(v)),
@@ -180,11 +182,11 @@ impl Decoder<'_> {
         let nowhere = Address { space: MemSpace::Generic, base: super::super::code::Base::Fixed, offset: 0 };
         let address = match addresses.first() {
             Some(a) => *a,
-            None if kind == ObjectKind::Pending => nowhere,
+            None if kind == MbarrierKind::Pending => nowhere,
             None => return Err(self.lacks(v)),
         };
         let operand = values.iter().find(|(n, _)| *n != name::CTA_MASK).map(|(_, s)| *s);
         let ctas = values.iter().find(|(n, _)| *n == name::CTA_MASK).map(|(_, s)| *s);
-        self.push_object(inst, ObjectOp { address, operand, ctas, dst, kind })
+        self.push_mbarrier(inst, MbarrierOp { address, operand, ctas, dst, kind })
     }
 }

@@ -1,10 +1,10 @@
 //! Decodes instructions with effects: memory, warps, barriers, the stack.
 
 use super::super::{
-    code::{BarrierKind, BarrierOp, Base, Handler, MemOp, Op, Order, Reduction, WarpKind, WarpOp, WideOp},
+    code::{Address, BarrierKind, BarrierOp, Base, Handler, MemOp, Order, Reduction, WarpKind, WarpOp, WideOp},
     step,
 };
-use super::{Decoder, operand::plain};
+use super::{Decoder, append, operand::plain};
 use crate::{
     Stop,
     barrier::Operands,
@@ -38,10 +38,53 @@ fn class(v: &Variant) -> u32 {
     h.finish() as u32
 }
 
+/// The handler of an instruction that needs none of its operands.
+fn without_operands(v: &Variant) -> Option<Handler> {
+    Some(match v.op {
+        Opcode::Fence | Opcode::Membar => step::memory::barrier,
+        Opcode::Griddepcontrol => step::memory::dependents,
+        Opcode::Prefetch | Opcode::Prefetchu | Opcode::Applypriority | Opcode::Discard | Opcode::Pmevent => {
+            step::memory::no_op
+        }
+        Opcode::Setmaxnreg => step::matrix::converge,
+        Opcode::Bar | Opcode::Barrier if v.has(Mod::Cluster) && v.has(Mod::Wait) => step::barrier::cluster_wait,
+        Opcode::Bar | Opcode::Barrier if v.has(Mod::Cluster) => step::barrier::cluster_arrive,
+        Opcode::Trap => step::control::trap,
+        Opcode::Brkpt => step::control::breakpoint,
+        _ => return None,
+    })
+}
+
+/// The operation of an instruction that exchanges values within a warp, and its handler.
+fn warp_operation(v: &Variant) -> Option<(WarpKind, Handler)> {
+    let mode = |of: &[Mod], default| of.iter().copied().find(|m| v.has(*m)).unwrap_or(default);
+    // Without `.sync` (before PTX ISA 6.0), the lanes that are active take part.
+    let run: Handler = if v.has(Mod::Sync) { step::warp::synced } else { step::warp::converged };
+    Some(match v.op {
+        Opcode::Shfl => (WarpKind::Shuffle(mode(&[Mod::Up, Mod::Down, Mod::Bfly], Mod::Idx)), run),
+        Opcode::Vote => (WarpKind::Vote(mode(&[Mod::All, Mod::Any, Mod::Uni], Mod::Ballot)), run),
+        Opcode::Match if v.has(Mod::Any) => (WarpKind::MatchAny, step::warp::synced),
+        Opcode::Match => (WarpKind::MatchAll, step::warp::synced),
+        Opcode::Redux => (WarpKind::Redux(Reduction::of(v)), step::warp::synced),
+        Opcode::Elect => (WarpKind::Elect, step::warp::synced),
+        Opcode::Bar if v.has(Mod::Warp) => (WarpKind::Barrier, step::warp::synced),
+        Opcode::Activemask => (WarpKind::Barrier, step::warp::active_mask),
+        Opcode::Nanosleep => (WarpKind::Barrier, step::warp::nanosleep),
+        _ => return None,
+    })
+}
+
 impl Decoder<'_> {
-    /// Decodes instructions that are neither pure rows nor calls.
+    /// Decodes instructions with effects on memory, control flow or other threads.
     pub(super) fn effect(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
+        if let Some(run) = without_operands(v) {
+            self.emit(inst, run, 0);
+            return Ok(());
+        }
+        if let Some((kind, run)) = warp_operation(v) {
+            return self.warp(func, inst, kind, run);
+        }
         match v.op {
             Opcode::Ld | Opcode::Ldu => self.load(func, inst),
             Opcode::Cp => self.copy(func, inst),
@@ -51,8 +94,8 @@ impl Decoder<'_> {
             Opcode::Multimem if v.has(Mod::Red) => self.atomic(func, inst),
             Opcode::Multimem => self.copy(func, inst),
             Opcode::Tensormap => self.tensor_map(func, inst),
-            Opcode::Mbarrier => self.object(func, inst),
-            Opcode::St if v.has(Mod::Bulk) => self.zero(func, inst),
+            Opcode::Mbarrier => self.mbarrier(func, inst),
+            Opcode::St if v.has(Mod::Bulk) => self.store_bulk(func, inst),
             Opcode::St if v.has(Mod::MbarrierCompleteTxBytes) => {
                 self.store(func, inst)?;
                 self.signal(func, inst)
@@ -63,67 +106,20 @@ impl Decoder<'_> {
                 self.signal(func, inst)
             }
             Opcode::Atom | Opcode::Red => self.atomic(func, inst),
-            Opcode::Fence | Opcode::Membar => {
-                self.emit(inst, step::memory::barrier, 0);
-                Ok(())
-            }
-            Opcode::Griddepcontrol => {
-                self.emit(inst, step::memory::dependents, 0);
-                Ok(())
-            }
-            Opcode::Prefetch | Opcode::Prefetchu | Opcode::Applypriority | Opcode::Discard | Opcode::Pmevent => {
-                self.emit(inst, step::memory::nothing, 0);
-                Ok(())
-            }
-            Opcode::Setmaxnreg => {
-                self.emit(inst, step::matrix::together, 0);
-                Ok(())
-            }
-            Opcode::Bar | Opcode::Barrier if v.has(Mod::Cluster) => {
-                let run: Handler =
-                    if v.has(Mod::Wait) { step::barrier::cluster_wait } else { step::barrier::cluster_arrive };
-                self.emit(inst, run, 0);
-                Ok(())
-            }
-            Opcode::Bar if v.has(Mod::Warp) => self.warp(func, inst, WarpKind::Barrier, step::warp::synced),
             Opcode::Bar | Opcode::Barrier => self.barrier(func, inst),
-            Opcode::Shfl => {
-                let mode = [Mod::Up, Mod::Down, Mod::Bfly].into_iter().find(|m| v.has(*m)).unwrap_or(Mod::Idx);
-                self.warp(func, inst, WarpKind::Shuffle(mode), synced(v))
-            }
-            Opcode::Vote => {
-                let mode = [Mod::All, Mod::Any, Mod::Uni].into_iter().find(|m| v.has(*m)).unwrap_or(Mod::Ballot);
-                self.warp(func, inst, WarpKind::Vote(mode), synced(v))
-            }
-            Opcode::Match => {
-                let kind = if v.has(Mod::Any) { WarpKind::MatchAny } else { WarpKind::MatchAll };
-                self.warp(func, inst, kind, step::warp::synced)
-            }
-            Opcode::Redux => self.warp(func, inst, WarpKind::Redux(Reduction::of(v)), step::warp::synced),
             Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
                 self.matrix(func, inst)
             }
             Opcode::Clusterlaunchcontrol if v.has(Mod::TryCancel) => self.try_cancel(func, inst),
-            Opcode::Clusterlaunchcontrol => self.stack(func, inst, step::copy::query_cancel),
+            Opcode::Clusterlaunchcontrol => self.wide(func, inst, step::copy::query_cancel),
             Opcode::Tcgen05 => self.tcgen05(func, inst),
             Opcode::Wgmma => self.warpgroup(func, inst),
-            Opcode::Elect => self.warp(func, inst, WarpKind::Elect, step::warp::synced),
-            Opcode::Activemask => self.warp(func, inst, WarpKind::Barrier, step::warp::active_mask),
-            Opcode::Nanosleep => self.warp(func, inst, WarpKind::Barrier, step::warp::nanosleep),
             Opcode::Tex | Opcode::Tld4 => self.texture(func, inst),
             Opcode::Suld | Opcode::Sust | Opcode::Sured => self.surface(func, inst),
             Opcode::Txq | Opcode::Suq => self.query(func, inst),
-            Opcode::Stacksave => self.stack(func, inst, step::stack::save),
-            Opcode::Stackrestore => self.stack(func, inst, step::stack::restore),
+            Opcode::Stacksave => self.wide(func, inst, step::stack::save),
+            Opcode::Stackrestore => self.wide(func, inst, step::stack::restore),
             Opcode::Alloca => self.alloca(func, inst),
-            Opcode::Trap => {
-                self.emit(inst, step::control::trap, 0);
-                Ok(())
-            }
-            Opcode::Brkpt => {
-                self.emit(inst, step::control::breakpoint, 0);
-                Ok(())
-            }
             _ => Err(self.unsupported(format!("`{v}`"))),
         }
     }
@@ -163,8 +159,7 @@ impl Decoder<'_> {
             _ if is_polled(v) => step::memory::poll,
             _ => step::memory::loader(m.size, m.count),
         };
-        self.code.mems.push(MemOp { dst, ..m });
-        let x = self.code.mems.len() - 1;
+        let x = append(&mut self.code.mems, MemOp { dst, ..m });
         self.emit(inst, run, x);
         Ok(())
     }
@@ -179,8 +174,7 @@ impl Decoder<'_> {
             return Err(self.unsupported(format!("`{}` with too few operands", func.variant(inst))));
         }
         let run = step::memory::storer(m.size, m.count);
-        self.code.mems.push(MemOp { src, ..m });
-        let x = self.code.mems.len() - 1;
+        let x = append(&mut self.code.mems, MemOp { src, ..m });
         self.emit(inst, run, x);
         Ok(())
     }
@@ -199,35 +193,34 @@ impl Decoder<'_> {
         }
         let dst = func.operands(inst.dsts).iter().map(|d| self.dst(func, d, m.ty)).collect();
         let run: Handler = if m.size == 16 { step::atomic::atomic_quad } else { step::atomic::atomic };
-        self.code.mems.push(MemOp { src, dst, atomic, ..m });
-        let x = self.code.mems.len() - 1;
+        let x = append(&mut self.code.mems, MemOp { src, dst, atomic, ..m });
         self.emit(inst, run, x);
         Ok(())
     }
 
-    fn sources(&mut self, func: &Func, inst: &Inst) -> Result<WideOp, Stop> {
+    /// The rows of all operands.
+    fn operand_rows(&mut self, func: &Func, inst: &Inst) -> Result<WideOp, Stop> {
         let types = operand_types(func, inst);
         let mut src = Vec::new();
         for (o, ty) in func.operands(inst.srcs).to_vec().iter().zip(&types.srcs) {
             src.push(self.source(o, *ty)?);
         }
-        let dst = func.operands(inst.dsts).iter().zip(&types.dsts).map(|(o, ty)| self.dst(func, o, *ty)).collect();
+        let dst = self.destinations(func, inst);
         Ok(WideOp { src, dst })
     }
 
     fn warp(&mut self, func: &Func, inst: &Inst, kind: WarpKind, run: Handler) -> Result<(), Stop> {
         let v = func.variant(inst);
-        let WideOp { src, dst } = self.sources(func, inst)?;
+        let WideOp { src, dst } = self.operand_rows(func, inst)?;
         let ty = v.ty(Var::T).unwrap_or(Type::B32);
-        self.code.warps.push(WarpOp { dst, src, ty, kind, class: class(v) });
-        let x = self.code.warps.len() - 1;
+        let x = append(&mut self.code.warps, WarpOp { dst, src, ty, kind, class: class(v) });
         self.emit(inst, run, x);
         Ok(())
     }
 
     fn barrier(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
-        let WideOp { src, dst } = self.sources(func, inst)?;
+        let WideOp { src, dst } = self.operand_rows(func, inst)?;
         let Some(Operands { id, count, predicate: pred, aligned, arrives, reduction }) = Operands::of(v, &src) else {
             return Err(self.unsupported(format!("`{v}` without a barrier number")));
         };
@@ -237,16 +230,15 @@ impl Decoder<'_> {
             None => BarrierKind::Sync,
         };
         let op = BarrierOp { id, count, pred, dst: dst.first().copied(), kind, aligned };
-        self.code.barriers.push(op);
-        let x = self.code.barriers.len() - 1;
+        let x = append(&mut self.code.barriers, op);
         self.emit(inst, step::barrier::sync, x);
         Ok(())
     }
 
-    fn stack(&mut self, func: &Func, inst: &Inst, run: Handler) -> Result<(), Stop> {
-        let w = self.sources(func, inst)?;
-        self.code.wides.push(w);
-        let x = self.code.wides.len() - 1;
+    /// An op whose handler reads all operands from the side table.
+    fn wide(&mut self, func: &Func, inst: &Inst, run: Handler) -> Result<(), Stop> {
+        let operands = self.operand_rows(func, inst)?;
+        let x = append(&mut self.code.wides, operands);
         self.emit(inst, run, x);
         Ok(())
     }
@@ -260,15 +252,16 @@ impl Decoder<'_> {
             return Err(self.unsupported(format!("`alloca` with an alignment of {align}")));
         }
         self.code.local = true;
-        self.stack(func, inst, step::stack::alloca)?;
+        self.wide(func, inst, step::stack::alloca)?;
         if let Some(op) = self.code.ops.last_mut() {
             op.dst = align;
         }
         Ok(())
     }
 
-    /// Decodes functions of the address map and the cache (`cvta`, `mapa`, `createpolicy`).
-    pub(super) fn address_row(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+    /// Decodes instructions whose result depends on the windows or the cache of the machine: `cvta`, `isspacep`, `mapa`,
+    /// `getctarank`, `createpolicy`.
+    pub(super) fn machine(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
         let policy = v.op == Opcode::Createpolicy;
         let types = operand_types(func, inst);
@@ -278,10 +271,10 @@ impl Decoder<'_> {
                 src.push(self.source(o, *ty)?);
             }
         }
-        let dst = func.operands(inst.dsts).iter().zip(&types.dsts).map(|(o, ty)| self.dst(func, o, *ty)).collect();
+        let dst = self.destinations(func, inst);
         let space = inst.space.unwrap_or(MemSpace::Generic);
         self.code.local |= space == MemSpace::Local;
-        let address = super::super::code::Address { space, base: Base::Fixed, offset: 0 };
+        let address = Address { space, base: Base::Fixed, offset: 0 };
         let run: Handler = match v.op {
             Opcode::Cvta if v.has(Mod::To) => step::convert::from_generic_row,
             Opcode::Cvta => step::convert::to_generic_row,
@@ -290,14 +283,8 @@ impl Decoder<'_> {
             Opcode::Getctarank => step::convert::cta_rank,
             _ => step::convert::policy,
         };
-        self.code.mems.push(MemOp { src, dst, ..plain(address) });
-        let x = self.code.mems.len() as u32 - 1;
-        let guard = self.guard(inst);
-        self.push(Op { guard, x, variant: inst.variant, ..Self::blank(run) });
+        let x = append(&mut self.code.mems, MemOp { src, dst, ..plain(address) });
+        self.emit(inst, run, x);
         Ok(())
     }
-}
-
-fn synced(v: &Variant) -> Handler {
-    if v.has(Mod::Sync) { step::warp::synced } else { step::warp::converged }
 }

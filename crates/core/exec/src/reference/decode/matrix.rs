@@ -4,7 +4,7 @@ use super::super::{
     code::{Handler, MatrixOp},
     step,
 };
-use super::Decoder;
+use super::{Decoder, append};
 use crate::{Stop, matrix};
 use margay_ir::{Func, Inst, MemSpace, Operand, operand_types};
 use margay_isa::{Mod, Opcode};
@@ -23,8 +23,7 @@ impl Decoder<'_> {
         };
         let mut op = self.matrix_operands(func, inst)?;
         op.pure = matrix::pure(v);
-        self.code.matrices.push(op);
-        let x = self.code.matrices.len() - 1;
+        let x = append(&mut self.code.matrices, op);
         self.emit(inst, run, x);
         Ok(())
     }
@@ -34,12 +33,11 @@ impl Decoder<'_> {
         if !func.variant(inst).has(Mod::MmaAsync) {
             let pending =
                 func.operands(inst.srcs).iter().find_map(|o| if let Operand::Imm(n) = o { Some(*n) } else { None });
-            self.emit(inst, step::matrix::warpgroup_group, pending.unwrap_or(0) as usize);
+            self.emit(inst, step::matrix::warpgroup_group, pending.unwrap_or(0) as u32);
             return Ok(());
         }
         let op = self.matrix_operands(func, inst)?;
-        self.code.matrices.push(op);
-        let x = self.code.matrices.len() - 1;
+        let x = append(&mut self.code.matrices, op);
         self.emit(inst, step::matrix::warpgroup, x);
         Ok(())
     }
@@ -55,7 +53,7 @@ impl Decoder<'_> {
                 _ => src.push(self.source(o, *ty)?),
             }
         }
-        let dst = func.operands(inst.dsts).iter().zip(&types.dsts).map(|(o, ty)| self.dst(func, o, *ty)).collect();
+        let dst = self.destinations(func, inst);
         Ok(MatrixOp { dst, src, address, pure: None })
     }
 }

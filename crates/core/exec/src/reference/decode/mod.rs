@@ -106,7 +106,7 @@ impl<'i> Decoder<'i> {
             warps: Vec::new(),
             barriers: Vec::new(),
             copies: Vec::new(),
-            objects: Vec::new(),
+            mbarriers: Vec::new(),
             textures: Vec::new(),
             surfaces: Vec::new(),
             queries: Vec::new(),
@@ -211,9 +211,9 @@ impl<'i> Decoder<'i> {
     }
 
     /// Adds an op with the instruction's guard and an index into a side table.
-    fn emit(&mut self, inst: &Inst, run: Handler, x: usize) {
+    fn emit(&mut self, inst: &Inst, run: Handler, x: u32) {
         let guard = self.guard(inst);
-        self.push(Op { guard, x: x as u32, variant: inst.variant, ..Self::blank(run) });
+        self.push(Op { guard, x, variant: inst.variant, ..Self::blank(run) });
     }
 
     fn guard(&self, inst: &Inst) -> u32 {
@@ -246,7 +246,7 @@ impl<'i> Decoder<'i> {
         match variant.op.row().effect {
             Effect::Pure => self.pure(func, inst),
             Effect::Machine if variant.op == Opcode::Istypep => self.query(func, inst),
-            Effect::Machine => self.address_row(func, inst),
+            Effect::Machine => self.machine(func, inst),
             Effect::Call => self.call(func, inst),
             Effect::Memory | Effect::Control | Effect::Warp => self.effect(func, inst),
         }
@@ -295,8 +295,8 @@ impl<'i> Decoder<'i> {
                 self.push(Op { run, dst: d.row, shape: d.shape, src: all, ..op });
             }
             _ => {
-                self.code.wides.push(WideOp { src, dst });
-                self.push(Op { x: self.code.wides.len() as u32 - 1, ..op });
+                let x = append(&mut self.code.wides, WideOp { src, dst });
+                self.push(Op { x, ..op });
             }
         }
         Ok(())
@@ -321,8 +321,7 @@ impl<'i> Decoder<'i> {
             }
             Terminator::Switch { index, targets, .. } => {
                 let index = self.source(&index, Type::U32)?;
-                self.code.switches.push(targets.iter().map(|b| b.0).collect());
-                let x = self.code.switches.len() as u32 - 1;
+                let x = append(&mut self.code.switches, targets.iter().map(|b| b.0).collect());
                 self.push(Op { x, src: [index; 3], ..Self::blank(step::control::switch) });
             }
             Terminator::Ret if func.noreturn => self.push(Self::blank(step::call::unexpected_ret)),
@@ -331,6 +330,12 @@ impl<'i> Decoder<'i> {
         }
         Ok(())
     }
+}
+
+/// Appends an item to a side table of [`FuncCode`]; returns its index, for [`Op::x`].
+fn append<T>(table: &mut Vec<T>, item: T) -> u32 {
+    table.push(item);
+    table.len() as u32 - 1
 }
 
 /// A constant in all lanes.

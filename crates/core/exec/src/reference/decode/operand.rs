@@ -4,12 +4,12 @@ use super::super::{
     code::{Address, Base, Dst, MemOp, NOWHERE, Op, Order, Shape, Src},
     step,
 };
-use super::{Decoder, splat};
+use super::{Decoder, append, splat};
 use crate::{
     Image, Stop,
     sem::atomic::{AtomicOp, Rmw},
 };
-use margay_ir::{FrameId, FrameRole, Func, Inst, MemBase, MemSpace, Operand};
+use margay_ir::{FrameId, FrameRole, Func, Inst, MemBase, MemSpace, Operand, operand_types};
 use margay_isa::Type;
 
 /// Rows for inverted predicates: an instruction reads at most two, a call's arguments more.
@@ -82,16 +82,14 @@ impl Decoder<'_> {
     fn compute(&mut self, o: &Operand, d: Dst) -> bool {
         match o {
             Operand::Special(s, c) => {
-                self.code.specials.push((*s, *c));
-                let x = self.code.specials.len() as u32 - 1;
+                let x = append(&mut self.code.specials, (*s, *c));
                 self.push(Op { dst: d.row, shape: d.shape, y: d.bits, x, ..Self::blank(step::special::read) });
                 true
             }
             Operand::FrameAddr(id, offset) => {
                 let (base, offset) = self.frame_base(*id, *offset);
                 let address = Address { space: MemSpace::Local, base, offset };
-                self.code.mems.push(MemOp { dst: vec![d], ..plain(address) });
-                let x = self.code.mems.len() as u32 - 1;
+                let x = append(&mut self.code.mems, MemOp { dst: vec![d], ..plain(address) });
                 self.push(Op { x, ..Self::blank(step::stack::frame_address) });
                 true
             }
@@ -121,6 +119,12 @@ impl Decoder<'_> {
             }
             _ => Dst { row: NOWHERE, shape: Shape::of(ty), bits: ty.bits() as u8 },
         }
+    }
+
+    /// All destinations of an instruction.
+    pub(super) fn destinations(&self, func: &Func, inst: &Inst) -> Vec<Dst> {
+        let types = operand_types(func, inst);
+        func.operands(inst.dsts).iter().zip(&types.dsts).map(|(o, ty)| self.dst(func, o, *ty)).collect()
     }
 
     /// Base and offset of a frame variable.

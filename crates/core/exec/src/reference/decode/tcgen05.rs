@@ -1,10 +1,10 @@
 //! Decodes `tcgen05` instructions (manual, section 9.7.16).
 
 use super::super::{
-    code::{Handler, Tcgen05Op},
+    code::{Flow, Handler, Tcgen05Op},
     step,
 };
-use super::{Decoder, tensor::named};
+use super::{Decoder, append, tensor::named};
 use crate::Stop;
 use margay_ir::{Func, Inst, MemSpace, Operand};
 use margay_isa::Mod;
@@ -15,18 +15,18 @@ impl Decoder<'_> {
         use step::tcgen05 as run;
         let v = func.variant(inst);
         let handler: Handler = match () {
-            _ if v.has(Mod::Alloc) => run::allocate,
-            _ if v.has(Mod::Dealloc) => run::free,
-            _ if v.has(Mod::RelinquishAllocPermit) => run::relinquish,
-            _ if v.has(Mod::Ld) => run::load,
-            _ if v.has(Mod::St) => run::store,
-            _ if v.has(Mod::Cp) => run::copy,
-            _ if v.has(Mod::Mma) => run::product,
-            _ if v.has(Mod::Commit) => run::commit,
+            _ if v.has(Mod::Alloc) => |ctx, op| Flow::after(run::allocate(ctx, op)),
+            _ if v.has(Mod::Dealloc) => |ctx, op| Flow::after(run::free(ctx, op)),
+            _ if v.has(Mod::RelinquishAllocPermit) => |ctx, op| Flow::after(run::relinquish(ctx, op)),
+            _ if v.has(Mod::Ld) => |ctx, op| Flow::after(run::load(ctx, op)),
+            _ if v.has(Mod::St) => |ctx, op| Flow::after(run::store(ctx, op)),
+            _ if v.has(Mod::Cp) => |ctx, op| Flow::after(run::copy(ctx, op)),
+            _ if v.has(Mod::Mma) => |ctx, op| Flow::after(run::product(ctx, op)),
+            _ if v.has(Mod::Commit) => |ctx, op| Flow::after(run::commit(ctx, op)),
             // Everything is done at issue.
             _ if v.has(Mod::WaitLd) || v.has(Mod::WaitSt) => run::wait,
-            _ if v.has(Mod::FenceBeforeThreadSync) || v.has(Mod::FenceAfterThreadSync) => step::memory::nothing,
-            _ if v.has(Mod::Shift) => run::shift,
+            _ if v.has(Mod::FenceBeforeThreadSync) || v.has(Mod::FenceAfterThreadSync) => step::memory::no_op,
+            _ if v.has(Mod::Shift) => |ctx, op| Flow::after(run::shift(ctx, op)),
             _ => return Err(self.unsupported(format!("`{v}`"))),
         };
         let space = inst.space.unwrap_or(MemSpace::Generic);
@@ -38,10 +38,8 @@ impl Decoder<'_> {
                 _ => values.push((n.name, self.source(&n.operand, n.ty)?)),
             }
         }
-        let types = margay_ir::operand_types(func, inst).dsts;
-        let dst = func.operands(inst.dsts).iter().zip(&types).map(|(o, ty)| self.dst(func, o, *ty)).collect();
-        self.code.tcgen05s.push(Tcgen05Op { dst, values, addresses });
-        let x = self.code.tcgen05s.len() - 1;
+        let dst = self.destinations(func, inst);
+        let x = append(&mut self.code.tcgen05s, Tcgen05Op { dst, values, addresses });
         self.emit(inst, handler, x);
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! Decodes tensor copies and tensor map updates (manual, sections 9.7.9.27.1 and 9.7.9.28).
 
 use super::super::{
-    code::{Address, Base, CopyKind, CopyOp, MapOp, Op, Src, TensorKind, TensorMode, TensorOp},
+    code::{Address, Base, CopyKind, CopyOp, MapOp, Src, TensorKind, TensorMode, TensorOp},
     step,
 };
-use super::Decoder;
+use super::{Decoder, append};
 use crate::{Stop, sem::atomic::AtomicOp, tensor_map};
 use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, operand_types};
 use margay_isa::{Mod, Opnd, Role, Type, Variant, name};
@@ -91,8 +91,10 @@ impl Decoder<'_> {
         };
         let (Some(map), Some(shared)) = (map, shared) else { return Err(self.no_tensor(v)) };
         let pair = v.has(Mod::CtaGroup2);
-        self.code.tensors.push(TensorOp { map, coordinates, shared, mbarrier, offsets, mask, kind, mode, pair });
-        let x = self.code.tensors.len() - 1;
+        let x = append(
+            &mut self.code.tensors,
+            TensorOp { map, coordinates, shared, mbarrier, offsets, mask, kind, mode, pair },
+        );
         self.emit(inst, step::tensor::copy, x);
         Ok(())
     }
@@ -108,8 +110,7 @@ impl Decoder<'_> {
                 (self.address(&to.operand, MemSpace::Global)?, self.address(&from.operand, MemSpace::Shared)?);
             let size = self.constant(tensor_map::SIZE as u64, Type::U32);
             let copy = CopyOp { to, from: Some(from), mbarrier: None, size, extra: None, kind: CopyKind::Bulk };
-            self.code.copies.push(copy);
-            let x = self.code.copies.len() - 1;
+            let x = append(&mut self.code.copies, copy);
             self.emit(inst, step::copy::copy_together, x);
             return Ok(());
         }
@@ -126,10 +127,8 @@ impl Decoder<'_> {
         let address = self.address(&address.operand, inst.space.unwrap_or(MemSpace::Generic))?;
         let value = self.source(&value.operand, value.ty)?;
         let at = (at + ordinal as usize * size) as u64;
-        self.code.maps.push(MapOp { address, value, at, size });
-        let x = self.code.maps.len() as u32 - 1;
-        let guard = self.guard(inst);
-        self.push(Op { guard, x, variant: inst.variant, ..Self::blank(step::tensor::replace) });
+        let x = append(&mut self.code.maps, MapOp { address, value, at, size });
+        self.emit(inst, step::tensor::replace, x);
         Ok(())
     }
 }

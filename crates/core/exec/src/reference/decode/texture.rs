@@ -1,10 +1,10 @@
 //! Decodes texture and surface instructions and queries, by their operand names in the row.
 
 use super::super::{
-    code::{Address, Base, Dst, LodOp, MemOp, Op, QueryOp, Src, SurfaceOp, TextureOp},
+    code::{Address, Base, LodOp, MemOp, Op, QueryOp, Src, SurfaceOp, TextureOp},
     step,
 };
-use super::{Decoder, operand::plain};
+use super::{Decoder, append, operand::plain};
 use crate::{
     Stop,
     sem::atomic::AtomicOp,
@@ -83,15 +83,9 @@ impl Decoder<'_> {
             _ => return self.source(o, Type::B64),
         };
         let d = self.temp(Type::B64);
-        self.code.mems.push(MemOp { ty: Type::B64, size: 8, dst: vec![d], ..plain(address) });
-        let x = self.code.mems.len() as u32 - 1;
+        let x = append(&mut self.code.mems, MemOp { ty: Type::B64, size: 8, dst: vec![d], ..plain(address) });
         self.push(Op { x, ..Self::blank(step::memory::loader(8, 1)) });
         Ok(Src::reg(d.row, d.shape))
-    }
-
-    fn destinations(&self, func: &Func, inst: &Inst) -> Vec<Dst> {
-        let types = operand_types(func, inst);
-        func.operands(inst.dsts).iter().zip(&types.dsts).map(|(o, ty)| self.dst(func, o, *ty)).collect()
     }
 
     /// `tex`, `tld4`
@@ -111,21 +105,23 @@ impl Decoder<'_> {
         let mut dst = self.destinations(func, inst);
         let texels = if v.has(Mod::V2) { 2 } else { 4 };
         let resident = if dst.len() > texels { dst.pop() } else { None };
-        self.code.textures.push(TextureOp {
-            handle,
-            sampler: named.one("b"),
-            geometry: geometry(v),
-            at: named.all("c"),
-            integer: v.ty(Var::U) == Some(Type::S32),
-            offset: named.all("e"),
-            depth: named.one("f"),
-            lod,
-            gather,
-            dst,
-            resident,
-            ty: v.t(),
-        });
-        let x = self.code.textures.len() - 1;
+        let x = append(
+            &mut self.code.textures,
+            TextureOp {
+                handle,
+                sampler: named.one("b"),
+                geometry: geometry(v),
+                at: named.all("c"),
+                integer: v.ty(Var::U) == Some(Type::S32),
+                offset: named.all("e"),
+                depth: named.one("f"),
+                lod,
+                gather,
+                dst,
+                resident,
+                ty: v.t(),
+            },
+        );
         self.emit(inst, step::texture::texture, x);
         Ok(())
     }
@@ -135,21 +131,24 @@ impl Decoder<'_> {
         let v = func.variant(inst);
         let named = self.named(func, inst)?;
         let Some(handle) = named.one("a") else { return Err(self.unsupported(format!("`{v}` without a surface"))) };
+        let dst = self.destinations(func, inst);
         let reduce = if v.op == Opcode::Sured { AtomicOp::of(v) } else { None };
         let Geometry { dims, layered, .. } = geometry(v);
-        self.code.surfaces.push(SurfaceOp {
-            handle,
-            dims: dims.into(),
-            layered,
-            at: named.all("b"),
-            clamp: [Mod::Clamp, Mod::Zero].into_iter().find(|m| v.has(*m)).unwrap_or(Mod::Trap),
-            formatted: v.has(Mod::P),
-            ty: v.t(),
-            dst: self.destinations(func, inst),
-            src: named.all("c"),
-            reduce,
-        });
-        let x = self.code.surfaces.len() - 1;
+        let x = append(
+            &mut self.code.surfaces,
+            SurfaceOp {
+                handle,
+                dims: dims.into(),
+                layered,
+                at: named.all("b"),
+                clamp: [Mod::Clamp, Mod::Zero].into_iter().find(|m| v.has(*m)).unwrap_or(Mod::Trap),
+                formatted: v.has(Mod::P),
+                ty: v.t(),
+                dst,
+                src: named.all("c"),
+                reduce,
+            },
+        );
         self.emit(inst, step::surface::surface, x);
         Ok(())
     }
@@ -174,8 +173,7 @@ impl Decoder<'_> {
             margay_isa::Word::Mod(m) if *m != Mod::Level => Some(*m),
             _ => None,
         });
-        self.code.queries.push(QueryOp { handle, level: named.one(name::LOD), what, kind, dst });
-        let x = self.code.queries.len() - 1;
+        let x = append(&mut self.code.queries, QueryOp { handle, level: named.one(name::LOD), what, kind, dst });
         self.emit(inst, step::texture::query, x);
         Ok(())
     }

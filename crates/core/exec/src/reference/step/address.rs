@@ -1,8 +1,8 @@
 //! Resolves memory operands to host addresses, and host addresses to allocations (manual, sections 5.1 and 6.4.1).
 //!
-//! `.shared` addresses are 32-bit offsets into the CTA's window. In `.shared::cluster` addresses, bits 24 and up hold
-//! the CTA's rank plus one, or zero for the executing CTA, so that every `.shared::cta` address is a `.shared::cluster`
-//! address of the same CTA.
+//! `.shared` addresses are 32-bit offsets into the CTA's window. In a cluster of several CTAs whose program names clusters
+//! ([`margay_ir::Ir::ranked_addresses`]), the bits from [`WINDOW_BITS`] on hold the rank of the CTA, so that every `.shared::cta` address is a
+//! `.shared::cluster` address of the same CTA.
 
 use super::super::{
     code::{Address, Base, Flow, Shape},

@@ -1,7 +1,7 @@
 //! Asynchronous copies and reductions, done at issue (manual, sections 9.7.9.12, 9.7.9.13 and 9.7.9.25; 9.7.13.7).
 
 use super::super::{
-    code::{Address, CopyKind, CopyOp, Flow, ObjectKind, ObjectOp, Op},
+    code::{Address, CopyKind, CopyOp, Flow, MbarrierKind, MbarrierOp, Op},
     ctx::Ctx,
     state::lanes,
 };
@@ -273,8 +273,8 @@ fn run(ctx: &mut Ctx<'_>, copy: &CopyOp) -> Result<(), Flow> {
 }
 
 /// The operation that completes transactions of the object at an address.
-pub fn transactions(address: Address) -> ObjectOp {
-    ObjectOp { address, operand: None, ctas: None, dst: None, kind: ObjectKind::Complete }
+pub fn transactions(address: Address) -> MbarrierOp {
+    MbarrierOp { address, operand: None, ctas: None, dst: None, kind: MbarrierKind::Complete }
 }
 
 /// Maps host addresses in shared windows to the same offsets in the window of CTA `rank`.
@@ -311,7 +311,7 @@ pub fn reduce(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, rmw: Rmw, bytes: &[u
 
 /// Signals `y` completed bytes to the barrier object of the preceding `st.async` or `red.async`.
 pub fn signal(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    let b: &ObjectOp = &ctx.func.objects[op.x as usize];
+    let b: &MbarrierOp = &ctx.func.mbarriers[op.x as usize];
     let mut at = [0; LANES];
     let region = match addresses(ctx, &b.address, (8, true), &mut at) {
         Ok(region) => region,

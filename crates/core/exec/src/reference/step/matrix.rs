@@ -51,7 +51,7 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
 }
 
 /// Instructions that only wait for the rest of the warp ([`only_converges`]). What they do needs no lane that has ended.
-pub fn together(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+pub fn converge(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     if ctx.warp.live != u32::MAX {
         return Flow::Next;
     }
@@ -335,7 +335,7 @@ pub fn warpgroup(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 
 /// `wgmma.fence`, `commit_group` and `wait_group`
 pub fn warpgroup_group(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    let flow = together(ctx, op);
+    let flow = converge(ctx, op);
     if matches!(flow, Flow::Next) && ctx.grid.observer.is_some() {
         let (v, of) = (ctx.func.variant(op), Grouped::Products);
         match () {

@@ -5,7 +5,7 @@
 //! thread, so plain loads and stores are atomic.
 
 use super::super::{
-    code::{Flow, ObjectKind, ObjectOp, Op},
+    code::{Flow, MbarrierKind, MbarrierOp, Op},
     ctx::Ctx,
     schedule::SPINS,
     state::lanes,
@@ -79,7 +79,7 @@ fn update(
     ctx: &mut Ctx<'_>,
     lane: usize,
     (region, host): (Region, u64),
-    b: &ObjectOp,
+    b: &MbarrierOp,
     done: ObjectStep,
     change: impl FnOnce(Object) -> Result<Object, &'static str>,
 ) -> Result<u64, Flow> {
@@ -109,21 +109,21 @@ fn update(
 }
 
 /// Completes transactions of the object at a host address.
-pub fn complete(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, bytes: u64) -> Result<(), Flow> {
+pub fn complete(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &MbarrierOp, bytes: u64) -> Result<(), Flow> {
     update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-(bytes as i64))?.advance())).map(drop)
 }
 
 /// Arrives once at the object at a host address, when products and copies of the tensor cores have completed.
-pub fn arrive(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp) -> Result<(), Flow> {
+pub fn arrive(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &MbarrierOp) -> Result<(), Flow> {
     update(ctx, lane, place, b, ObjectStep::ArriveAfterProducts, |o| o.arrive(1)).map(drop)
 }
 
 /// `mbarrier`, and other instructions that operate on barrier objects.
-pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    let b: &ObjectOp = &ctx.func.objects[op.x as usize];
+pub fn execute(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let b: &MbarrierOp = &ctx.func.mbarriers[op.x as usize];
     let operands = b.operand.map(|s| ctx.doubles(s));
     let mut results = [0; LANES];
-    if b.kind == ObjectKind::Pending {
+    if b.kind == MbarrierKind::Pending {
         if let Some(d) = b.dst {
             let states = operands.unwrap_or([0; LANES]);
             ctx.write(d, &states.map(|s| s & MOST), ctx.active);
@@ -151,7 +151,7 @@ pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             Err(flow) => return flow,
         }
     }
-    let waits = matches!(b.kind, ObjectKind::Wait | ObjectKind::WaitParity);
+    let waits = matches!(b.kind, MbarrierKind::Wait | MbarrierKind::WaitParity);
     if waits && lanes(ctx.active).any(|i| results[i] == 0) {
         ctx.warp.spins = SPINS;
     }
@@ -162,32 +162,34 @@ pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 }
 
 /// Performs one lane's operation on one object; returns the previous state, or the result of a wait.
-fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, operand: u64) -> Result<u64, Flow> {
+fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &MbarrierOp, operand: u64) -> Result<u64, Flow> {
     let (count, bytes) = (operand & 0xffff_ffff, (operand & 0xffff_ffff) as i64);
     match b.kind {
-        ObjectKind::Init | ObjectKind::Inval => initialize(ctx, lane, place, b, count),
-        ObjectKind::Expect => update(ctx, lane, place, b, ObjectStep::Expect, |o| o.expect(bytes)),
-        ObjectKind::Complete => update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-bytes)?.advance())),
-        ObjectKind::Arrive => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.arrive(count)),
-        ObjectKind::Drop => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.drop_one(count)?.arrive(count)),
-        ObjectKind::ArriveExpect => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.expect(bytes)?.arrive(1)),
-        ObjectKind::DropExpect => {
+        MbarrierKind::Init | MbarrierKind::Inval => initialize(ctx, lane, place, b, count),
+        MbarrierKind::Expect => update(ctx, lane, place, b, ObjectStep::Expect, |o| o.expect(bytes)),
+        MbarrierKind::Complete => {
+            update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-bytes)?.advance()))
+        }
+        MbarrierKind::Arrive => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.arrive(count)),
+        MbarrierKind::Drop => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.drop_one(count)?.arrive(count)),
+        MbarrierKind::ArriveExpect => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.expect(bytes)?.arrive(1)),
+        MbarrierKind::DropExpect => {
             update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.expect(bytes)?.drop_one(1)?.arrive(1))
         }
-        ObjectKind::AfterCopies(true) => update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| o.arrive(1)),
+        MbarrierKind::AfterCopies(true) => update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| o.arrive(1)),
         // Increments and decrements the pending count.
-        ObjectKind::AfterCopies(false) => {
+        MbarrierKind::AfterCopies(false) => {
             update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| Ok(o.advance()))
         }
-        ObjectKind::Wait => {
+        MbarrierKind::Wait => {
             let now = update(ctx, lane, place, b, ObjectStep::Waited { parity: false }, Ok)?;
             Ok(waited(ctx, lane, place, (now ^ operand) & PHASE != 0, false))
         }
-        ObjectKind::WaitParity => {
+        MbarrierKind::WaitParity => {
             let now = update(ctx, lane, place, b, ObjectStep::Waited { parity: true }, Ok)?;
             Ok(waited(ctx, lane, place, now >> 63 != operand & 1, true))
         }
-        ObjectKind::Pending => Ok(0),
+        MbarrierKind::Pending => Ok(0),
     }
 }
 
@@ -207,19 +209,19 @@ fn initialize(
     ctx: &mut Ctx<'_>,
     lane: usize,
     (region, host): (Region, u64),
-    b: &ObjectOp,
+    b: &MbarrierOp,
     count: u64,
 ) -> Result<u64, Flow> {
-    if b.kind == ObjectKind::Init && (count == 0 || count > MOST) {
+    if b.kind == MbarrierKind::Init && (count == 0 || count > MOST) {
         let what = format!("an mbarrier object for {count} arrivals; the count must be 1 to {MOST}");
         return Err(ctx.fault(lane, FaultKind::Barrier(what), Vec::new()));
     }
     let new = match b.kind {
-        ObjectKind::Init => Object { phase: false, pending: count, expected: count, transactions: 0 }.pack(),
+        MbarrierKind::Init => Object { phase: false, pending: count, expected: count, transactions: 0 }.pack(),
         _ => 0,
     };
     ctx.cta.note_effect();
-    let step = if b.kind == ObjectKind::Init { ObjectStep::Initialize } else { ObjectStep::Invalidate };
+    let step = if b.kind == MbarrierKind::Init { ObjectStep::Initialize } else { ObjectStep::Invalidate };
     watch::object(ctx, lane, host, step, false);
     let found = find_allocation!(ctx, region, host, lane).filter(|a| a.kind.writable());
     match found.and_then(|a| mem::store(&a.block, host, new)) {

@@ -451,6 +451,6 @@ pub fn dependents(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 }
 
 /// No-ops: `prefetch`, `applypriority`, `discard`, `pmevent`.
-pub fn nothing(_: &mut Ctx<'_>, _: &Op) -> Flow {
+pub fn no_op(_: &mut Ctx<'_>, _: &Op) -> Flow {
     Flow::Next
 }

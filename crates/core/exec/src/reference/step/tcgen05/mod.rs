@@ -84,57 +84,41 @@ fn shared(ctx: &mut Ctx<'_>, a: &Address, lane: usize) -> Result<(Region, u64), 
 }
 
 /// `tcgen05.alloc`: blocks while too few columns are free.
-pub fn allocate(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    if let Err(flow) = gather(ctx, op) {
-        return flow;
-    }
+pub fn allocate(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
+    gather(ctx, op)?;
     let f = table(ctx, op);
     let columns = value(ctx, f, name::N_COLS, 0).unwrap_or(0);
     if !columns.is_power_of_two() || !(32..=512).contains(&columns) {
-        return wrong(
-            ctx,
-            0,
-            format!("{columns} columns of tensor memory; the number must be 32, 64, 128, 256 or 512"),
-        );
+        let what = format!("{columns} columns of tensor memory; the number must be 32, 64, 128, 256 or 512");
+        return Err(wrong(ctx, 0, what));
     }
-    let mut tensor = match own(ctx) {
-        Ok(tensor) => tensor,
-        Err(flow) => return flow,
-    };
+    let mut tensor = own(ctx)?;
     if tensor.relinquished {
-        return wrong(ctx, 0, "the CTA has relinquished its permit to allocate tensor memory".into());
+        return Err(wrong(ctx, 0, "the CTA has relinquished its permit to allocate tensor memory".into()));
     }
     let Some(start) = tensor.allocate(columns) else {
         ctx.block(u32::MAX, Wait::TensorMemory);
         ctx.give_back();
-        return Flow::Park;
+        return Err(Flow::Park);
     };
-    let Some((_, address)) = f.addresses.first() else { return ctx.bug("an allocation without a place") };
-    let (region, host) = match shared(ctx, address, 0) {
-        Ok(place) => place,
-        Err(flow) => return flow,
-    };
+    let Some((_, address)) = f.addresses.first() else { return Err(ctx.bug("an allocation without a place")) };
+    let (region, host) = shared(ctx, address, 0)?;
     report_access(ctx, 1, address, &[host; LANES], 4, AccessKind::Store);
     let found = super::address::find_allocation!(ctx, region, host, 0);
     match found.and_then(|a| mem::store(&a.block, host, start)) {
-        Some(()) => Flow::Next,
-        None => super::address::bad_access(ctx, 0, address, region, host, (4, 4), true),
+        Some(()) => Ok(()),
+        None => Err(super::address::bad_access(ctx, 0, address, region, host, (4, 4), true)),
     }
 }
 
 /// `tcgen05.dealloc`
-pub fn free(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    if let Err(flow) = gather(ctx, op) {
-        return flow;
-    }
+pub fn free(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
+    gather(ctx, op)?;
     let f = table(ctx, op);
     let (Some(address), Some(columns)) = (value(ctx, f, name::TADDR, 0), value(ctx, f, name::N_COLS, 0)) else {
-        return ctx.bug("tensor memory is freed without an address");
+        return Err(ctx.bug("tensor memory is freed without an address"));
     };
-    let mut tensor = match own(ctx) {
-        Ok(tensor) => tensor,
-        Err(flow) => return flow,
-    };
+    let mut tensor = own(ctx)?;
     let mut cells = Cells::new(ctx);
     if ctx.grid.observer.is_some() {
         let columns = address as usize..(address as usize).saturating_add(columns as usize).min(COLUMNS);
@@ -142,23 +126,19 @@ pub fn free(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
     cells.report(ctx, u32::MAX, ctx.cta.rank as usize, AccessKind::Free);
     if !tensor.free(address, columns) {
-        return wrong(ctx, 0, format!("{columns} columns of tensor memory at {address:#x} do not match an allocation"));
+        let what = format!("{columns} columns of tensor memory at {address:#x} do not match an allocation");
+        return Err(wrong(ctx, 0, what));
     }
     // Groups that wait for columns retry.
     (ctx.cta.dirty, ctx.cta.freed) = (true, true);
-    Flow::Next
+    Ok(())
 }
 
 /// `tcgen05.relinquish_alloc_permit`
-pub fn relinquish(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    if let Err(flow) = gather(ctx, op) {
-        return flow;
-    }
-    match own(ctx) {
-        Ok(mut tensor) => tensor.relinquished = true,
-        Err(flow) => return flow,
-    }
-    Flow::Next
+pub fn relinquish(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
+    gather(ctx, op)?;
+    own(ctx)?.relinquished = true;
+    Ok(())
 }
 
 /// Ranks of the CTAs of the CTA group.
@@ -187,96 +167,97 @@ fn targets(v: &Variant, row: usize) -> Vec<usize> {
 }
 
 /// `tcgen05.cp`
-pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     let f = table(ctx, op);
     let func = ctx.func;
     let v = func.variant(op);
+    ctx.cta.note_effect();
+    for lane in lanes(ctx.active) {
+        let (Some(to), Some(bits)) = (place(ctx, f, name::TADDR, lane), long(ctx, f, name::S_DESC, lane)) else {
+            return Err(ctx.bug("a copy without addresses"));
+        };
+        let Some(from) = Descriptor::tcgen05(bits) else {
+            return Err(wrong(ctx, lane, format!("the matrix descriptor {bits:#018x} has no swizzling mode")));
+        };
+        let ranks = group(ctx, v);
+        check_group(ctx, lane, &ranks)?;
+        for rank in ranks {
+            copy_in_cta(ctx, v, lane, rank, from, split(to))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a matrix from the shared memory of a CTA to lanes and columns of its tensor memory, for an executing lane.
+fn copy_in_cta(
+    ctx: &mut Ctx<'_>,
+    v: &Variant,
+    lane: usize,
+    rank: usize,
+    from: Descriptor,
+    (first_lane, first_column): (usize, usize),
+) -> Result<(), Flow> {
     let rows = match () {
         _ if v.has(Mod::S4x256b) => 4,
         _ if v.has(Mod::S32x128b) => 32,
         _ if v.has(Mod::S64x128b) => 64,
         _ => 128,
     };
-    ctx.cta.note_effect();
     let units = if v.has(Mod::S128x256b) || v.has(Mod::S4x256b) { 2 } else { 1 };
-    for lane in lanes(ctx.active) {
-        let (Some(to), Some(bits)) = (place(ctx, f, name::TADDR, lane), long(ctx, f, name::S_DESC, lane)) else {
-            return ctx.bug("a copy without addresses");
-        };
-        let Some(d) = Descriptor::tcgen05(bits) else {
-            return wrong(ctx, lane, format!("the matrix descriptor {bits:#018x} has no swizzling mode"));
-        };
-        let (first_lane, first_column) = split(to);
-        let ranks = group(ctx, v);
-        if let Err(flow) = check_group(ctx, lane, &ranks) {
-            return flow;
-        }
-        for rank in ranks {
-            let Some(mut tensor) = memory(ctx, rank) else { return ctx.bug("a CTA without tensor memory") };
-            let (mut read, mut cells) = (Units::new(ctx), Cells::new(ctx));
-            for row in 0..rows {
-                for unit in 0..units {
-                    let window = &ctx.windows.shared[rank];
-                    let from = d.address(true, unit, row);
-                    read.note(from);
-                    let bytes = match read_unit(window, from) {
-                        Ok(bytes) => unpack(v, bytes),
-                        Err(at) => return out_of_bounds(ctx, lane, MemSpace::Shared, at, 16, false),
-                    };
-                    for target in targets(v, row) {
-                        for (i, word) in bytes.chunks_exact(4).enumerate() {
-                            let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-                            let at = (first_lane + target, first_column + 4 * unit + i);
-                            cells.note(at.0, at.1);
-                            if tensor.store(at.0, at.1, word).is_none() {
-                                return outside(ctx, lane, at, true);
-                            }
-                        }
-                    }
+    let Some(mut tensor) = memory(ctx, rank) else { return Err(ctx.bug("a CTA without tensor memory")) };
+    let (mut read, mut cells) = (Units::new(ctx), Cells::new(ctx));
+    for (row, unit) in (0..rows).flat_map(|row| (0..units).map(move |unit| (row, unit))) {
+        let address = from.address(true, unit, row);
+        read.note(address);
+        let bytes = read_unit(&ctx.windows.shared[rank], address)
+            .map_err(|at| out_of_bounds(ctx, lane, MemSpace::Shared, at, 16, false))?;
+        let words = unpack(v, bytes);
+        let words = words.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        for target in targets(v, row) {
+            for (i, word) in words.clone().enumerate() {
+                let at = (first_lane + target, first_column + 4 * unit + i);
+                cells.note(at.0, at.1);
+                if tensor.store(at.0, at.1, word).is_none() {
+                    return Err(outside(ctx, lane, at, true));
                 }
             }
-            report_units(ctx, 1 << lane, &ctx.windows.shared[rank].block, &read.ranges());
-            cells.report(ctx, 1 << lane, rank, AccessKind::Store);
         }
     }
-    Flow::Next
+    report_units(ctx, 1 << lane, &ctx.windows.shared[rank].block, &read.ranges());
+    cells.report(ctx, 1 << lane, rank, AccessKind::Store);
+    Ok(())
 }
 
 /// `tcgen05.shift`: each of 31 lanes receives 32 bytes of the next lane; the last keeps its own.
-pub fn shift(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+pub fn shift(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     const WORDS: usize = 8;
     let f = table(ctx, op);
     let func = ctx.func;
     ctx.cta.note_effect();
     for lane in lanes(ctx.active) {
-        let Some(address) = place(ctx, f, name::TADDR, lane) else { return ctx.bug("a shift of nothing") };
+        let Some(address) = place(ctx, f, name::TADDR, lane) else { return Err(ctx.bug("a shift of nothing")) };
         let (first, column) = split(address);
         if first % LANES != 0 {
-            return wrong(
-                ctx,
-                lane,
-                format!("a shift from lane {first} of tensor memory, which must be a multiple of {LANES}"),
-            );
+            let what = format!("a shift from lane {first} of tensor memory, which must be a multiple of {LANES}");
+            return Err(wrong(ctx, lane, what));
         }
         let ranks = group(ctx, func.variant(op));
-        if let Err(flow) = check_group(ctx, lane, &ranks) {
-            return flow;
-        }
+        check_group(ctx, lane, &ranks)?;
         for rank in ranks {
-            let Some(mut tensor) = memory(ctx, rank) else { return ctx.bug("a CTA without tensor memory") };
+            let Some(mut tensor) = memory(ctx, rank) else { return Err(ctx.bug("a CTA without tensor memory")) };
             let mut cells = Cells::new(ctx);
             for (row, word) in (first..first + LANES - 1).flat_map(|row| (0..WORDS).map(move |word| (row, word))) {
                 let at = (row, column + word);
                 cells.note(at.0, at.1);
                 let moved = tensor.load(row + 1, at.1).and_then(|value| tensor.store(row, at.1, value));
                 if moved.is_none() {
-                    return outside(ctx, lane, at, true);
+                    return Err(outside(ctx, lane, at, true));
                 }
             }
             cells.report(ctx, 1 << lane, rank, AccessKind::Store);
         }
     }
-    Flow::Next
+    Ok(())
 }
 
 /// The memories of a CTA group.
@@ -316,16 +297,11 @@ impl Memories for Group<'_, '_> {
 }
 
 /// `tcgen05.mma`
-pub fn product(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+pub fn product(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     let f = table(ctx, op);
     let func = ctx.func;
     let v = func.variant(op);
-    for lane in lanes(ctx.active) {
-        if let Err(flow) = one_product(ctx, f, v, lane) {
-            return flow;
-        }
-    }
-    Flow::Next
+    lanes(ctx.active).try_for_each(|lane| one_product(ctx, f, v, lane))
 }
 
 fn one_product(ctx: &mut Ctx<'_>, f: &Tcgen05Op, v: &Variant, lane: usize) -> Result<(), Flow> {
@@ -393,23 +369,19 @@ fn barrier_object(ctx: &mut Ctx<'_>, address: &Address, lane: usize) -> Result<(
 }
 
 /// `tcgen05.commit`
-pub fn commit(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+pub fn commit(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     let f = table(ctx, op);
-    let Some((_, address)) = f.addresses.first() else { return ctx.bug("a commit without a barrier object") };
+    let Some((_, address)) = f.addresses.first() else { return Err(ctx.bug("a commit without a barrier object")) };
+    let object = transactions(*address);
     for lane in lanes(ctx.active) {
-        let done = barrier_object(ctx, address, lane).and_then(|(region, host)| {
-            let object = transactions(*address);
-            match value(ctx, f, name::CTA_MASK, lane) {
-                None => mbarrier::arrive(ctx, lane, (region, host), &object),
-                Some(mask) => lanes(mask).try_for_each(|rank| {
-                    let [host] = peers(ctx, lane, rank, [host])?;
-                    mbarrier::arrive(ctx, lane, (Region::Generic, host), &object)
-                }),
-            }
-        });
-        if let Err(flow) = done {
-            return flow;
+        let (region, host) = barrier_object(ctx, address, lane)?;
+        match value(ctx, f, name::CTA_MASK, lane) {
+            None => mbarrier::arrive(ctx, lane, (region, host), &object)?,
+            Some(mask) => lanes(mask).try_for_each(|rank| {
+                let [host] = peers(ctx, lane, rank, [host])?;
+                mbarrier::arrive(ctx, lane, (Region::Generic, host), &object)
+            })?,
         }
     }
-    Flow::Next
+    Ok(())
 }

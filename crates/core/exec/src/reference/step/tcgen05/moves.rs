@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        matrix::{gather, scatter_rows, together},
+        matrix::{converge, gather, scatter_rows},
         warp::reduce,
         watch::{Cells, notify},
     },
@@ -73,18 +73,14 @@ impl<'v> Tile<'v> {
 }
 
 /// `tcgen05.ld`
-pub fn load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    if let Err(flow) = gather(ctx, op) {
-        return flow;
-    }
+pub fn load(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
+    gather(ctx, op)?;
     let f = table(ctx, op);
     let func = ctx.func;
     let variant = func.variant(op);
     let loaded = variant.operands().next().and_then(|o| variant.count(o)).unwrap_or(1) as usize;
-    let (tile, tensor) = match Tile::new(ctx, variant, f).and_then(|t| Ok((t, own(ctx)?))) {
-        Ok(both) => both,
-        Err(flow) => return flow,
-    };
+    let tile = Tile::new(ctx, variant, f)?;
+    let tensor = own(ctx)?;
     let mut rows = vec![Row::ZERO; f.dst.len()];
     let mut cells = Cells::new(ctx);
     for (r, row) in rows.iter_mut().enumerate().take(loaded) {
@@ -93,7 +89,7 @@ pub fn load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             tile.note(&mut cells, at);
             let (low, high) =
                 (tensor.load(at.0, at.1), if tile.packed { tensor.load(at.0, at.1 + 1) } else { Some(0) });
-            let (Some(low), Some(high)) = (low, high) else { return outside(ctx, lane, at, false) };
+            let (Some(low), Some(high)) = (low, high) else { return Err(outside(ctx, lane, at, false)) };
             row.0[lane] = if tile.packed { low & 0xffff | high << 16 } else { low };
         }
     }
@@ -107,20 +103,16 @@ pub fn load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         }
     }
     scatter_rows(ctx, &f.dst, &rows);
-    Flow::Next
+    Ok(())
 }
 
 /// `tcgen05.st`
-pub fn store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    if let Err(flow) = gather(ctx, op) {
-        return flow;
-    }
+pub fn store(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
+    gather(ctx, op)?;
     let f = table(ctx, op);
     let func = ctx.func;
-    let (tile, mut tensor) = match Tile::new(ctx, func.variant(op), f).and_then(|t| Ok((t, own(ctx)?))) {
-        Ok(both) => both,
-        Err(flow) => return flow,
-    };
+    let tile = Tile::new(ctx, func.variant(op), f)?;
+    let mut tensor = own(ctx)?;
     ctx.cta.note_effect();
     let stored = f.values.iter().filter(|(n, _)| *n == name::R);
     let mut cells = Cells::new(ctx);
@@ -134,17 +126,17 @@ pub fn store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                 false => tensor.store(at.0, at.1, *word),
             };
             if done.is_none() {
-                return outside(ctx, lane, at, true);
+                return Err(outside(ctx, lane, at, true));
             }
         }
     }
     cells.report(ctx, u32::MAX, ctx.cta.rank as usize, AccessKind::Store);
-    Flow::Next
+    Ok(())
 }
 
 /// `tcgen05.wait`
 pub fn wait(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    let flow = together(ctx, op);
+    let flow = converge(ctx, op);
     if matches!(flow, Flow::Next) {
         notify(ctx, ctx.active, SyncKind::WaitTensor { stores: ctx.func.variant(op).has(Mod::WaitSt) });
     }
