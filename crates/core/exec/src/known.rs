@@ -1,4 +1,4 @@
-//! Rows that follow from the numbers of lanes and threads alone, computed without running a kernel.
+//! Rows that depend on the indices of lanes and threads alone, computed without running a kernel.
 
 use crate::{
     LANES, Row,

@@ -1,4 +1,4 @@
-//! A log of the time spent on making code.
+//! A log of the time spent on compilation.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

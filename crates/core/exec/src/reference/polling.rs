@@ -1,4 +1,4 @@
-//! Tells a cluster whose threads only poll memory, or go round in circles, from one that works.
+//! Distinguishes a cluster that makes progress from one whose threads only poll memory, or repeat a state.
 
 /// Ops without a side effect after which a cluster counts as quiet.
 const QUIET: u64 = 1 << 18;

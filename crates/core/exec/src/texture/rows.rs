@@ -1,7 +1,7 @@
 //! Reads by all lanes of a warp at once, in the cases that most programs have: a flat image without levels, no comparison, no border.
 //!
-//! What a read gives, [`super::sample()`] defines; here, coordinates become indices and weights by loops over lanes, and the rest is done
-//! without what is the same for all lanes.
+//! [`super::sample()`] defines the result of a read. Here, loops over lanes turn coordinates into indices and weights, and whatever is the same
+//! for all lanes is done once.
 
 use super::{
     Address, Filter, Format, Geometry, Level, Sampler, Scalar, Texels, Texture, bits_at,
