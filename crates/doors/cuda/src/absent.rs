@@ -1,5 +1,5 @@
 //! Functions that exist by name only: programs that look up every name at start find them, and a call returns
-//! `CUDA_ERROR_NOT_SUPPORTED`. The end of a run that went wrong names those that were called.
+//! `CUDA_ERROR_NOT_SUPPORTED`. If the program fails, the summary at its end names those that were called.
 
 use crate::{
     api::{Entry, enter},

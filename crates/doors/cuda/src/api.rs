@@ -98,7 +98,7 @@ pub fn with_thread_stream(function: impl FnOnce() -> u32) -> u32 {
 
 /// Runs the body of a function: a panic becomes an error, and `MARGAY_LOG=api` logs the call.
 pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
-    let outcome = if crate::context::is_refused(name) {
+    let outcome = if crate::work::worker::is_refused(name) {
         because(|| "a host function or callback of a stream must not call the API".to_string());
         Err(Code::NOT_PERMITTED)
     } else {

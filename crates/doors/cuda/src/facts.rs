@@ -1,4 +1,4 @@
-//! What the driver tells margay's NVML of a device, in a private function: both libraries are built with this file.
+//! The description of a device that the driver gives to margay's NVML, by a private function: both libraries are built with this file.
 
 /// The clocks of multiprocessors and memory, in kHz: a description like the others, since nothing of the kind can be measured.
 pub const CLOCK: u32 = 1_000_000;

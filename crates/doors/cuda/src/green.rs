@@ -7,7 +7,7 @@ use crate::{
     api::api,
     checks::order,
     code::{Code, Outcome},
-    context::{Context, not_at_work, unique},
+    context::{Context, unique},
     device::{capability, check, multiprocessors, profile},
     driver::{current_handle, driver},
     handle::Handle,
@@ -15,6 +15,7 @@ use crate::{
     work::{
         event::Event,
         stream::{Stream, StreamHandle, create_in},
+        worker::not_at_work,
     },
 };
 use bytemuck::{AnyBitPattern, Zeroable};

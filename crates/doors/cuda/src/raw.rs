@@ -1,4 +1,4 @@
-//! Pointers passed by C programs; besides `pages.rs` the only file of this crate with `unsafe`.
+//! Pointers passed by C programs; with `pages.rs` and `faults.rs` the only file of this crate with `unsafe`.
 //!
 //! Values of these types are created only as arguments of functions that C calls, for which the CUDA Driver API
 //! specifies what they point to, or are read through such arguments; null is checked here. Rust code cannot create one

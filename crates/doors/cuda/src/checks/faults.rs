@@ -1,4 +1,5 @@
-//! The handler of accesses to protected pages; `unsafe` for the system's calls and the handlers that it gives faults to that are not its own.
+//! The signal handler for accesses to protected pages. It is `unsafe` because of the system calls, and because it forwards other faults to the
+//! handler that was installed before.
 #![allow(unsafe_code)]
 
 #[cfg(target_os = "linux")]

@@ -1,5 +1,5 @@
-//! Where in the program calls were made: allocations, for those who look for leaks and for accesses beside them, frees, for those who
-//! look for uses after them, launches, and work in streams.
+//! Host call stacks that findings show: of allocations (leaks, accesses out of bounds), of frees (uses after free), of launches and of other
+//! work in streams.
 
 use margay::render::demangled;
 use std::{

@@ -1,4 +1,4 @@
-//! Which device memory is used at all, for who looks for memory that is not (`MARGAY_CHECK=unused`).
+//! Device memory that is allocated and never used (`MARGAY_CHECK=unused`).
 
 use crate::{
     checks::stacks,

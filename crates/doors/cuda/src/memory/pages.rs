@@ -1,4 +1,5 @@
-//! Reservation, mapping and protection of address space; besides `raw.rs` and `faults.rs` the only file of this crate with `unsafe`, for `mmap`.
+//! Reservation, mapping and protection of address space. With `raw.rs` and `faults.rs` the only file of this crate with `unsafe`, because of
+//! `mmap`.
 #![allow(unsafe_code)]
 
 use crate::code::{Code, Outcome};

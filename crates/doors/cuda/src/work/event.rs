@@ -4,7 +4,7 @@ use crate::{
     api::api,
     checks::order::{self, Clock},
     code::{Code, Outcome},
-    context::{Context, not_at_work},
+    context::Context,
     driver::{current, driver},
     handle::Handle,
     memory::ipc::SharedEvent,
@@ -13,6 +13,7 @@ use crate::{
         Work,
         graph::{CapturedAt, capture::check_default_stream},
         stream::{StreamHandle, StreamRef},
+        worker::not_at_work,
     },
 };
 use margay_runtime::{Mark, milliseconds};

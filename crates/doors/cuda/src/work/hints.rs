@@ -1,4 +1,4 @@
-//! What a driver can add to a kernel's fault: that an argument is an address of the host, or null; how to set a larger stack.
+//! Hints that the driver adds to a kernel's fault: that an argument is a host address, or null; how to set a larger stack.
 
 use margay_exec::{FaultKind, Memory, Stop};
 use margay_runtime::{Error, Kernel};

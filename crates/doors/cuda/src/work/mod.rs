@@ -9,11 +9,12 @@ pub mod memory_operation;
 pub mod old_launch;
 pub mod questions;
 pub mod stream;
+pub mod worker;
 
 use crate::{
     checks::order,
     code::{Code, Outcome},
-    context::{Context, calling_back},
+    context::Context,
     memory::{accept_free, copy::Copy, free_now, is_for_host, within},
     raw::{Callback, UserData},
     work::{
@@ -21,6 +22,7 @@ use crate::{
         graph::{Branch, Conditional, Exec, GraphMemory, Inner},
         launch::Launch,
         memory_operation::Operation,
+        worker::calling_back,
     },
 };
 use margay::render::demangled;

@@ -1,5 +1,5 @@
-//! What device code asks the driver, and changes in graphs (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism"; header `cuda_device_runtime_api.h`). The
-//! answers are those that the host would get.
+//! Queries of the driver by device code, and its changes to graphs (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism"; header
+//! `cuda_device_runtime_api.h`). The answers are those that the host would get.
 
 use crate::{
     code::Code,

@@ -1,18 +1,21 @@
 //! Accesses of the program itself to memory that work in streams accesses too: managed and page-locked memory.
 //!
-//! The program's code is not instrumented. But when work has ended of which the program does not know that, every page of such memory that
-//! the work has accessed as a whole is protected. So the program's next access to it is a fault, which is reported, and the program goes on. Pages
-//! are open while any work runs; calls that submit work wait for it for a time, so that this is rare. Correct programs never meet the
-//! protection, not even by system calls, because only whole pages are protected. Work that synchronizes with the program in other
-//! ways than by its end, by accesses or fences of the scope of the system, is left out.
+//! The program's code is not instrumented. Instead, when a piece of work has ended and the program has not synchronized with its end, the pages
+//! of such memory that the work has accessed entirely are protected. The program's next access to them is a page fault, which is reported, and
+//! the program continues. Pages are accessible while any work runs; calls that submit work wait for it for a short time, so that this is
+//! rare. Correct programs never meet the protection, not even in system calls, because only whole pages are protected. Work that
+//! synchronizes with the program by accesses or fences of system scope, rather than by its end, is left out.
 
 use super::{Order, Piece, locked};
 use crate::{
     checks::{faults, stacks},
     code::Outcome,
-    context::{Context, Owner, is_at_work, is_called_back},
+    context::{Context, Owner},
     memory::pages::{self, Access, PAGE},
-    work::stream::StreamRef,
+    work::{
+        stream::StreamRef,
+        worker::{is_at_work, is_called_back},
+    },
 };
 use margay_sanitizer::{Finding, FindingKind};
 use std::{

@@ -1,4 +1,4 @@
-//! The order between pieces of work in streams, for who looks for races (`MARGAY_CHECK=races`).
+//! The order between pieces of work in streams, by which races between them are found (`MARGAY_CHECK=races`).
 //!
 //! Whether two pieces are ordered must not depend on when they happened to run. So it follows from the program's calls alone: each stream,
 //! and the program's threads as one, has a vector clock that says how much of each stream is known to be done (Mattern, "Virtual Time and
@@ -6,8 +6,8 @@
 //! from streams to streams, and calls that wait, or see that something is done, carry them to the program. Two pieces that access the
 //! same bytes, of which neither knows the other, are a race.
 //!
-//! A graph counts as one piece; its nodes are compared with each other ([`graph`]). Where order comes from elsewhere (memory operations of streams, events of other processes),
-//! nothing is looked for from then on.
+//! A graph counts as one piece; its nodes are compared with each other ([`graph`]). Once order has come from elsewhere (memory operations of
+//! streams, events of other processes), no more races are reported.
 
 mod graph;
 pub mod host;

@@ -1,4 +1,4 @@
-//! Launches that begin before those before them in their stream have ended (`cudaLaunchAttributeProgrammaticStreamSerialization`).
+//! Launches that may begin before their predecessors in the stream have ended (`cudaLaunchAttributeProgrammaticStreamSerialization`).
 
 use super::{Order, Piece, race};
 use margay_sanitizer::{Conflict, Finding};
