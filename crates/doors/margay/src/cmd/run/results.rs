@@ -112,74 +112,73 @@ fn expect_spec(text: &str) -> Result<(usize, PathBuf)> {
     parts.ok_or_else(|| Failure::usage(format!("--expect `{text}`: expected INDEX=REF.npy, such as `3=ref.npy`")))
 }
 
+/// The ranges of indices to print, by dimension: those that were asked for, else everything.
+fn selected(array: &Array, print: &Print) -> Result<Vec<Range<u64>>> {
+    let index = print.index;
+    let mut ranges: Vec<Range<u64>> = array.shape.iter().map(|n| 0..*n).collect();
+    let given = print.ranges.as_deref().unwrap_or(&[]);
+    if given.len() > ranges.len() {
+        let (what, dimensions) = (array.describe(), ranges.len());
+        return Err(Failure::usage(format!("--print {index}: the buffer {what} has {dimensions} dimensions")));
+    }
+    for (range, given) in ranges.iter_mut().zip(given) {
+        let end = if given.end == u64::MAX { range.end } else { given.end };
+        if given.start > end || end > range.end {
+            let (from, what) = (given.start, array.describe());
+            return Err(Failure::usage(format!("--print {index}: {from}..{end} is outside {what}")));
+        }
+        *range = given.start..end;
+    }
+    Ok(ranges)
+}
+
+/// The indices after `at`, of which the last one counts fastest; `None` after the last ones.
+fn next(mut at: Vec<u64>, ranges: &[Range<u64>]) -> Option<Vec<u64>> {
+    for (dimension, range) in ranges.iter().enumerate().rev() {
+        at[dimension] += 1;
+        if at[dimension] < range.end {
+            return Some(at);
+        }
+        at[dimension] = range.start;
+    }
+    None
+}
+
 /// Rows of values, each with the index of its first element.
 fn show(array: &Array, print: &Print) -> Result<String> {
-    let (shape, index) = (&array.shape, print.index);
-    let whole: Vec<Range<u64>> = shape.iter().map(|n| 0..*n).collect();
-    let mut ranges = whole.clone();
-    let mut cut = None;
-    if let Some(given) = &print.ranges {
-        if given.len() > shape.len() {
-            let dims = shape.len();
-            return Err(Failure::usage(format!(
-                "--print {index}: the buffer {} has {dims} dimensions",
-                array.describe()
-            )));
-        }
-        for ((range, given), n) in ranges.iter_mut().zip(given).zip(shape) {
-            let end = if given.end == u64::MAX { *n } else { given.end };
-            if given.start > end || end > *n {
-                let (from, to) = (given.start, end);
-                return Err(Failure::usage(format!("--print {index}: {from}..{to} is outside {}", array.describe())));
-            }
-            *range = given.start..end;
-        }
-    } else if array.len() > SHOWN {
-        cut = Some(array.len() - SHOWN);
-    }
+    let index = print.index;
+    let ranges = selected(array, print)?;
+    let cut = if print.ranges.is_none() { array.len().saturating_sub(SHOWN) } else { 0 };
     let mut out = format!("argument {index}: {}\n", array.describe());
-    let (rows, columns) = match ranges.split_last() {
-        Some((columns, rows)) => (rows.to_vec(), columns.clone()),
-        None => (Vec::new(), 0..1),
-    };
-    let mut left = if cut.is_some() { SHOWN } else { u64::MAX };
-    let per_line = if rows.is_empty() { 16 } else { u64::MAX };
-    let mut at: Vec<u64> = rows.iter().map(|r| r.start).collect();
-    if rows.iter().chain([&columns]).any(|r| r.is_empty()) {
+    if ranges.iter().any(|r| r.is_empty()) {
         return Ok(out);
     }
-    loop {
+    let (rows, columns) = match ranges.split_last() {
+        Some((columns, rows)) => (rows, columns.clone()),
+        None => (&[][..], 0..1),
+    };
+    let mut left = if cut > 0 { SHOWN } else { u64::MAX };
+    let per_line = if rows.is_empty() { 16 } else { u64::MAX };
+    let mut row = Some(rows.iter().map(|r| r.start).collect::<Vec<u64>>());
+    while let Some(at) = row {
         let mut from = columns.start;
         while from < columns.end && left > 0 {
             let to = columns.end.min(from.saturating_add(per_line.min(left)));
-            let flat = at.iter().zip(shape).fold(0, |n, (i, extent)| n * extent + i);
-            let stride = shape.last().copied().unwrap_or(1);
+            let flat = at.iter().zip(&array.shape).fold(0, |n, (i, extent)| n * extent + i);
+            let stride = array.shape.last().copied().unwrap_or(1);
             let values: Vec<String> = (from..to).map(|c| array.element.show(array.at(flat * stride + c))).collect();
             let place: Vec<String> = at.iter().map(u64::to_string).chain([from.to_string()]).collect();
             out += &format!("  [{}] {}\n", place.join(","), values.join(" "));
             left -= to - from;
             from = to;
         }
-        // The next row, last dimension first.
-        let mut dimension = rows.len();
-        loop {
-            let Some(previous) = dimension.checked_sub(1) else {
-                if let Some(more) = cut {
-                    out += &format!(
-                        "  ... {more} more elements; `--print {index}[0..{}]` shows all of the first dimension\n",
-                        shape[0]
-                    );
-                }
-                return Ok(out);
-            };
-            dimension = previous;
-            at[dimension] += 1;
-            if at[dimension] < rows[dimension].end {
-                break;
-            }
-            at[dimension] = rows[dimension].start;
-        }
+        row = next(at, rows);
     }
+    if cut > 0 {
+        let first = array.shape[0];
+        out += &format!("  ... {cut} more elements; `--print {index}[0..{first}]` shows all of the first dimension\n");
+    }
+    Ok(out)
 }
 
 #[cfg(test)]
