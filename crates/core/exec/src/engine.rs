@@ -21,10 +21,11 @@ pub enum Progress {
     /// Fuel ran out; the cluster can continue. So can CTAs that poll for others, which is why every cluster of a
     /// cooperative launch must get its turn.
     More,
-    /// It has told other clusters something, or taken work that they could have had, in an observed launch: one of them runs next.
+    /// In an observed launch: it has published something to other clusters, or claimed work that they could have claimed, so one of them runs
+    /// next.
     Yielded,
-    /// Fuel ran out, but another cluster may have to end what it does: it keeps returning to one state, without effects beyond its shared
-    /// memory, or does nothing but sleep and look around.
+    /// Fuel ran out, and it may depend on another cluster to end its loop: it keeps returning to one state without effects beyond its shared
+    /// memory, or only sleeps and polls.
     Circling,
     /// It only polls memory and has changed nothing since the last call, so only another cluster can unblock it.
     Waiting {

@@ -99,7 +99,7 @@ struct Queued {
 /// Output of kernels that has not been written yet.
 struct Printer(Arc<Mutex<Vec<u8>>>);
 
-/// How long a kernel may poll in vain, and how long a stream waits before this is reported.
+/// How long a kernel may poll unchanged memory, and how long a stream waits before this is reported.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes that are kept at the most (`CU_LIMIT_PRINTF_FIFO_SIZE`).
@@ -228,7 +228,7 @@ impl Context {
         }
     }
 
-    /// Waits for all work, of which the program does not hear.
+    /// Waits for all work, without the program being able to rely on it.
     pub fn finish(&self) {
         if !is_at_work() {
             self.others(true).iter().for_each(Mark::wait);
@@ -285,7 +285,7 @@ impl Context {
         code
     }
 
-    /// Remembers an error for ever.
+    /// Makes an error sticky: every later call returns it.
     pub fn give_up(&self, code: Code) {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(code);
     }

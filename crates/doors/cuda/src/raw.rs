@@ -431,7 +431,7 @@ pub fn end_with(status: i32) -> ! {
 /// Where [`note`] writes to, and whether it has.
 static SIGNALS: AtomicI32 = AtomicI32::new(-1);
 static NOTED: AtomicBool = AtomicBool::new(false);
-/// What the signal was to be told has been told.
+/// Whether the reader has reported everything, so that the handler may return.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Handles a signal that would end the process: writes its number to the pipe, and waits while the reader tells what there is to tell and
@@ -494,7 +494,7 @@ pub fn callers() -> Vec<u64> {
     found
 }
 
-/// Leaks a NUL-terminated copy of a string, for addresses that the API returns for ever.
+/// Leaks a NUL-terminated copy of a string, for addresses that the API returns and that stay valid.
 pub fn forever(text: &str) -> *const c_char {
     let mut bytes: Vec<u8> = text.bytes().filter(|b| *b != 0).collect();
     bytes.push(0);

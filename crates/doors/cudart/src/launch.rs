@@ -57,7 +57,7 @@ fn launch(function: usize, grid: Dim3, block: Dim3, params: Ptr, shared: usize, 
         .map_err(|code| shape_error(code, function, shared))
 }
 
-/// The driver's kernel for a launch. The driver is told of a launch that cannot begin: programs often do not ask.
+/// The driver's kernel for a launch. A launch that cannot begin is reported to the driver, since many programs ignore the error.
 fn kernel_to_launch(host: Ptr) -> Result<usize, Code> {
     kernel(host).inspect_err(|code| {
         if [Code::NO_BINARY_FOR_GPU, Code::INVALID_PTX].contains(code) {

@@ -12,7 +12,7 @@
 use crate::host;
 use std::fmt;
 
-/// What programs are told of a device. `None` means margay's own: as many multiprocessors as the host has threads, and the host's
+/// The properties of a device that programs see. `None` means margay's own: as many multiprocessors as the host has threads, and the host's
 /// memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Profile {
@@ -45,9 +45,9 @@ pub struct Limits {
     pub cache: u32,
 }
 
-/// The version of the driver API that programs are told: 13.5.
+/// The version of the driver API that programs see: 13.5.
 pub const CUDA: i32 = 13050;
-/// The release of the driver that tools are told: the first one that runs programs of every CUDA 13 (CUDA Toolkit Release Notes, "CUDA
+/// The release of the driver that tools see: the first one that runs programs of every CUDA 13 (CUDA Toolkit Release Notes, "CUDA
 /// Toolkit and Minimum Required Driver Version for CUDA Minor Version Compatibility").
 pub const DRIVER: &str = "580.00";
 
@@ -141,7 +141,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// The name that programs are told.
+    /// The name that programs see.
     pub fn shown_name(&self) -> String {
         self.name.clone().unwrap_or_else(|| format!("margay ({})", host::processor()))
     }
@@ -156,7 +156,7 @@ impl Profile {
         host::available().map_or(self.total_memory(), |left| left.min(self.total_memory()))
     }
 
-    /// Bytes of shared memory of a multiprocessor that programs are told: no more than devices of the capability have. margay's own
+    /// Bytes of shared memory of a multiprocessor that programs see: no more than devices of the capability have. margay's own
     /// device has more, but CUDA's occupancy calculator (`cuda_occupancy.h`), which programs contain, fails for any size that it does not
     /// know of the capability.
     pub fn shown_shared(&self) -> u32 {

@@ -176,7 +176,7 @@ fn without_bank(word: &str) -> &str {
     }
 }
 
-/// No form has so many words, however often the repeatable ones are said; matching takes the square of their number.
+/// More words than any form has, even with its repeatable ones repeated; matching takes time quadratic in their number.
 pub(crate) const MOST_WORDS: usize = 64;
 
 fn candidates(text: &str, module: &Module) -> Vec<Candidate> {

@@ -118,8 +118,8 @@ pub(crate) fn call(w: &mut Walker<'_, '_>, rets: Operand, args: Operand) {
     w.run = Run { start: here + 1, end: here + 1, store: false, ..w.run };
 }
 
-/// Reports an access that is not adjacent to its call. Compilers put plain instructions in between, which the manual forbids and no tool
-/// minds; so without control flow between, only those hear of it who ask for the text.
+/// Reports an access that is not adjacent to its call. Compilers put plain instructions in between, which the manual forbids and every tool
+/// accepts; so without control flow in between, it is an error only where the manual's text is enforced.
 fn apart(w: &mut Walker<'_, '_>, between: Range<u32>, d: Diagnostic) {
     let flow = |i: u32| {
         let inst = &w.body.insts[i as usize];

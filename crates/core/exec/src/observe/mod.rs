@@ -53,10 +53,10 @@ pub trait LockedObserver {
     fn uses(&self, cta: [u32; 3]) -> Option<&LineUses>;
 
     /// The accesses that were noted since the last event, other than [loads](LockedObserver::loads), in the order of their execution. Those noted
-    /// before the completion of a barrier of the whole CTA need not be told.
+    /// before the completion of a barrier of the whole CTA may be left out.
     fn noted(&mut self, event: &RowLoads<'_>);
 
-    /// An access that may lie outside the object from which its address derives; it is reported besides the others. Returns the first
+    /// An access that may lie outside the object from which its address derives; it is reported in addition to the others. Returns the first
     /// and the last address of the memory in which accesses from this place need no further report of this kind.
     fn strays(&mut self, event: &MemoryEvent<'_>) -> (u64, u64);
 
@@ -73,7 +73,7 @@ pub trait LockedObserver {
     /// As [`Observer::barrier`].
     fn barrier(&mut self, event: &BarrierEvent<'_>);
 
-    /// All threads of a CTA, which are those, have met at so many barriers of the whole CTA since the last event.
+    /// All threads of a CTA, given by warp in `live`, have passed `times` barriers of the whole CTA since the last event.
     fn met(&mut self, cta: [u32; 3], live: &[u32], times: u32);
 
     /// As [`Observer::cta`].

@@ -70,7 +70,7 @@ impl Regions {
     }
 }
 
-/// Frame variables that are read before they are written anew, where blocks begin.
+/// Frame variables that are read before they are overwritten, where blocks begin.
 pub fn live_frame(func: &Func, cfg: &Cfg) -> Vec<BitSet> {
     let n = func.frame.len();
     let mut live = vec![BitSet::new(n); func.blocks.len()];

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Functions of a stack that are told of.
+/// Functions of a stack that a finding shows at most.
 const MOST: usize = 8;
 /// The same of one that leads to a launch.
 const MOST_OF_LAUNCH: usize = 3;
@@ -137,7 +137,7 @@ pub fn program(text: &str) -> Vec<String> {
         let function = line.split_once(": ").filter(|(number, _)| number.parse::<u32>().is_ok());
         if let Some((_, name)) = function {
             let own = ["cuda::", "cudart::", "margay", "std::", "core::", "__rust", "<", "cu", "__cuda"];
-            // What nvcc makes of a launch, besides a function with the kernel's name.
+            // nvcc's code for a launch, in addition to a function with the kernel's name.
             let launch = ["__device_stub__", "cudaLaunchKernel"].iter().any(|part| name.contains(part));
             // The last of the library's own functions is the program's call: the frames after it belong to the program.
             inside = !launch && !own.iter().any(|prefix| name.starts_with(prefix)) && name != "<unknown>";

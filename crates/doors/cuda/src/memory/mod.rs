@@ -37,8 +37,8 @@ use std::sync::{Arc, OnceLock};
 /// A device address.
 pub type DevicePtr = u64;
 
-/// Up to so many allocations, small ones get pages of their own too. Each then takes two pages of the host's memory; together, they take at
-/// most a 32nd of what the device has.
+/// The number of allocations up to which small ones get pages of their own too. Each then takes two pages of the host's memory; together,
+/// they take at most a 32nd of what the device has.
 fn few() -> usize {
     static FEW: OnceLock<usize> = OnceLock::new();
     *FEW.get_or_init(|| (total_memory() / 32 / (2 * PAGE as u64)).max(4096) as usize)
@@ -50,7 +50,7 @@ fn alignment(bytes: usize, owner: Owner, few: bool) -> u32 {
     match bytes {
         0x20_0000.. => 0x20_0000,
         0x1000.. => 0x1000,
-        // Memory with pages of its own can be shared with other processes; of so many, that would cost too much.
+        // Memory with pages of its own can be shared with other processes, but costs too much if there are many allocations.
         _ if owner == Owner::Device && !few => 512,
         _ => 0x1000,
     }

@@ -155,7 +155,7 @@ impl Pool {
         }
     }
 
-    /// Whether it may yield so many bytes more.
+    /// Whether it may allocate this many more bytes.
     pub fn has_room(&self, bytes: usize) -> bool {
         self.max_size.is_none_or(|most| self.usage().used.saturating_add(bytes as u64) <= most)
     }

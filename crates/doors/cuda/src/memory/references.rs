@@ -52,7 +52,7 @@ impl TextureReference {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the reference and binds the variable anew. Work that was submitted before uses what was bound before.
+    /// Changes the reference and rebinds the variable. Work that was submitted before uses what was bound before.
     fn change(&self, change: impl FnOnce(&mut State) -> Outcome) -> Outcome {
         current()?.settle();
         let state = &mut *self.state();

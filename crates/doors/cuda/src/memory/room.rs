@@ -47,7 +47,7 @@ pub fn free(memory: &Memory) -> u64 {
     left(memory).map_or(on_device, |left| on_device.min(left))
 }
 
-/// Whether the device and the host have room for so many bytes more.
+/// Whether the device and the host have room for this many more bytes.
 pub fn fits(memory: &Memory, bytes: u64) -> bool {
     if used(memory).saturating_add(bytes) > total_memory() {
         return false;

@@ -1,5 +1,5 @@
-//! Signals that end the process before its exit handlers run, such as those of `timeout` and Ctrl-C: the account of the process is told
-//! first. The handlers only write to a pipe, which a thread reads; the process then ends by the same signal.
+//! Signals that end the process before its exit handlers run, such as those of `timeout` and Ctrl-C: the account of the process is
+//! written first. The handlers only write to a pipe, which a thread reads; the process then ends by the same signal.
 
 use std::{
     io::{self, Read},

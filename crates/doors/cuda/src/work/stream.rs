@@ -236,7 +236,7 @@ impl StreamRef {
     }
 }
 
-/// Priorities of streams, from the greatest to the least, as on every recent GPU. They are kept and told, and change nothing else.
+/// Priorities of streams, from the greatest to the least, as on every recent GPU. They are stored and reported, and have no other effect.
 pub const PRIORITIES: RangeInclusive<i32> = -5..=0;
 
 /// `CU_STREAM_NON_BLOCKING`

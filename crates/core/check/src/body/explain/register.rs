@@ -52,7 +52,7 @@ impl<'a> Walker<'a, '_> {
                 ),
             ),
         };
-        // The elements of a vector mostly have one declaration, and the first has told of it.
+        // The elements of a vector mostly have one declaration, and the error of the first one names it.
         let instr = &self.tree.instrs[self.current.node as usize];
         let whole = self.tree.operands(instr.operands).get(self.current.operand).map(|o| o.span);
         let told = |d: &Diagnostic| whole.is_some_and(|w| w.start <= d.span().start && d.span().end <= w.end);

@@ -66,7 +66,7 @@ pub fn inside<T>(function: impl FnOnce() -> T) -> T {
 
 /// How long a call waits for the work that it submits: a kernel may wait for what the program does next.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How often it does that in vain before it waits no more.
+/// After so many waits that ran out, calls no longer wait.
 const MOST_VAIN: u32 = 2;
 static VAIN: AtomicU32 = AtomicU32::new(0);
 

@@ -277,7 +277,7 @@ pub fn taken_back(context: &Arc<Context>, by: &str, address: u64, bytes: u64) {
     }
 }
 
-/// What a launch of the piece of work of this thread has touched, and how it overlaps with those beside it.
+/// What a launch of the piece of work of this thread has touched, and how it overlaps with adjacent launches.
 pub fn launched(footprint: &Footprint, overlap: Overlap) {
     crate::checks::usage::launched(footprint);
     current(|piece| {
@@ -357,8 +357,8 @@ pub fn seen_context(context: &Context) {
     seen(&context_clock(context));
 }
 
-/// The work of this thread calls a function of the program, which hears in this way of what comes before the work, and of nothing else: meanwhile
-/// the program runs, not the work.
+/// The work of this thread calls a function of the program. The call orders what precedes the work before the function; meanwhile the program
+/// runs, not the work.
 pub fn called_back<T>(function: impl FnOnce() -> T) -> T {
     seen(&recorded_here());
     if current(|_| ()).is_none() {

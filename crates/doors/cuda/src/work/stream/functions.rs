@@ -128,7 +128,7 @@ api! {
         stream.get()?.check_capture()?;
         let (used, number) = (stream.get()?, stream.0.number());
         let context = used.context().clone();
-        // It is called after a fault too, and hears of it.
+        // It is called after a fault too, with its code as status.
         let clock = order::recorded(&used);
         used.queue().push(used.turn(), move || at_work(|| {
             order::seen(&clock);
