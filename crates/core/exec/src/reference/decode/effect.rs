@@ -58,7 +58,7 @@ fn without_operands(v: &Variant) -> Option<Handler> {
 /// The operation of an instruction that exchanges values within a warp, and its handler.
 fn warp_operation(v: &Variant) -> Option<(WarpKind, Handler)> {
     let mode = |of: &[Mod], default| of.iter().copied().find(|m| v.has(*m)).unwrap_or(default);
-    // Without `.sync` (before PTX ISA 6.0), the lanes that are active take part.
+    // Without `.sync` (deprecated since PTX ISA 6.0), the active lanes take part.
     let run: Handler = if v.has(Mod::Sync) { step::warp::synced } else { step::warp::converged };
     Some(match v.op {
         Opcode::Shfl => (WarpKind::Shuffle(mode(&[Mod::Up, Mod::Down, Mod::Bfly], Mod::Idx)), run),
