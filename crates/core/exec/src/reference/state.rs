@@ -308,7 +308,7 @@ impl Yielding {
 
     /// Whether a warp waits each time that it has tested a place.
     fn waits(&self, warp: u32) -> bool {
-        (self.index + u64::from(warp)) % 2 == 0
+        (self.index + u64::from(warp)).is_multiple_of(2)
     }
 
     /// Counts one more, and yields the first `always` times and then when it is the turn.
