@@ -263,16 +263,17 @@ pub struct Yields {
 /// then more and more rarely, since some mistakes show where threads keep up with each other, and others where one runs ahead. CTAs beside
 /// each other begin differently: the next one finds what was said first, or what was said last, or runs ahead.
 ///
-/// Likewise a thread yields that has found what it tests before it sets it (`if (!*taken) *taken = 1;`), so that others find the same.
+/// Likewise a thread yields that has found what it tests before it sets it (`if (!*taken) *taken = 1;`), so that others find the same. Every
+/// second warp does so at each test, and the others run ahead of these.
 #[derive(Default)]
 pub struct Yielding {
     pub when: Yields,
-    /// Tells neighboring CTAs apart.
+    /// The sum of the CTA's coordinates, in which neighbors differ by one.
     index: u64,
     /// How many times its threads have told others something, and at which number they yield next: in the shared memory of the CTA, and
     /// elsewhere.
     told: [Cell<(u64, u64)>; 2],
-    /// The same for how many times every second warp has tested a place that it sets then, and how many times the others have.
+    /// The same for tests of places that are set then: those of warps that run ahead, and those of warps that wait.
     tested: [Cell<(u64, u64)>; 2],
     /// The warp ends its turn.
     pub warp: Cell<bool>,
@@ -300,7 +301,7 @@ impl Yielding {
         self.count(&self.told[usize::from(!shared)], shared, 0);
     }
 
-    /// Threads of a warp test a place that they set then: others may do the same before they do. Some wait each time, and others run ahead.
+    /// Threads of a warp test a place that they set then: others may do the same before they do.
     pub fn test(&self, shared: bool, warp: u32) {
         let waits = self.waits(warp);
         self.count(&self.tested[usize::from(waits)], shared, if waits { MOST_TESTS } else { 0 });
