@@ -79,6 +79,11 @@ impl Cfg {
         cfg
     }
 
+    /// A guess how often the block at a layout position is executed: every loop is repeated eight times, up to five nested ones.
+    pub fn frequency(&self, position: u32) -> u64 {
+        8u64.pow(self.loops.iter().filter(|l| l.holds(position)).count().min(5) as u32)
+    }
+
     /// The nearest post-dominator where lanes that diverge at the end of a block reconverge, if an engine repeats a loop for some lanes as
     /// soon as they return to its header, when other lanes have passed the blocks that follow in the loop. So it is in no loop to whose
     /// header some path returns first.

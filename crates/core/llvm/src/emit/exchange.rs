@@ -14,8 +14,6 @@ use margay_isa::{Component, Effect, Mod, Opcode, Special};
 
 /// What a gather costs, in contiguous accesses.
 const GATHER: u64 = 16;
-/// How often a loop is assumed to be repeated, for so many nested ones.
-const REPETITIONS: (u64, usize) = (8, 4);
 
 /// A block shape with its first two dimensions exchanged.
 pub fn exchanged([x, y, z]: [u32; 3]) -> [u32; 3] {
@@ -92,10 +90,9 @@ fn cost(mut func: Func, block: [u32; 3]) -> u64 {
     };
     let mut sum = 0u64;
     for (position, b) in (0..).zip(&cfg.order) {
-        let depth = cfg.loops.iter().filter(|l| l.holds(position)).count().min(REPETITIONS.1);
         for inst in func.insts(&func.blocks[b.0 as usize]) {
             let operands = func.operands(inst.srcs).iter().chain(func.operands(inst.dsts));
-            sum += operands.map(of_address).sum::<u64>() * REPETITIONS.0.pow(depth as u32);
+            sum += operands.map(of_address).sum::<u64>() * cfg.frequency(position);
         }
     }
     sum

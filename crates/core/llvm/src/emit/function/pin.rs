@@ -9,14 +9,13 @@ use crate::emit::{
     function::{Emitter, elem_of},
     text::Elem,
 };
-use margay_ir::pass::{Shape, liveness};
+use margay_ir::{
+    VReg,
+    pass::{Shape, liveness},
+};
 
 /// Phis beyond which registers stay in memory.
 const MOST_PHIS: usize = 20_000;
-/// How often a loop is assumed to be repeated.
-const REPETITIONS: u64 = 8;
-/// Nested loops that are told apart.
-const DEEPEST: usize = 5;
 
 /// What is pinned in memory.
 pub(super) struct Pinned {
@@ -72,15 +71,14 @@ impl Emitter<'_> {
         phis
     }
 
-    /// How often registers are used, with a guess of how often loops are repeated.
+    /// How often registers are used, by a guess of how often blocks are executed.
     fn uses_by_register(&self) -> Vec<u64> {
         let cfg = &self.prepared.cfg;
         let mut uses = vec![1; self.func.regs.len()];
         for (position, b) in (0..).zip(&cfg.order) {
-            let depth = cfg.loops.iter().filter(|l| l.holds(position)).count().min(DEEPEST);
-            let weight = REPETITIONS.pow(depth as u32);
+            let weight = cfg.frequency(position);
             let block = &self.func.blocks[b.0 as usize];
-            let mut count = |r: margay_ir::VReg| uses[r.0 as usize] += weight;
+            let mut count = |r: VReg| uses[r.0 as usize] += weight;
             for inst in self.func.insts(block) {
                 liveness::inst_reads(self.func, inst, &mut count);
                 liveness::inst_writes(self.func, inst, &mut count);
