@@ -396,6 +396,9 @@ impl Emitter<'_> {
         if let Role::Warp(why) = self.role {
             let _ = writeln!(text, "; one fiber per warp, since {why}");
         }
+        if self.options.exchanged {
+            text.push_str("; lanes follow %tid.y\n");
+        }
         let result = result(carriers, self.stores_results());
         let _ = writeln!(text, "define {result} @{}{}({args}) #0 {{\nentry:", symbol(self.id), self.suffix);
         let body = format!("{}  br label %start\n{}", self.w.entry, self.w.body);
