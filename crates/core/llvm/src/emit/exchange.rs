@@ -8,9 +8,9 @@
 use crate::emit::function::prepare::graph;
 use margay_ir::{
     Func, FuncId, Ir, MemBase, MemSpace, Operand, Placed,
-    pass::{Shape, Uniformity, WarpShape, propagate_constants, reachable},
+    pass::{Shape, Uniformity, WarpShape, is_weak, propagate_constants, reachable},
 };
-use margay_isa::{Component, Effect, Mod, Opcode, Special};
+use margay_isa::{Component, Effect, Opcode, Special};
 
 /// What a gather costs, in contiguous accesses.
 const GATHER: u64 = 16;
@@ -57,12 +57,10 @@ fn is_independent(func: &Func) -> bool {
         && func.insts.iter().all(|inst| {
             let variant = func.variant(inst);
             let private = matches!(inst.space, Some(MemSpace::Shared | MemSpace::SharedCluster | MemSpace::Local));
-            let strong =
-                [Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Release, Mod::Mmio].iter().any(|m| variant.has(*m));
             !private
                 && match variant.op.row().effect {
                     Effect::Pure | Effect::Machine | Effect::Control => true,
-                    Effect::Memory => matches!(variant.op, Opcode::Ld | Opcode::St) && !strong,
+                    Effect::Memory => matches!(variant.op, Opcode::Ld | Opcode::St) && is_weak(variant),
                     Effect::Call | Effect::Warp => false,
                 }
         })

@@ -2,7 +2,7 @@
 
 use super::controls;
 use crate::{Func, Inst, pass::shape::is_weak};
-use margay_isa::{Mod, Opcode};
+use margay_isa::Opcode;
 
 /// Strong loads that decide whether the function writes to the same place by a strong store, if it never updates the place by an atomic
 /// operation: as indices into [`Func::insts`]. Two threads may both find what only one of them should.
@@ -11,7 +11,7 @@ pub fn tests_and_sets(func: &Func) -> Vec<u32> {
     let place = |i: &Inst| (i.space, func.operands(i.srcs).first().copied());
     let strong = |i: &Inst, wanted: Opcode| {
         let v = func.variant(i);
-        v.op == wanted && (!is_weak(v) || v.has(Mod::Release))
+        v.op == wanted && !is_weak(v)
     };
     let stores: Vec<u32> = (0..).zip(&func.insts).filter(|(_, i)| strong(i, Opcode::St)).map(|(at, _)| at).collect();
     let updates = |i: &Inst| matches!(op(i), Opcode::Atom | Opcode::Red);

@@ -4,7 +4,7 @@ use crate::{
     Func, Inst, MemBase, Operand, VReg,
     pass::{liveness::position_of_only_definition, shape::is_weak},
 };
-use margay_isa::{Mod, Opcode};
+use margay_isa::Opcode;
 
 /// Definitions through which a value is traced.
 const DEPTH: u32 = 8;
@@ -17,7 +17,7 @@ pub fn recomputes(func: &Func, store: u32) -> Option<u32> {
     let inst = &func.insts[store as usize];
     let [Operand::Mem(base, offset), Operand::Reg(value)] = func.operands(inst.srcs) else { return None };
     let v = func.variant(inst);
-    if v.op != Opcode::St || is_weak(v) && !v.has(Mod::Release) {
+    if v.op != Opcode::St || is_weak(v) {
         return None;
     }
     // The register holds one address while the value is computed.

@@ -173,10 +173,10 @@ pub(super) fn result(
     }
 }
 
-/// Whether a load is weak (manual, section 8.4.1): other threads' writes while it runs are races. Programs poll by `ld.cv` too, which
+/// Whether a load or store is weak (manual, section 8.4.1): other threads' accesses while it runs are races. Programs poll by `ld.cv` too, which
 /// fetches again what others may have written (section 9.7.9.1).
-pub(super) fn is_weak(variant: &Variant) -> bool {
-    ![Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Mmio, Mod::Cv].iter().any(|m| variant.has(*m))
+pub fn is_weak(variant: &Variant) -> bool {
+    ![Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Release, Mod::Mmio, Mod::Cv].iter().any(|m| variant.has(*m))
 }
 
 fn loaded(variant: &Variant) -> Fact {
