@@ -1,7 +1,7 @@
 //! What a piece of work has accessed in device memory, byte by byte: compared between pieces of work that nothing orders.
 
 use crate::marks::Marks;
-use margay_exec::{AccessKind, LANES, MemoryEvent, Scope, Semantics};
+use margay_exec::{AccessKind, MemoryEvent, Scope, Semantics};
 
 /// The bytes that a launch or another piece of work has accessed. Strong accesses of the scope of the device or wider are kept apart: two
 /// of them do not race (manual, section 8.7.1).
@@ -24,6 +24,19 @@ pub struct Conflict {
     pub bytes: u64,
     /// Whether each writes; at least one does.
     pub writes: [bool; 2],
+}
+
+/// The ranges that accesses of this size make up together: those of neighboring lanes are often one.
+fn ranges(starts: impl Iterator<Item = u64>, size: u64) -> impl Iterator<Item = (u64, u64)> {
+    let mut starts = starts.peekable();
+    std::iter::from_fn(move || {
+        let first = starts.next()?;
+        let mut end = first + size;
+        while starts.next_if_eq(&end).is_some() {
+            end += size;
+        }
+        Some((first, end - first))
+    })
 }
 
 impl Footprint {
@@ -53,21 +66,14 @@ impl Footprint {
             (AccessKind::Store | AccessKind::Free, true) => &mut [&mut self.strong_writes],
             (AccessKind::Atomic, _) => &mut [&mut self.strong_reads, &mut self.strong_writes],
         };
-        let size = u64::from(e.size);
-        let own = |at: u64| e.windows.iter().chain([&e.local]).any(|(base, len)| at.wrapping_sub(*base) < *len);
-        let lanes = (0..LANES).filter(|lane| e.actor.lanes >> lane & 1 == 1).map(|lane| e.addresses[lane]);
-        // Rows of neighboring lanes are one range.
-        let mut range = (0, 0);
-        let system = strong && e.order.scope == Scope::Sys;
-        for at in lanes.filter(|at| !own(*at)) {
-            self.system |= system;
-            if at != range.1 {
-                to.iter_mut().for_each(|marks| marks.mark(range.0, range.1 - range.0));
-                range = (at, at);
-            }
-            range.1 = at + size;
-        }
-        to.iter_mut().for_each(|marks| marks.mark(range.0, range.1 - range.0));
+        let addresses = || crate::lanes(e.actor.lanes).map(|lane| e.addresses[lane as usize]);
+        let (low, high) = addresses().fold((u64::MAX, 0), |(low, high), at| (low.min(at), high.max(at)));
+        let windows = || e.windows.iter().chain([&e.local]);
+        let near = windows().any(|(base, len)| low < base.saturating_add(*len) && *base <= high);
+        let own = |at: u64| near && windows().any(|(base, len)| at.wrapping_sub(*base) < *len);
+        let others = || addresses().filter(|at| !own(*at));
+        self.system |= strong && e.order.scope == Scope::Sys && others().next().is_some();
+        to.iter_mut().for_each(|marks| marks.mark_all(ranges(others(), e.size.into())));
     }
 
     /// Adds everything of another footprint.

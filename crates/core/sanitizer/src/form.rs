@@ -55,6 +55,26 @@ impl Form {
     }
 }
 
+/// Lanes beside each other that begin with `first`, are in `left`, and access whole words that adjoin: the lanes, the address where lane 0
+/// would begin, and the words of a lane as a power of two. `None` if there are few of them. A CTA with rows of 16 threads accesses two rows
+/// of a matrix at once.
+pub fn part_of_row(e: &MemoryEvent<'_>, left: u32, first: u32) -> Option<(u32, u64, u8)> {
+    const FEW: u32 = 4;
+    let shift = match e.size {
+        4 => 0,
+        8 => 1,
+        16 => 2,
+        _ => return None,
+    };
+    let size = u64::from(e.size);
+    let base = e.addresses[first as usize].wrapping_sub(u64::from(first) * size);
+    let beside = (left >> first).trailing_ones();
+    let adjoins = |lane: &u32| e.addresses[*lane as usize] == base.wrapping_add(u64::from(*lane) * size);
+    let count = (first..first + beside).take_while(adjoins).count() as u32;
+    let lanes = (u64::MAX >> (64 - count)) as u32;
+    (count >= FEW && base.is_multiple_of(WORD)).then_some((lanes << first, base, shift))
+}
+
 /// How a plain access by lanes whose addresses increase evenly lies in lines.
 pub struct RowForm {
     /// The address of lane 0.

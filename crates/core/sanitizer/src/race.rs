@@ -10,7 +10,7 @@ use crate::{
     Sanitizer, State, What,
     clock::Time,
     deferred::{By, Even, Fate, Spread},
-    form::{Form, RowForm},
+    form::{Form, RowForm, part_of_row},
     inferred::Inferred,
     lanes,
     row::Row,
@@ -203,6 +203,12 @@ impl Sanitizer {
                 while left != 0 {
                     let lane = left.trailing_zeros();
                     let address = e.addresses[lane as usize];
+                    let part = if plain && form == Form::Lanes { part_of_row(e, left, lane) } else { None };
+                    if let Some((group, base, shift)) = part.filter(|_| !is_local(address)) {
+                        row.access_row((shadow, buffer), context, (group, shift), base, hits);
+                        left &= !group;
+                        continue;
+                    }
                     let group = match form {
                         Form::Same(_) if shared => left,
                         _ if shared => same_address(e, left, lane),

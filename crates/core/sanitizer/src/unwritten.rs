@@ -1,6 +1,6 @@
 //! Loads from memory that the kernel never writes, which are part of no race: they are not recorded.
 //!
-//! All accesses by which the kernel writes must derive from arguments or variables that are known, and calls and asynchronous
+//! Kernels cannot write constants. Otherwise, all accesses by which the kernel writes must derive from arguments or variables that are known, and calls and asynchronous
 //! copies must be absent. A load through an argument is then ignored within what the argument points to, unless that is also
 //! the target of a write. A write that strays into such memory is out of bounds (`--check memory`), and is not compared with
 //! the loads that came before.
@@ -16,6 +16,8 @@ use margay_isa::{Effect, Mod, Opcode};
 
 /// First and last address of no memory.
 const NOWHERE: (u64, u64) = (1, 0);
+/// Those of all memory that an instruction can access.
+const ANYWHERE: (u64, u64) = (0, u64::MAX >> 1);
 
 /// Memory in which the loads of a site are part of no race: the first and the last address.
 pub type Ignored = Option<(u64, u64)>;
@@ -71,12 +73,16 @@ impl Sanitizer {
     /// Whether all lanes load from memory that the kernel does not write.
     pub(crate) fn is_ignored(&self, state: &mut State, e: &MemoryEvent<'_>, site: u32) -> bool {
         let plain = e.order.semantics == Semantics::Weak && !e.order.asynchronous;
-        if e.access != AccessKind::Load || !plain || !matches!(e.space, MemSpace::Global | MemSpace::Generic) {
+        if e.access != AccessKind::Load || !plain {
+            return false;
+        }
+        if !matches!(e.space, MemSpace::Global | MemSpace::Generic | MemSpace::Const) {
             return false;
         }
         let known = state.ignored.get(site as usize).copied().flatten();
         let ignored = known.unwrap_or_else(|| {
             let found = match e.actor.callers {
+                _ if e.space == MemSpace::Const => Some(ANYWHERE),
                 [] => self.arguments(state, e.actor.at.0).unwritten(self, e.memory, e.actor.at),
                 _ => None,
             };

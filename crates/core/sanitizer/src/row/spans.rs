@@ -3,7 +3,7 @@
 use super::{Hit, Row, words::access_word};
 use crate::{
     form::RowForm,
-    shadow::{Kept, LINE, LINE_BYTES, Pattern, Record, Shadow, Span, Spans, WORD},
+    shadow::{Cell, Kept, LINE, LINE_BYTES, Pattern, Record, Shadow, Span, Spans, WORD},
     site::Kind,
     threads::CtaThreads,
 };
@@ -86,7 +86,7 @@ impl Row {
                 return true;
             }
         }
-        spans.push(*new)
+        spans.push_read(*new, |s| kinds[s.site as usize].writes)
     }
 
     /// A new span of this access.
@@ -183,17 +183,18 @@ impl Row {
             // A line that is written whole becomes one span.
             Kept::Words(_) if self.kind.writes => false,
             Kept::Words(cells) => {
-                let mut left = span.words;
-                while left != 0 {
-                    let k = left.trailing_zeros();
-                    left &= left - 1;
-                    if !self.quick(&mut cells[k as usize], kinds, span.record(k).lanes, 0xf) {
-                        return false;
-                    }
-                }
-                true
+                let slow = self.quick_words(cells, kinds, &span);
+                words(slow)
+                    .all(|k| self.repeats(shadow, kinds, line + u64::from(k) * WORD, (span.record(k).lanes, ALL)))
             }
         }
+    }
+
+    /// Takes the fast path for each of a span's words, and returns those that have none.
+    #[inline(always)]
+    fn quick_words(&self, cells: &mut [Cell; LINE], kinds: &[Kind], span: &Span) -> u32 {
+        let slow = |k: &u32| !self.quick(&mut cells[*k as usize], kinds, span.record(*k).lanes, ALL);
+        words(span.words).filter(slow).fold(0, |slow, k| slow | 1 << k)
     }
 
     #[inline(always)]
@@ -205,7 +206,6 @@ impl Row {
         line: u64,
         hits: &mut Vec<Hit>,
     ) {
-        const ALL: u32 = 0xf;
         let mut slow = span.words;
         match shadow.kept(line) {
             Kept::One(_) | Kept::Spans(_) => {
@@ -214,29 +214,33 @@ impl Row {
                 }
             }
             Kept::Words(cells) => {
-                let mut left = span.words;
-                while left != 0 {
-                    let k = left.trailing_zeros();
-                    left &= left - 1;
-                    if self.quick(&mut cells[k as usize], kinds, span.record(k).lanes, ALL) {
-                        slow &= !(1 << k);
-                    }
-                }
+                slow = self.quick_words(cells, kinds, &span);
                 if slow == 0 && self.kind.writes && span.words == u32::MAX {
                     // Each cell holds this access alone.
                     return shadow.narrow(line, Some(span));
                 }
             }
         }
-        while slow != 0 {
-            let k = slow.trailing_zeros();
-            slow &= slow - 1;
+        for k in words(slow) {
             let (word, lanes) = (line + u64::from(k) * WORD, span.record(k).lanes);
-            if !self.quick(shadow.cell(word), kinds, lanes, ALL) {
+            if !self.quick(shadow.cell(word), kinds, lanes, ALL) && !self.repeats(shadow, kinds, word, (lanes, ALL)) {
                 shadow.update(word, |list| access_word(self, (cta, kinds), lanes, (word, ALL), list, hits), buffer);
             }
         }
     }
+}
+
+/// All bytes of a word.
+const ALL: u32 = 0xf;
+
+/// The numbers of the words in a mask.
+#[inline(always)]
+fn words(mut left: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let k = (left != 0).then(|| left.trailing_zeros())?;
+        left &= left - 1;
+        Some(k)
+    })
 }
 
 /// The words of the lanes of a mask, `1 << shift` of each.

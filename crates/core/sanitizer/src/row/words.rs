@@ -9,6 +9,9 @@ use crate::{
 };
 use margay_exec::{Scope, Tensor};
 
+/// [`crate::shadow::List::alike`] of plain reads. Strong accesses have a smaller number.
+const PLAIN_READS: u32 = 1 << 16;
+
 impl Row {
     /// The fast path: records an access of a word with at most two earlier records, if there is no race and no list is
     /// needed. False if the slow path must run.
@@ -78,23 +81,28 @@ impl Row {
         (!other.is_some() || other.bytes() & mask == 0 || stays) && mine.join(crew, self.warps)
     }
 
-    /// Whether a strong access is one more of many that do not race with each other, and beside them there are only plain accesses that all
-    /// have seen: one of their records may stand for it, or it becomes the first of them.
+    /// Whether an access is one more of many that do not race with each other (plain reads, or strong accesses), and beside them there is
+    /// nothing that it could race with: one of their records may stand for it, or it becomes one of them.
     #[inline(always)]
-    fn repeats(&self, shadow: &mut Shadow, kinds: &[Kind], word: u64, (lanes, mask): (u32, u32)) -> bool {
-        let Kind { strong, volatile, scope, element, .. } = self.kind;
-        if !strong || volatile || scope < Scope::Gpu || self.agent {
+    pub(super) fn repeats(&self, shadow: &mut Shadow, kinds: &[Kind], word: u64, (lanes, mask): (u32, u32)) -> bool {
+        let Kind { writes, strong, volatile, scope, element, cached, .. } = self.kind;
+        let races = if strong { volatile || scope < Scope::Gpu } else { writes || cached };
+        if races || self.agent {
             return false;
         }
         let Some((first, list)) = shadow.spilled(word) else { return false };
         let new = Record::new((self.who(), lanes), self.now, self.site, mask);
-        let class = element << 4 | mask;
+        let class = if strong { element << 4 | mask } else { PLAIN_READS };
         if list.alike != class {
             let alike = |r: &Record| {
                 let kind = kinds[r.site() as usize];
-                kind.strong && kind.scope >= Scope::Gpu && kind.element == element && r.bytes() == mask && !r.is_agent()
+                let device = kind.scope >= Scope::Gpu && kind.element == element && r.bytes() == mask;
+                kind.strong == strong && !r.is_agent() && if strong { device } else { !kind.writes }
             };
-            let apart = |r: &Record| !kinds[r.site() as usize].strong && self.has_seen(*r, lanes);
+            let apart = |r: &Record| {
+                let kind = kinds[r.site() as usize];
+                if strong { !kind.strong && self.has_seen(*r, lanes) } else { !kind.writes || self.has_seen(*r, lanes) }
+            };
             let mut all = true;
             for r in std::iter::once(&*first).chain(&list.records) {
                 let same = alike(r);
@@ -112,22 +120,28 @@ impl Row {
             let same = |r: &Record| r.form() == new.form();
             let crew = Crew { cta: self.cta, warp: self.warp, lanes };
             let joins = |r: &mut Record| same(r) && r.time > self.published && r.join(crew, self.warps);
-            if std::iter::once(&mut *first).chain(&mut *rest).any(joins) {
+            let recently = list.recent.iter().any(|place| rest.get_mut(usize::from(*place)).is_some_and(joins));
+            if recently || std::iter::once(&mut *first).chain(&mut *rest).any(joins) {
                 return true;
             }
             // What the same CTA has done by this instruction may have to go.
-            let own = |r: &Record| same(r) && r.cta(self.warps) == self.cta;
+            let mine = |r: &Record| r.crews(self.warps).any(|c| c.warp == self.warp && c.lanes & !lanes == 0);
+            let goes = |r: &Record| strong || self.has_seen(*r, lanes) || mine(r);
+            let own = |r: &Record| same(r) && r.cta(self.warps) == self.cta && goes(r);
             if std::iter::once(&*first).chain(&*rest).any(own) {
                 return false;
             }
         }
         // The last write comes first. Which one goes is pseudo-random, as in `Shadow::update`.
-        let victim = (word / WORD + u64::from(self.now)) as usize % rest.len();
-        let before = if self.kind.writes { std::mem::replace(first, new) } else { new };
-        match rest.len() + 1 >= MOST {
-            true => rest[victim] = before,
-            false => rest.push(before),
+        let victim = (word / WORD + u64::from(self.now) + u64::from(self.who())) as usize % rest.len();
+        let before = if writes { std::mem::replace(first, new) } else { new };
+        let place = if rest.len() + 1 >= MOST { victim } else { rest.len() };
+        match rest.get_mut(place) {
+            Some(victim) => *victim = before,
+            None => rest.push(before),
         }
+        list.recent.rotate_right(1);
+        list.recent[0] = place as u8;
         list.latest = self.now;
         true
     }
@@ -235,7 +249,9 @@ pub(super) fn access_word(
         true => None,
         false => unordered(cta, (r, kinds[r.site() as usize]), (row.warp, group, row.warps), row.kind),
     };
-    let crowded = list.len() > 8 && list.len().is_power_of_two();
+    // Many reads are looked through for those that are over, but full lists only now and then.
+    let sampled = || list.len() < MOST || row.now.wrapping_add(row.who()).is_multiple_of(16);
+    let crowded = list.len() > 8 && list.len().is_power_of_two() && sampled();
     let (mut joined, mut kept) = (false, 0);
     for i in 0..list.len() {
         let mut r = list[i];

@@ -36,6 +36,12 @@ const SPILLED: u32 = u32::MAX;
 #[derive(Clone, Copy)]
 pub struct Cell([Record; 2]);
 
+impl Default for Cell {
+    fn default() -> Cell {
+        Cell::NONE
+    }
+}
+
 impl Cell {
     const NONE: Cell = Cell([Record::NONE; 2]);
 
@@ -54,6 +60,8 @@ pub struct List {
     pub alike: u32,
     /// The time of the latest one, if that is known.
     pub latest: Time,
+    /// Which of the records were added last, if that is known.
+    pub recent: [u8; 4],
 }
 
 /// How a line's records are kept.
@@ -89,18 +97,13 @@ impl<T> Default for Pool<T> {
     }
 }
 
-impl<T> Pool<T> {
-    fn add(&mut self, new: T) -> u32 {
-        match self.free.pop() {
-            Some(place) => {
-                self.all[place as usize] = new;
-                place
-            }
-            None => {
-                self.all.push(new);
-                self.all.len() as u32 - 1
-            }
-        }
+impl<T: Default> Pool<T> {
+    /// A free place, where there may be something from before.
+    fn place(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.all.push(T::default());
+            self.all.len() as u32 - 1
+        })
     }
 }
 
@@ -169,7 +172,7 @@ impl Shadow {
             let (page, index) = self.line(address);
             sum.wrapping_add(match &self.lines[page as usize][index] {
                 Line::One(span) => span.time,
-                Line::Spans(place) => self.spans.all[*place as usize].count.into(),
+                Line::Spans(place) => self.spans.all[*place as usize].0.len() as u32,
                 Line::Words(place) => self.wide.all[*place as usize][(address / WORD) as usize % LINE].0[0].time,
             })
         });
@@ -192,8 +195,8 @@ impl Shadow {
         let Some(page) = self.pages.get(&(address / PAGE)) else { return Vec::new() };
         let word = (address / WORD) as usize % LINE;
         match self.lines[*page as usize][(address % PAGE / LINE_BYTES) as usize] {
-            Line::One(span) => Spans::of(span).records(word as u32),
-            Line::Spans(place) => self.spans.all[place as usize].records(word as u32),
+            Line::One(span) => span::records(&[span], word as u32),
+            Line::Spans(place) => span::records(&self.spans.all[place as usize].0, word as u32),
             Line::Words(place) => {
                 let Cell([first, second]) = self.wide.all[place as usize][word];
                 let more: &[Record] = match second.who == SPILLED {
@@ -211,7 +214,8 @@ impl Shadow {
         let line = &mut self.lines[page as usize][index];
         let place = match *line {
             Line::One(span) => {
-                let place = self.spans.add(Spans::of(span));
+                let place = self.spans.place();
+                self.spans.all[place as usize].set(span);
                 *line = Line::Spans(place);
                 place
             }
@@ -225,20 +229,22 @@ impl Shadow {
     fn widen(&mut self, page: u32, index: usize) -> u32 {
         let mut cells = [Cell::NONE; LINE];
         match self.lines[page as usize][index] {
-            Line::One(span) => _ = Spans::of(span).fill(&mut cells),
+            Line::One(span) => _ = span::fill(&[span], &mut cells),
             Line::Words(place) => return place,
             Line::Spans(place) => {
-                let spans = self.spans.all[place as usize];
-                self.spans.free.push(place);
-                let mut left = spans.fill(&mut cells);
+                let spans = std::mem::take(&mut self.spans.all[place as usize]);
+                let mut left = span::fill(&spans.0, &mut cells);
                 while left != 0 {
                     let k = left.trailing_zeros();
                     left &= left - 1;
-                    cells[k as usize] = self.list(Cell::NONE, &spans.records(k));
+                    cells[k as usize] = self.list(Cell::NONE, &span::records(&spans.0, k));
                 }
+                self.spans.all[place as usize] = spans;
+                self.spans.free.push(place);
             }
         }
-        let place = self.wide.add(cells);
+        let place = self.wide.place();
+        self.wide.all[place as usize] = cells;
         self.lines[page as usize][index] = Line::Words(place);
         place
     }
@@ -351,7 +357,7 @@ impl Shadow {
                     Line::Spans(place) => {
                         let spans = &mut self.spans.all[*place as usize];
                         spans.clear(gone);
-                        if spans.count == 0 {
+                        if spans.0.is_empty() {
                             self.spans.free.push(*place);
                             *line = Line::One(Span::NONE);
                         }
@@ -374,7 +380,7 @@ impl Shadow {
 
 #[cfg(test)]
 mod tests {
-    use super::{record::JOINED, span::SPANS, *};
+    use super::{record::JOINED, *};
 
     #[test]
     fn the_first_access_may_be_one_through_a_null_pointer() {
@@ -450,10 +456,10 @@ mod tests {
         shadow.forget(4096, 4096);
         assert_eq!(spans(&mut shadow, base), []);
         let list = shadow.spans(base).expect("it has no cells");
-        assert!((0..SPANS).all(|k| list.push(Span { site: k as u32, ..a })) && !list.push(a));
+        assert!((0..MOST).all(|k| list.push(Span { site: k as u32, ..a })) && !list.push(a));
         let mut buffer = Vec::new();
         let all = |records: &mut Vec<Record>| {
-            assert_eq!(records.len(), SPANS);
+            assert_eq!(records.len(), MOST);
             assert!(records.iter().all(|r| (r.who, r.lanes) == (5, 1 << 8)));
         };
         shadow.update(base, all, &mut buffer);

@@ -48,6 +48,13 @@ pub(super) fn pattern(lanes: u32) -> Option<u32> {
     }
 }
 
+/// Whether two lanes have the same place in rows of 8 threads. In CTAs with short rows they often access the same word, as those of the other
+/// warps do, with which each of them can share a record.
+fn are_alike(one: u32, other: u32) -> bool {
+    let lanes = one.is_power_of_two() && other.is_power_of_two() && one != other;
+    lanes && one.trailing_zeros() % 8 == other.trailing_zeros() % 8
+}
+
 impl Record {
     pub(super) const NONE: Record = Record { who: 0, lanes: 0, time: 0, site: 0 };
 
@@ -116,8 +123,9 @@ impl Record {
     pub fn join(&mut self, crew: Crew, warps: u32) -> bool {
         let own = crew.cta * warps + crew.warp;
         if self.who == own {
-            self.lanes |= crew.lanes;
-            return true;
+            let joins = !are_alike(self.lanes, crew.lanes);
+            self.lanes |= if joins { crew.lanes } else { 0 };
+            return joins;
         }
         let (Some(pattern), true) = (pattern(crew.lanes), crew.cta < MOST_CTAS && !self.is_agent()) else {
             return false;

@@ -1,13 +1,11 @@
 //! Accesses of a line's words in rows of lanes, or by all lanes at one address.
 
 use super::{
-    Cell, LINE, Record,
+    Cell, LINE, MOST, Record,
     record::{JOINED, MOST_CTAS, pattern},
 };
 use crate::clock::Time;
 
-/// Spans of a line.
-pub(super) const SPANS: usize = 8;
 /// How lanes access the words of a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
@@ -93,74 +91,81 @@ impl Span {
     }
 }
 
-/// The spans of a line; those that are not empty stand in front.
-#[derive(Clone, Copy)]
-pub struct Spans {
-    list: [Span; SPANS],
-    pub(super) count: u8,
-}
+/// The spans of a line that are not empty, at most [`MOST`].
+#[derive(Default)]
+pub struct Spans(pub(super) Vec<Span>);
 
 impl Spans {
-    /// One, unless it is empty.
-    pub(super) fn of(span: Span) -> Spans {
-        let mut list = [Span::NONE; SPANS];
-        list[0] = span;
-        Spans { list, count: (span.words != 0).into() }
+    /// This one alone, unless it is empty.
+    pub(super) fn set(&mut self, span: Span) {
+        self.0.clear();
+        self.0.extend(Some(span).filter(|span| span.words != 0));
     }
 
-    /// Those that are not empty.
+    /// All of them.
     #[inline(always)]
     pub fn all(&mut self) -> &mut [Span] {
-        &mut self.list[..usize::from(self.count)]
+        &mut self.0
     }
 
     /// Adds one; false if there is no room.
     #[inline(always)]
     pub fn push(&mut self, span: Span) -> bool {
-        let Some(free) = self.list.get_mut(usize::from(self.count)) else { return false };
-        *free = span;
-        self.count += 1;
-        true
+        let fits = self.0.len() < MOST;
+        if fits {
+            self.0.push(span);
+        }
+        fits
+    }
+
+    /// Adds one of a read, and drops another read if each word has too many of them, as [`super::Shadow::update`] does; false if there is no
+    /// room.
+    #[inline(always)]
+    pub fn push_read(&mut self, span: Span, writes: impl Fn(&Span) -> bool) -> bool {
+        if self.push(span) {
+            return true;
+        }
+        let replaceable = |s: &Span| s.words & span.words == span.words && !writes(s);
+        // Pseudo-random, and reproducible for the same launch.
+        let victim = span.time.wrapping_add(span.who) as usize % MOST;
+        let full = self.0.iter().all(replaceable);
+        if full {
+            self.0[victim] = span;
+        }
+        full
     }
 
     /// Removes words from all spans.
     #[inline(always)]
     pub fn clear(&mut self, words: u32) {
-        let mut kept = 0;
-        for i in 0..usize::from(self.count) {
-            let mut span = self.list[i];
+        self.0.retain_mut(|span| {
             span.words &= !words;
-            if span.words != 0 {
-                self.list[kept] = span;
-                kept += 1;
+            span.words != 0
+        });
+    }
+}
+
+/// Fills the cells of a line; returns the words with more records than a cell holds.
+pub(super) fn fill(spans: &[Span], cells: &mut [Cell; LINE]) -> u32 {
+    let (mut one, mut two, mut more) = (0, 0, 0);
+    for span in spans {
+        let fresh = span.words & !one;
+        let second = span.words & one & !two;
+        more |= span.words & two;
+        (one, two) = (one | span.words, two | second);
+        for (words, at) in [(fresh, 0), (second, 1)] {
+            let mut left = words;
+            while left != 0 {
+                let k = left.trailing_zeros();
+                left &= left - 1;
+                cells[k as usize].0[at] = span.record(k);
             }
         }
-        self.count = kept as u8;
     }
+    more
+}
 
-    /// Fills the cells of a line; returns the words with more records than a cell holds.
-    pub(super) fn fill(&self, cells: &mut [Cell; LINE]) -> u32 {
-        let (mut one, mut two, mut more) = (0, 0, 0);
-        for span in &self.list[..usize::from(self.count)] {
-            let fresh = span.words & !one;
-            let second = span.words & one & !two;
-            more |= span.words & two;
-            (one, two) = (one | span.words, two | second);
-            for (words, at) in [(fresh, 0), (second, 1)] {
-                let mut left = words;
-                while left != 0 {
-                    let k = left.trailing_zeros();
-                    left &= left - 1;
-                    cells[k as usize].0[at] = span.record(k);
-                }
-            }
-        }
-        more
-    }
-
-    /// The records of a word.
-    pub(super) fn records(&self, word: u32) -> Vec<Record> {
-        let here = self.list[..usize::from(self.count)].iter().filter(|s| s.words >> word & 1 == 1);
-        here.map(|s| s.record(word)).collect()
-    }
+/// The records of a word.
+pub(super) fn records(spans: &[Span], word: u32) -> Vec<Record> {
+    spans.iter().filter(|s| s.words >> word & 1 == 1).map(|s| s.record(word)).collect()
 }

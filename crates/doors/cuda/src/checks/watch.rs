@@ -8,7 +8,8 @@ use margay::{
     render::short_name,
 };
 use margay_exec::{Image, LaunchShape, Memory};
-use margay_ir::FrameRole;
+use margay_ir::{Builtin, FrameRole, Func};
+use margay_isa::Opcode;
 use margay_runtime::{By, Kernel, StopReport};
 use margay_sanitizer::{Family, Finding, FindingKind, Footprint, Sanitizer, What};
 use std::{
@@ -110,8 +111,17 @@ pub fn seed() -> u64 {
     settings().map_or(0, |s| s.seed)
 }
 
-/// Creates the sanitizer of a launch, if it is to be checked.
-pub fn sanitizer(kernel: &Kernel, shape: LaunchShape, params: &[u8]) -> Option<Sanitizer> {
+/// Whether a kernel may launch others, or let the launch behind it begin before it ends.
+fn has_successors(kernel: &Kernel) -> bool {
+    let launches = |builtin: Option<Builtin>| {
+        matches!(builtin, Some(Builtin::Launch | Builtin::Copy | Builtin::Fill | Builtin::LaunchGraph))
+    };
+    let triggers = |func: &Func| func.insts.iter().any(|i| func.variant(i).op == Opcode::Griddepcontrol);
+    kernel.image().ir.funcs.iter().any(|func| launches(func.builtin) || triggers(func))
+}
+
+/// Creates the sanitizer of a launch, if it is to be checked; `alone` if no other work can run beside it.
+pub fn sanitizer(kernel: &Kernel, shape: LaunchShape, params: &[u8], alone: bool) -> Option<Sanitizer> {
     let mut watch = watch()?;
     let settings = &watch.settings;
     if !settings.watches(kernel.name()) {
@@ -132,8 +142,10 @@ pub fn sanitizer(kernel: &Kernel, shape: LaunchShape, params: &[u8]) -> Option<S
     watch.watched += 1;
     let sanitizer = Sanitizer::new(what, kernel.image().clone(), short_name, kernel.shape_of(shape))
         .with_params(params)
-        .with_footprint()
         .sampled(sample);
+    // What a launch touches is compared with what runs beside it, or counted.
+    let compared = !alone || what.unused || shape.programmatic || has_successors(kernel);
+    let sanitizer = if compared { sanitizer.with_footprint() } else { sanitizer };
     Some(if shape.programmatic { sanitizer.overlapping() } else { sanitizer })
 }
 

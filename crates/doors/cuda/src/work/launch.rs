@@ -199,7 +199,8 @@ fn watched(
     let context = answers.context;
     let config = LaunchConfig { driver: Some(&answers), ..config };
     let _under_way = account::begins(kernel);
-    let Some(sanitizer) = watch::sanitizer(kernel, config.shape, params) else {
+    let alone = by.is_none() && order::is_alone(context);
+    let Some(sanitizer) = watch::sanitizer(kernel, config.shape, params, alone) else {
         let stats = kernel.launch(&config, params)?;
         family.launched(by, kernel, None, context.device_memory());
         account::launched(kernel, &stats);

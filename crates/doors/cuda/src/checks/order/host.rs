@@ -70,11 +70,15 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const MOST_VAIN: u32 = 2;
 static VAIN: AtomicU32 = AtomicU32::new(0);
 
+/// Whether there is memory in a context that the program itself can access.
+pub fn has_host_memory(context: &Context) -> bool {
+    context.memory().values().any(|allocation| allocation.owner != Owner::Device)
+}
+
 /// Submits work for a call that need not wait for it. If the program might access memory of the work, the call waits for a time.
 pub fn submit(stream: &StreamRef, work: impl FnOnce(&Arc<Context>) -> Outcome + Send + 'static) -> Outcome {
-    let shares = |context: &Context| context.memory().values().any(|a| a.owner != Owner::Device);
     let waits = VAIN.load(Relaxed) < MOST_VAIN && faults::CAN_CATCH && locked().is_some_and(|order| !order.lost);
-    if !waits || !shares(stream.context()) {
+    if !waits || !has_host_memory(stream.context()) {
         stream.work_later(work);
         return Ok(());
     }

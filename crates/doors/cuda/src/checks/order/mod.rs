@@ -22,7 +22,10 @@ use std::{
     backtrace::Backtrace,
     cell::RefCell,
     collections::{BTreeMap, HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 /// How much is known to be done: the number of the last piece, by stream.
@@ -89,6 +92,9 @@ struct Order {
 
 /// The most pieces to remember; beyond, the oldest are forgotten.
 const MOST: usize = 2048;
+
+/// Whether the program has made a stream.
+static MADE: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The piece that this thread performs.
@@ -275,6 +281,19 @@ pub fn taken_back(context: &Arc<Context>, by: &str, address: u64, bytes: u64) {
     if let Some(Some(finding)) = found {
         crate::checks::watch::report(&finding);
     }
+}
+
+/// Whether no other work can run beside the launch into a stream that is the piece of work of this thread: there is one stream, and the program
+/// itself cannot access memory of the context.
+pub fn is_alone(context: &Context) -> bool {
+    let plain = current(|piece| piece.launch == Some(false)).unwrap_or(false);
+    let others = || MADE.load(Relaxed) || order(|order| order.streams.len() > 1).unwrap_or(false);
+    plain && !others() && !host::has_host_memory(context)
+}
+
+/// The program makes a stream.
+pub fn made() {
+    MADE.store(true, Relaxed);
 }
 
 /// What a launch of the piece of work of this thread has touched, and how it overlaps with adjacent launches.
