@@ -30,6 +30,7 @@ CASES = [
     Case("scan", "1024", "256", "s32[262144]=iota", "s32[262144]=zeros", "262144"),
     Case("stencil", "32,128", "32,8", f"f32[{M}]=rand:1", f"f32[{M}]=zeros", "1024", "1024"),
     Case("warpsum", "256", "256", f"f32[{M}]=rand:1", "f32[1]=zeros", str(M)),
+    Case("paths", "16,16", "16,16", "s32[65536]=iota", "256", "0"),
 ]
 
 # Name, engine, checks, launches.

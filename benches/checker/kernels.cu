@@ -63,3 +63,9 @@ extern "C" __global__ void warpsum(const float* in, float* out, int n) {
     if (threadIdx.x == 0) atomicAdd(out, v);
   }
 }
+// Step `k` of the shortest paths between all pairs: rows of 16 threads, and a row and a column that all CTAs read of what they write.
+extern "C" __global__ void paths(int* distance, int n, int k) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  int via = distance[y * n + k] + distance[k * n + x];
+  if (via < distance[y * n + x]) distance[y * n + x] = via;
+}

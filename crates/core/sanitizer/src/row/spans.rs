@@ -63,20 +63,17 @@ impl Row {
                 return false;
             }
             spans.clear(new.words);
-            return spans.push(*new);
+            return spans.push(*new, true);
         }
-        let mut place = None;
-        for (i, s) in spans.all().iter().enumerate() {
-            if s.words & new.words == 0 {
-                continue;
-            }
-            if s.site == new.site && s.words == new.words && s.pattern == new.pattern {
-                place = place.or(Some(i));
-            } else if kinds[s.site as usize].writes && (self.kind.cached || !self.has_seen_span(s, new)) {
-                return false;
-            }
+        let races = |s: &Span| {
+            let meets = s.words & new.words != 0 && kinds[s.site as usize].writes;
+            meets && (self.kind.cached || !self.has_seen_span(s, new))
+        };
+        if spans.is_written() && spans.all().iter().any(races) {
+            return false;
         }
-        if let Some(i) = place {
+        let repeated = |s: &Span| s.site == new.site && s.words == new.words && s.pattern == new.pattern;
+        if let Some(i) = spans.all().iter().rposition(repeated) {
             let s = &mut spans.all()[i];
             if s.time > self.published && s.join(new, (self.cta, self.warp, self.warps)) {
                 return true;
@@ -86,7 +83,7 @@ impl Row {
                 return true;
             }
         }
-        spans.push_read(*new, |s| kinds[s.site as usize].writes)
+        spans.push_read(*new)
     }
 
     /// A new span of this access.
@@ -176,9 +173,11 @@ impl Row {
     #[inline(always)]
     fn try_span(&self, shadow: &mut Shadow, kinds: &[Kind], span: Span, line: u64) -> bool {
         match shadow.kept(line) {
-            Kept::One(one) => self
-                .quick_one(one, kinds, &span)
-                .unwrap_or_else(|| shadow.spans(line).is_some_and(|spans| self.quick_span(spans, kinds, &span))),
+            Kept::One(one) => self.quick_one(one, kinds, &span).unwrap_or_else(|| {
+                shadow
+                    .spans(line, |s| kinds[s.site as usize].writes)
+                    .is_some_and(|spans| self.quick_span(spans, kinds, &span))
+            }),
             Kept::Spans(spans) => self.quick_span(spans, kinds, &span),
             // A line that is written whole becomes one span.
             Kept::Words(_) if self.kind.writes => false,

@@ -172,7 +172,7 @@ impl Shadow {
             let (page, index) = self.line(address);
             sum.wrapping_add(match &self.lines[page as usize][index] {
                 Line::One(span) => span.time,
-                Line::Spans(place) => self.spans.all[*place as usize].0.len() as u32,
+                Line::Spans(place) => self.spans.all[*place as usize].list.len() as u32,
                 Line::Words(place) => self.wide.all[*place as usize][(address / WORD) as usize % LINE].0[0].time,
             })
         });
@@ -196,7 +196,7 @@ impl Shadow {
         let word = (address / WORD) as usize % LINE;
         match self.lines[*page as usize][(address % PAGE / LINE_BYTES) as usize] {
             Line::One(span) => span::records(&[span], word as u32),
-            Line::Spans(place) => span::records(&self.spans.all[place as usize].0, word as u32),
+            Line::Spans(place) => span::records(&self.spans.all[place as usize].list, word as u32),
             Line::Words(place) => {
                 let Cell([first, second]) = self.wide.all[place as usize][word];
                 let more: &[Record] = match second.who == SPILLED {
@@ -208,14 +208,14 @@ impl Shadow {
         }
     }
 
-    /// Gives a line with one span a list of them.
-    pub fn spans(&mut self, address: u64) -> Option<&mut Spans> {
+    /// Gives a line with one span a list of them; `writes` tells whether that one is of a write.
+    pub fn spans(&mut self, address: u64, writes: impl Fn(&Span) -> bool) -> Option<&mut Spans> {
         let (page, index) = self.line(address);
         let line = &mut self.lines[page as usize][index];
         let place = match *line {
             Line::One(span) => {
                 let place = self.spans.place();
-                self.spans.all[place as usize].set(span);
+                self.spans.all[place as usize].set(span, writes(&span));
                 *line = Line::Spans(place);
                 place
             }
@@ -233,11 +233,11 @@ impl Shadow {
             Line::Words(place) => return place,
             Line::Spans(place) => {
                 let spans = std::mem::take(&mut self.spans.all[place as usize]);
-                let mut left = span::fill(&spans.0, &mut cells);
+                let mut left = span::fill(&spans.list, &mut cells);
                 while left != 0 {
                     let k = left.trailing_zeros();
                     left &= left - 1;
-                    cells[k as usize] = self.list(Cell::NONE, &span::records(&spans.0, k));
+                    cells[k as usize] = self.list(Cell::NONE, &span::records(&spans.list, k));
                 }
                 self.spans.all[place as usize] = spans;
                 self.spans.free.push(place);
@@ -357,7 +357,7 @@ impl Shadow {
                     Line::Spans(place) => {
                         let spans = &mut self.spans.all[*place as usize];
                         spans.clear(gone);
-                        if spans.0.is_empty() {
+                        if spans.list.is_empty() {
                             self.spans.free.push(*place);
                             *line = Line::One(Span::NONE);
                         }
@@ -380,7 +380,7 @@ impl Shadow {
 
 #[cfg(test)]
 mod tests {
-    use super::{record::JOINED, *};
+    use super::{record::JOINED, span::SPANS, *};
 
     #[test]
     fn the_first_access_may_be_one_through_a_null_pointer() {
@@ -443,8 +443,8 @@ mod tests {
         let row = Pattern::Row { phase: 16, shift: 1 };
         let a = Span { who: 5, lanes: 1, time: 3, site: 1, words: 0xff, pattern: row };
         let b = Span { who: JOINED | 2, lanes: 0b11, time: 4, site: 2, words: u32::MAX, pattern: row };
-        let list = shadow.spans(base).expect("a new line has spans");
-        assert!(list.push(a) && list.push(b));
+        let list = shadow.spans(base, |_| false).expect("a new line has spans");
+        assert!(list.push(a, false) && list.push(b, true));
         let cell = shadow.cell(base + 5 * 4).0;
         assert_eq!((cell[0].lanes, cell[1].who), (1 << 10, JOINED | 10 << 24 | 2), "lane 10 has the sixth");
         assert_eq!(shadow.cell(base + 8 * 4).0[0].who, JOINED | 12 << 24 | 2, "the first ends with the eighth");
@@ -455,11 +455,11 @@ mod tests {
         assert_eq!(spans(&mut shadow, base)[0].words, !0b110);
         shadow.forget(4096, 4096);
         assert_eq!(spans(&mut shadow, base), []);
-        let list = shadow.spans(base).expect("it has no cells");
-        assert!((0..MOST).all(|k| list.push(Span { site: k as u32, ..a })) && !list.push(a));
+        let list = shadow.spans(base, |_| false).expect("it has no cells");
+        assert!((0..SPANS).all(|k| list.push(Span { site: k as u32, ..a }, true)) && !list.push(a, true));
         let mut buffer = Vec::new();
         let all = |records: &mut Vec<Record>| {
-            assert_eq!(records.len(), MOST);
+            assert_eq!(records.len(), SPANS);
             assert!(records.iter().all(|r| (r.who, r.lanes) == (5, 1 << 8)));
         };
         shadow.update(base, all, &mut buffer);

@@ -91,57 +91,74 @@ impl Span {
     }
 }
 
-/// The spans of a line that are not empty, at most [`MOST`].
+/// The most spans of a line: [`MOST`] for each half of it, since rows of 16 threads are common.
+pub(super) const SPANS: usize = 2 * MOST;
+
+/// The spans of a line that are not empty.
 #[derive(Default)]
-pub struct Spans(pub(super) Vec<Span>);
+pub struct Spans {
+    pub(super) list: Vec<Span>,
+    /// Whether some may be of writes.
+    written: bool,
+}
 
 impl Spans {
     /// This one alone, unless it is empty.
-    pub(super) fn set(&mut self, span: Span) {
-        self.0.clear();
-        self.0.extend(Some(span).filter(|span| span.words != 0));
+    pub(super) fn set(&mut self, span: Span, written: bool) {
+        self.list.clear();
+        self.list.extend(Some(span).filter(|span| span.words != 0));
+        self.written = written;
     }
 
     /// All of them.
     #[inline(always)]
     pub fn all(&mut self) -> &mut [Span] {
-        &mut self.0
+        &mut self.list
     }
 
-    /// Adds one; false if there is no room.
+    /// Whether some may be of writes.
     #[inline(always)]
-    pub fn push(&mut self, span: Span) -> bool {
-        let fits = self.0.len() < MOST;
+    pub fn is_written(&self) -> bool {
+        self.written
+    }
+
+    /// Adds one of a read or a write; false if there is no room.
+    #[inline(always)]
+    pub fn push(&mut self, span: Span, writes: bool) -> bool {
+        let fits = self.list.len() < SPANS;
         if fits {
-            self.0.push(span);
+            self.list.push(span);
+            self.written |= writes;
         }
         fits
     }
 
-    /// Adds one of a read, and drops another read if each word has too many of them, as [`super::Shadow::update`] does; false if there is no
+    /// Adds one of a read, and drops another read if there are too many of each word, as [`super::Shadow::update`] does; false if there is no
     /// room.
     #[inline(always)]
-    pub fn push_read(&mut self, span: Span, writes: impl Fn(&Span) -> bool) -> bool {
-        if self.push(span) {
+    pub fn push_read(&mut self, span: Span) -> bool {
+        if self.push(span, false) {
             return true;
         }
-        let replaceable = |s: &Span| s.words & span.words == span.words && !writes(s);
-        // Pseudo-random, and reproducible for the same launch.
-        let victim = span.time.wrapping_add(span.who) as usize % MOST;
-        let full = self.0.iter().all(replaceable);
-        if full {
-            self.0[victim] = span;
+        let same = |s: &Span| s.words & span.words == span.words;
+        if self.written || self.list.iter().filter(|s| same(s)).count() < MOST {
+            return false;
         }
-        full
+        // Pseudo-random, and reproducible for the same launch.
+        let start = span.time.wrapping_add(span.who) as usize % SPANS;
+        let victim = (start..SPANS).chain(0..start).find(|i| same(&self.list[*i]));
+        victim.into_iter().for_each(|i| self.list[i] = span);
+        true
     }
 
     /// Removes words from all spans.
     #[inline(always)]
     pub fn clear(&mut self, words: u32) {
-        self.0.retain_mut(|span| {
+        self.list.retain_mut(|span| {
             span.words &= !words;
             span.words != 0
         });
+        self.written &= !self.list.is_empty();
     }
 }
 

@@ -199,7 +199,9 @@ fn watched(
     let context = answers.context;
     let config = LaunchConfig { driver: Some(&answers), ..config };
     let _under_way = account::begins(kernel);
-    let alone = by.is_none() && order::is_alone(context);
+    let LaunchShape { grid, block, .. } = config.shape;
+    let threads = grid.iter().chain(&block).map(|n| u64::from(*n)).product();
+    let alone = by.is_none() && order::is_alone(context, threads);
     let Some(sanitizer) = watch::sanitizer(kernel, config.shape, params, alone) else {
         let stats = kernel.launch(&config, params)?;
         family.launched(by, kernel, None, context.device_memory());

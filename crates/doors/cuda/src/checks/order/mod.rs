@@ -24,7 +24,7 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -95,6 +95,9 @@ const MOST: usize = 2048;
 
 /// Whether the program has made a stream.
 static MADE: AtomicBool = AtomicBool::new(false);
+/// How many threads were launched, and how many of them are many.
+static LAUNCHED: AtomicU64 = AtomicU64::new(0);
+const MANY: u64 = 1 << 20;
 
 thread_local! {
     /// The piece that this thread performs.
@@ -283,9 +286,12 @@ pub fn taken_back(context: &Arc<Context>, by: &str, address: u64, bytes: u64) {
     }
 }
 
-/// Whether no other work can run beside the launch into a stream that is the piece of work of this thread: there is one stream, and the program
-/// itself cannot access memory of the context.
-pub fn is_alone(context: &Context) -> bool {
+/// Whether no other work will run beside the launch of so many threads into a stream that is the piece of work of this thread: there is one
+/// stream, and the program itself cannot access memory of the context. Programs that make streams do so before they launch much.
+pub fn is_alone(context: &Context, threads: u64) -> bool {
+    if LAUNCHED.fetch_add(threads, Relaxed) < MANY {
+        return false;
+    }
     let plain = current(|piece| piece.launch == Some(false)).unwrap_or(false);
     let others = || MADE.load(Relaxed) || order(|order| order.streams.len() > 1).unwrap_or(false);
     plain && !others() && !host::has_host_memory(context)
