@@ -1,7 +1,7 @@
 //! How the addresses of a warp's lanes follow from one another.
 
-use crate::{shadow::WORD, site::Kind};
-use margay_exec::{LANES, MemoryEvent};
+use crate::{lanes, shadow::WORD, site::Kind};
+use margay_exec::{AccessKind, LANES, MemoryEvent};
 
 /// How the addresses of lanes follow from one another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +53,18 @@ impl Form {
             _ => Form::Lanes,
         }
     }
+
+    /// Whether lanes at the same address are one access: those of a load, or of an atomic operation. Stores are performed one after another.
+    pub fn is_shared(self, access: AccessKind) -> bool {
+        access == AccessKind::Load || matches!(self, Form::Same(_)) && access != AccessKind::Store
+    }
+}
+
+/// The lanes from `first` on, of those in a mask, that access the same address.
+pub fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
+    let address = e.addresses[first as usize];
+    let same = |lane: &u32| e.addresses[*lane as usize] == address;
+    lanes(mask).skip_while(|lane| *lane < first).take_while(same).fold(0, |group, lane| group | 1 << lane)
 }
 
 /// Lanes beside each other that begin with `first`, are in `left`, and access whole words that adjoin: the lanes, the address where lane 0

@@ -10,7 +10,7 @@ use crate::{
     Sanitizer, State, What,
     clock::Time,
     deferred::{By, Even, Fate, Spread},
-    form::{Form, RowForm, part_of_row},
+    form::{Form, RowForm, same_address},
     inferred::Inferred,
     lanes,
     row::Row,
@@ -104,13 +104,6 @@ fn follow_orders(
     }
 }
 
-/// The lanes from `first` on, of those in a mask, that access the same address.
-fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
-    let address = e.addresses[first as usize];
-    let same = |lane: &u32| e.addresses[*lane as usize] == address;
-    lanes(mask).skip_while(|lane| *lane < first).take_while(same).fold(0, |group, lane| group | 1 << lane)
-}
-
 impl Sanitizer {
     pub(crate) fn look_for_races(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let site = self.site_of(state, e);
@@ -174,12 +167,7 @@ impl Sanitizer {
         let mut row = self.row(&mut cta.threads, (site, kind), who, threads.now);
         row.shared = kind.proxy && !in_global(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]);
         let context = (&cta.threads, &sites.kinds[..]);
-        let is_local = |address: u64| address.wrapping_sub(e.local.0) < e.local.1;
-        let plain = weak && !e.order.asynchronous;
-        let whole = |address: u64| plain && matches!(e.size, 4 | 8 | 16) && address.is_multiple_of(u64::from(e.size));
-        // Lanes that load the same address are one access, and so are lanes of one atomic; stores are performed one after
-        // another.
-        let shared = e.access == AccessKind::Load || matches!(form, Form::Same(_)) && e.access != AccessKind::Store;
+        let shared = form.is_shared(e.access);
         let passes_on = e.order.semantics.releases() || !cta.threads.are_alike(e.actor.warp);
         // What a location held before anything was released there is an earlier value, too.
         let kept = e.access.writes() && threads.keeps_histories();
@@ -187,43 +175,8 @@ impl Sanitizer {
         let flags = strong
             && (e.access == AccessKind::Store || threads.any_hints())
             && in_global(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]);
-        match form {
-            _ if deferred => {}
-            Form::Row(address, shift) if plain => {
-                if !is_local(e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]) {
-                    row.access_row((shadow, buffer), context, (e.actor.lanes, shift), address, hits);
-                }
-            }
-            _ => {
-                if !matches!(form, Form::Same(_)) {
-                    let addresses = lanes(e.actor.lanes).map(|lane| e.addresses[lane as usize]);
-                    shadow.warm(addresses.filter(|address| !is_local(*address)));
-                }
-                let mut left = e.actor.lanes;
-                while left != 0 {
-                    let lane = left.trailing_zeros();
-                    let address = e.addresses[lane as usize];
-                    let part = if plain && form == Form::Lanes { part_of_row(e, left, lane) } else { None };
-                    if let Some((group, base, shift)) = part.filter(|_| !is_local(address)) {
-                        row.access_row((shadow, buffer), context, (group, shift), base, hits);
-                        left &= !group;
-                        continue;
-                    }
-                    let group = match form {
-                        Form::Same(_) if shared => left,
-                        _ if shared => same_address(e, left, lane),
-                        _ => 1 << lane,
-                    };
-                    left &= !group;
-                    match is_local(address) {
-                        true => {}
-                        false if whole(address) => {
-                            row.access_same((shadow, buffer), context, group, (address, e.size), hits);
-                        }
-                        false => row.access((shadow, buffer), context, group, (address, e.size), hits),
-                    }
-                }
-            }
+        if !deferred {
+            row.access_all((shadow, buffer), context, (e, form), hits);
         }
         if flags {
             note_flags(threads, &mut cta.threads, e);

@@ -1,5 +1,6 @@
 //! Records accesses of a warp in shadow memory, and finds the earlier ones that they are unordered with.
 
+mod event;
 mod spans;
 mod words;
 
