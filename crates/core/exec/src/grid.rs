@@ -1,7 +1,7 @@
 //! A grid: the state that all CTAs of a launch share.
 
 use crate::{
-    Counts, Fault, Image, Launch, Memory, Observer, Stop,
+    Counts, Fault, Image, Launch, Memory, Observer, Stop, Units,
     device::{Driver, Queued},
     mem::{self, Allocation, Kind, Reach, Running},
     texture::Seen,
@@ -27,6 +27,8 @@ pub struct Grid<'a> {
     pub driver: Option<&'a dyn Driver>,
     /// Counters, if the launch counts.
     pub counts: Option<&'a Counts>,
+    /// Its clusters, and which of them have not been handed out. Forms of the grid that finish its CTAs share them.
+    pub units: Arc<Units>,
     /// What its threads have queued.
     pub queued: Queued,
     /// The texture, sampler and surface objects that it has used.
@@ -85,6 +87,7 @@ impl<'a> Grid<'a> {
             observer: None,
             driver: None,
             counts: None,
+            units: Arc::new(Units::new(&launch.shape)),
             queued: Queued::default(),
             objects: Seen::default(),
             undefined: OnceLock::new(),
@@ -110,6 +113,12 @@ impl<'a> Grid<'a> {
     /// The same grid with counters; [`Launch::count`] must be set too.
     pub fn counted(mut self, counts: Option<&'a Counts>) -> Grid<'a> {
         self.counts = counts;
+        self
+    }
+
+    /// The same grid with the units of another, some of whose CTAs it finishes.
+    pub fn with_units_of(mut self, grid: &Grid<'_>) -> Grid<'a> {
+        self.units = grid.units.clone();
         self
     }
 

@@ -31,6 +31,7 @@ mod target;
 pub mod tensor_map;
 pub mod texture;
 mod time;
+mod units;
 mod unmodeled;
 mod work;
 
@@ -54,5 +55,6 @@ pub use reference::{MULTIPROCESSORS, Reference, left_out, returned, single_step}
 pub use resume::{CtaWindows, LiveRegister, Snapshot, StoppedWarp};
 pub use target::{alloca_beyond, jump_beyond, local_beyond, parameter_beyond, restore_beyond, stack_note};
 pub use time::unix_time;
+pub use units::Units;
 pub use unmodeled::unmodeled;
 pub use work::{Log, Work};

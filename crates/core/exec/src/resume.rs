@@ -132,7 +132,7 @@ impl Snapshot {
         let mut launch = grid.launch.clone();
         launch.params.resize(layout.address as usize, 0);
         launch.params.extend(parameters);
-        let rest = Grid::new(&launch, image, grid.memory, grid.output)?;
+        let rest = Grid::new(&launch, image, grid.memory, grid.output)?.with_units_of(grid);
         let ended = code.take_over(&rest, meter, cta, self.windows.clone());
         if let Some(fault) = rest.undefined() {
             grid.note_undefined(|| fault.clone());

@@ -43,8 +43,8 @@ impl<'a> CurrentCode<'a> {
             false => None,
         };
         let size = match shared.workers == 1 && known_cost(shared) < SHORT {
-            true => shared.units.clamp(1, FIRST_RANGE_ALONE),
-            false => (shared.units / (shared.workers as u64 * 4)).clamp(1, first_range(shared)),
+            true => shared.units().clamp(1, FIRST_RANGE_ALONE),
+            false => (shared.units() / (shared.workers as u64 * 4)).clamp(1, first_range(shared)),
         };
         Ok(CurrentCode { kernel, tier, version, batch, size, now })
     }
@@ -68,8 +68,7 @@ impl<'a> CurrentCode<'a> {
     /// short, but stay a fraction of what is left.
     pub fn next_range(&mut self, shared: &Shared<'_>, index: usize, workers: usize) -> Result<bool, Ended> {
         let Some(batch) = &mut self.batch else { return Ok(false) };
-        let first = shared.next.fetch_add(self.size, Relaxed).min(shared.units);
-        let range = first..first.saturating_add(self.size).min(shared.units);
+        let range = shared.grid.units.take(self.size);
         if range.is_empty() || shared.is_over()? {
             return Ok(false);
         }
@@ -101,5 +100,5 @@ fn first_range(shared: &Shared<'_>) -> u64 {
 
 /// What the grid takes on one thread if its CTAs cost as much as those of the kernel's last launch.
 fn known_cost(shared: &Shared<'_>) -> Duration {
-    Duration::from_nanos(shared.schedule.cost.0.load(Relaxed).saturating_mul(shared.units))
+    Duration::from_nanos(shared.schedule.cost.0.load(Relaxed).saturating_mul(shared.units()))
 }

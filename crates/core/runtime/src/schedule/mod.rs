@@ -125,10 +125,7 @@ struct Shared<'a> {
     code: &'a dyn CodeSource,
     grid: &'a Grid<'a>,
     schedule: &'a Schedule<'a>,
-    clusters: [u32; 3],
-    units: u64,
     workers: usize,
-    next: AtomicU64,
     done: AtomicU64,
     /// Time that ranges took, in nanoseconds.
     nanoseconds: AtomicU64,
@@ -154,9 +151,7 @@ const POLLS: u64 = 2;
 /// Runs all CTAs of a grid.
 pub(crate) fn run(code: &dyn CodeSource, grid: &Grid<'_>, schedule: &Schedule<'_>) -> Result<(), Ended> {
     let launch = grid.launch;
-    let size = launch.shape.cluster_size();
-    let clusters: [u32; 3] = std::array::from_fn(|i| launch.shape.grid[i] / size[i]);
-    let units = clusters.iter().map(|n| u64::from(*n)).product();
+    let units = grid.units.all();
     let workers = match launch.seed {
         0 => schedule.workers.clamp(1, usize::try_from(units).unwrap_or(usize::MAX).max(1)),
         _ => 1,
@@ -165,10 +160,7 @@ pub(crate) fn run(code: &dyn CodeSource, grid: &Grid<'_>, schedule: &Schedule<'_
         code,
         grid,
         schedule,
-        clusters,
-        units,
         workers,
-        next: AtomicU64::new(0),
         done: AtomicU64::new(0),
         nanoseconds: AtomicU64::new(0),
         spent: AtomicU64::new(0),
@@ -193,7 +185,7 @@ pub(crate) fn run(code: &dyn CodeSource, grid: &Grid<'_>, schedule: &Schedule<'_
             Worker::new(shared, current, 0, workers).run();
         });
     }
-    schedule.cost.0.store(shared.nanoseconds.load(Relaxed) / units.max(1), Relaxed);
+    schedule.cost.0.store(shared.nanoseconds.load(Relaxed) / (units - grid.units.canceled()).max(1), Relaxed);
     let ended = shared.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
     match ended {
         Some(ended) => Err(ended),
@@ -233,13 +225,18 @@ impl Shared<'_> {
         self.code.ran(tier, units, time, self.left(), self.workers);
     }
 
-    /// Units that have not been started.
+    /// All units of the grid.
+    fn units(&self) -> u64 {
+        self.grid.units.all()
+    }
+
+    /// Units that have been neither started nor canceled.
     fn left(&self) -> u64 {
-        self.units.saturating_sub(self.next.load(Relaxed))
+        self.grid.units.left()
     }
 
     fn ctas_of_unit(&self) -> u64 {
-        u64::from(self.grid.launch.shape.cluster_size().iter().product::<u32>())
+        self.grid.units.ctas()
     }
 
     fn warps_of_cta(&self) -> u64 {
@@ -257,7 +254,8 @@ impl Shared<'_> {
         let ctas = units * self.ctas_of_unit();
         let done = self.done.fetch_add(ctas, Relaxed) + ctas;
         if let Some(progress) = self.schedule.progress {
-            progress(done, self.units * self.ctas_of_unit());
+            // Whoever cancels a unit does its work.
+            progress(done + self.grid.units.canceled() * self.ctas_of_unit(), self.units() * self.ctas_of_unit());
         }
     }
 

@@ -7,7 +7,7 @@ use super::{
     stall::{Stall, StallLimits},
 };
 use crate::tiers::{Attempt, Tier};
-use margay_exec::{Bug, Cta, Progress as Step, Slice, Stop, coordinates};
+use margay_exec::{Bug, Cta, Progress as Step, Slice, Stop};
 use std::{
     collections::VecDeque,
     sync::atomic::Ordering::{Relaxed, SeqCst},
@@ -258,12 +258,8 @@ impl<'a> Worker<'a> {
     /// (decoupled look-back), which should be under way then.
     fn start(&self) -> Result<Option<Unit<'a>>, Stop> {
         let shared = self.shared;
-        let index = shared.next.fetch_add(1, Relaxed);
-        if index >= shared.units {
-            return Ok(None);
-        }
-        let (at, size) = (coordinates(index, shared.clusters), shared.grid.launch.shape.cluster_size());
-        let first: [u32; 3] = std::array::from_fn(|i| at[i] * size[i]);
+        let Some(index) = shared.grid.units.take(1).next() else { return Ok(None) };
+        let first = shared.grid.units.first_cta(index);
         if self.current.kernel.by_range() {
             return Err(Stop::Bug(Bug("code for ranges of CTAs was asked to start one".into())));
         }

@@ -68,7 +68,7 @@ pub struct MemOp {
 pub struct CopyOp {
     /// Destination.
     pub to: Address,
-    /// Source; `None` for [`CopyKind::Zero`] and values from registers.
+    /// Source; `None` for [`CopyKind::Zero`], [`CopyKind::Cancel`] and values from registers.
     pub from: Option<Address>,
     /// The barrier object to be signalled.
     pub mbarrier: Option<Address>,
@@ -108,6 +108,11 @@ pub enum CopyKind {
     },
     /// Bulk reduction.
     Reduce(Rmw),
+    /// The response to a request to cancel a cluster.
+    Cancel {
+        /// To all CTAs of the own cluster.
+        multicast: bool,
+    },
     /// `st.bulk`
     Zero,
 }

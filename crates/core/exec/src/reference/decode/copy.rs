@@ -98,15 +98,14 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// `clusterlaunchcontrol.try_cancel`: the request fails, as is allowed when all clusters have started; the response
-    /// is 16 zero bytes.
+    /// `clusterlaunchcontrol.try_cancel`: a copy of the response.
     pub(super) fn try_cancel(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
         let (addresses, _) = self.operands(func, inst)?;
         let (Some(to), Some(mbarrier)) = (addresses.first().copied(), addresses.get(1).copied()) else {
             return Err(self.lacks(v));
         };
-        let kind = if v.has(Mod::MulticastClusterAll) { CopyKind::Multicast } else { CopyKind::Zero };
+        let kind = CopyKind::Cancel { multicast: v.has(Mod::MulticastClusterAll) };
         let size = self.constant(16, Type::U32);
         let x =
             append(&mut self.code.copies, CopyOp { to, from: None, mbarrier: Some(mbarrier), size, extra: None, kind });

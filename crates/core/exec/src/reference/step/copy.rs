@@ -200,7 +200,14 @@ impl<'o> Operands<'o> {
         let all = (1 << ctx.windows.shared.len()) - 1;
         let mask = self.extra.map_or(all, |e| e[lane]);
         match self.copy.kind {
-            CopyKind::Multicast => return self.multicast(ctx, lane, mask as u32, buffer),
+            CopyKind::Cancel { multicast } => {
+                buffer.copy_from_slice(&response(ctx.grid.units.cancel()));
+                if multicast {
+                    return self.multicast(ctx, lane, all, buffer);
+                }
+                write(ctx, lane, to, buffer)?;
+            }
+            CopyKind::Multicast => return self.multicast(ctx, lane, mask, buffer),
             CopyKind::Masked => {
                 let mut old = vec![0; buffer.len()];
                 read(ctx, lane, to, &mut old)?;
@@ -235,9 +242,9 @@ impl<'o> Operands<'o> {
     }
 
     /// Copies to the same offsets in every CTA of the mask, and signals their barrier objects.
-    fn multicast(&self, ctx: &mut Ctx<'_>, lane: usize, ctas: u32, bytes: &[u8]) -> Result<(), Flow> {
+    fn multicast(&self, ctx: &mut Ctx<'_>, lane: usize, ctas: u64, bytes: &[u8]) -> Result<(), Flow> {
         let (end, (signal_region, signal)) = (self.to(lane), (self.mbarrier.0, self.mbarrier.1[lane]));
-        for rank in lanes(ctas) {
+        for rank in lanes(ctas as u32) {
             let [data, flag] = peers(ctx, lane, rank, [end.host, signal])?;
             write(ctx, lane, End { region: Region::Generic, host: data, ..end }, bytes)?;
             if let Some(a) = self.copy.mbarrier {
@@ -325,8 +332,13 @@ pub fn signal(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// `clusterlaunchcontrol.query_cancel`: bit 0 of the response says whether a cluster was canceled, words 1 to 3 which
-/// one.
+/// The response to `clusterlaunchcontrol.try_cancel`: bit 0 says whether a cluster was canceled, words 1 to 3 which CTA is its first.
+fn response(first: Option<[u32; 3]>) -> [u8; 16] {
+    let [x, y, z] = first.unwrap_or_default().map(u128::from);
+    (u128::from(first.is_some()) | x << 32 | y << 64 | z << 96).to_le_bytes()
+}
+
+/// `clusterlaunchcontrol.query_cancel` of a [`response`].
 pub fn query_cancel(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let func = ctx.func;
     let table = &func.wides[op.x as usize];
