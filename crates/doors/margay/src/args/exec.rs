@@ -26,9 +26,9 @@ Examples:
   margay exec --capture launches -- ./vector_add       store every launch for `margay replay launches/0001`
   eval \"$(margay exec --print-env)\"                   set up the current shell
 
-The program must contain PTX, which nvcc includes by default and with `-gencode arch=compute_80,code=compute_80`. A static
-CUDA runtime in the program is replaced, unless its symbols were stripped (then compile with `nvcc -cudart shared`).
-Kernel faults are printed with their location.
+The program must contain PTX, which nvcc includes by default and with `-gencode arch=compute_80,code=compute_80`, and
+clang with `--cuda-include-ptx=all`. A static CUDA runtime in the program is replaced, unless its symbols were stripped
+(then compile with `nvcc -cudart shared`). Kernel faults are printed with their location.
 
 Environment, which child processes inherit:
   MARGAY_ENGINE=tiered|reference|simd   the engine (--engine)

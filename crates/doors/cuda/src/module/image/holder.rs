@@ -14,7 +14,8 @@ use std::{
 };
 
 /// How to obtain PTX.
-const ADVICE: &str = "compile with `-gencode arch=compute_80,code=compute_80` (for example with NVCC_APPEND_FLAGS), or use a build with PTX";
+const ADVICE: &str = "compile with `-gencode arch=compute_80,code=compute_80` (for example with NVCC_APPEND_FLAGS), with clang \
+                      `--cuda-include-ptx=all`, or use a build with PTX";
 
 /// PyTorch's own kernels, which are machine code in every build from PyPI; margay's Python package replaces the operators that call them.
 const TORCH: &str = "libtorch_cuda";
