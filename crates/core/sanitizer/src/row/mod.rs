@@ -1,5 +1,6 @@
 //! Records accesses of a warp in shadow memory, and finds the earlier ones that they are unordered with.
 
+mod compare;
 mod event;
 mod spans;
 mod words;
@@ -61,7 +62,7 @@ impl Row {
         (self.first + self.warp) | if self.agent { AGENT } else { 0 }
     }
 
-    /// Whether lanes certainly have seen an earlier access; if not, `words::unordered` decides.
+    /// Whether lanes certainly have seen an earlier access; if not, [`compare::WordAccess`] decides.
     #[inline(always)]
     fn has_seen(&self, r: Record, lanes: u32) -> bool {
         let warp = r.who.wrapping_sub(self.first);

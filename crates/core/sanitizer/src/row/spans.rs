@@ -1,6 +1,6 @@
 //! Accesses of lanes in a row, or of one address by all lanes, line by line.
 
-use super::{Hit, Row, words::access_word};
+use super::{Hit, Row, compare::WordAccess};
 use crate::{
     form::RowForm,
     shadow::{Cell, Kept, LINE, LINE_BYTES, Pattern, Record, Shadow, Span, Spans, WORD},
@@ -223,7 +223,8 @@ impl Row {
         for k in words(slow) {
             let (word, lanes) = (line + u64::from(k) * WORD, span.record(k).lanes);
             if !self.quick(shadow.cell(word), kinds, lanes, ALL) && !self.repeats(shadow, kinds, word, (lanes, ALL)) {
-                shadow.update(word, |list| access_word(self, (cta, kinds), lanes, (word, ALL), list, hits), buffer);
+                let access = WordAccess { row: self, cta, kinds, lanes, word, mask: ALL };
+                shadow.update(word, |list| access.record(list, hits), buffer);
             }
         }
     }

@@ -1,13 +1,12 @@
 //! Accesses at single addresses, word by word.
 
-use super::{Hit, Lack, Row, side};
+use super::{Hit, Row, compare::WordAccess};
 use crate::{
-    clock::Side,
     shadow::{Cell, Crew, MOST, Record, Shadow, WORD},
     site::Kind,
-    threads::{CtaThreads, Who},
+    threads::CtaThreads,
 };
-use margay_exec::{Scope, Tensor};
+use margay_exec::Scope;
 
 /// [`crate::shadow::List::alike`] of plain reads. Strong accesses have a smaller number.
 const PLAIN_READS: u32 = 1 << 16;
@@ -162,161 +161,10 @@ impl Row {
             let (from, to) = (address.max(word) - word, end.min(word + WORD) - word);
             let mask = (1u32 << to) - (1 << from);
             if !self.quick(shadow.cell(word), kinds, group, mask) && !self.repeats(shadow, kinds, word, (group, mask)) {
-                let change = |list: &mut Vec<Record>| access_word(self, (cta, kinds), group, (word, mask), list, hits);
-                shadow.update(word, change, buffer);
+                let access = WordAccess { row: self, cta, kinds, lanes: group, word, mask };
+                shadow.update(word, |list| access.record(list, hits), buffer);
             }
             word += WORD;
-        }
-    }
-
-    /// Removes from an earlier record the lanes that now repeat the access by the same instruction; whether any are
-    /// left.
-    fn supersede(&self, r: &mut Record, lanes: u32, mask: u32) -> bool {
-        if r.site() != self.site || r.bytes() != mask {
-            return true;
-        }
-        if r.who == self.who() {
-            r.lanes &= !lanes;
-        } else if !self.agent
-            && r.is_joined()
-            && r.cta(self.warps) == self.cta
-            && r.crews(self.warps).any(|c| (c.cta, c.warp) == (self.cta, self.warp) && c.lanes & !lanes == 0)
-        {
-            r.lanes &= !(1 << self.warp);
-        }
-        r.is_some()
-    }
-}
-
-/// A lane that did not see an earlier access by one of its lanes: the two, if there are any. What lanes do together, none of them must have
-/// seen.
-fn unordered(
-    cta: &CtaThreads,
-    (earlier, kind): (&Record, Kind),
-    (warp, lanes, warps): (u32, u32, u32),
-    later: Kind,
-) -> Option<(u32, Crew)> {
-    let pipelined = kind.tensor.precedes(later.tensor);
-    let side = if pipelined { Side::Program } else { side(earlier, kind) };
-    earlier.crews(warps).find_map(|crew| {
-        let others = (crew.cta, crew.warp, crew.lanes);
-        let found = match later.tensor != Tensor::No {
-            true => {
-                let other = cta.unseen_together(Who { warp, lanes }, others, side, earlier.time);
-                other.map(|other| (lanes.trailing_zeros(), other))
-            }
-            false => cta.unseen(Who { warp, lanes }, others, side, earlier.time),
-        };
-        found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
-    })
-}
-
-/// A lane whose copy, or lanes whose product, comes after an access of a program, without a proxy fence in between: the two, if there are any.
-fn unproxied(
-    cta: &CtaThreads,
-    earlier: &Record,
-    (warp, lanes, warps): (u32, u32, u32),
-    (together, shared): (bool, bool),
-) -> Option<(u32, Crew)> {
-    let side = Side::Proxied { shared };
-    earlier.crews(warps).find_map(|crew| {
-        let others = (crew.cta, crew.warp, crew.lanes);
-        let found = match together {
-            true => {
-                let other = cta.unseen_together(Who { warp, lanes }, others, side, earlier.time);
-                other.map(|other| (lanes.trailing_zeros(), other))
-            }
-            false => cta.unproxied(Who { warp, lanes }, others, (side, earlier.time)),
-        };
-        found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
-    })
-}
-
-/// Compares an access of a word with the records in `list`, and updates the list to what later accesses must be
-/// compared with.
-pub(super) fn access_word(
-    row: &Row,
-    (cta, kinds): (&CtaThreads, &[Kind]),
-    group: u32,
-    (word, mask): (u64, u32),
-    list: &mut Vec<Record>,
-    hits: &mut Vec<Hit>,
-) {
-    let Kind { writes, strong, volatile, scope, element, .. } = row.kind;
-    let crew = Crew { cta: row.cta, warp: row.warp, lanes: group };
-    // Most earlier accesses lie before a barrier, which one comparison shows.
-    let find = |r: &Record| match row.has_seen(*r, group) {
-        true => None,
-        false => unordered(cta, (r, kinds[r.site() as usize]), (row.warp, group, row.warps), row.kind),
-    };
-    // Many reads are looked through for those that are over, but full lists only now and then.
-    let sampled = || list.len() < MOST || row.now.wrapping_add(row.who()).is_multiple_of(16);
-    let crowded = list.len() > 8 && list.len().is_power_of_two() && sampled();
-    let (mut joined, mut kept) = (false, 0);
-    for i in 0..list.len() {
-        let mut r = list[i];
-        let keep = 'keep: {
-            if r.bytes() & mask == 0 {
-                break 'keep true;
-            }
-            let same = r.site() == row.site && r.bytes() == mask && (!writes || strong);
-            if same && !joined && !row.agent && r.time > row.published && r.join(crew, row.warps) {
-                joined = true;
-                break 'keep true;
-            }
-            let earlier = kinds[r.site() as usize];
-            if !writes && !earlier.writes {
-                // Two reads: one of them may stand for both.
-                let repeated = || r.site() == row.site && r.bytes() == mask && !row.agent && row.has_seen(r, group);
-                if strong == earlier.strong && !r.is_agent() && (repeated() || crowded && find(&r).is_none()) {
-                    break 'keep false;
-                }
-                break 'keep row.agent || row.supersede(&mut r, group, mask);
-            }
-            // Whoever these are, they do not race.
-            let device = scope >= Scope::Gpu && earlier.scope >= Scope::Gpu && element == earlier.element;
-            if strong && earlier.strong && device && !(volatile && earlier.volatile) {
-                break 'keep !same || row.agent || row.supersede(&mut r, group, mask);
-            }
-            // A later access that races with the earlier one races with this one too.
-            let like = earlier.strong && scope <= earlier.scope && element == earlier.element;
-            let narrower = like && r.cta(row.warps) == row.cta;
-            let covers = (writes || !earlier.writes) && (!strong || narrower) && r.bytes() & !mask == 0;
-            let before = find(&r);
-            if let Some((lane, other)) = before {
-                hits.push(Hit { earlier: r, other, lane, word, mask, lack: Lack::Order });
-            }
-            if before.is_none()
-                && row.kind.proxy
-                && earlier.writes
-                && !r.is_agent()
-                && let Some((lane, other)) =
-                    unproxied(cta, &r, (row.warp, group, row.warps), (row.kind.tensor != Tensor::No, row.shared))
-            {
-                hits.push(Hit { earlier: r, other, lane, word, mask, lack: Lack::Proxy });
-            }
-            if before.is_none()
-                && row.kind.cached
-                && let Some(crew) = r.crews(row.warps).next()
-            {
-                let (lane, other) =
-                    (group.trailing_zeros(), Crew { lanes: crew.lanes & crew.lanes.wrapping_neg(), ..crew });
-                hits.push(Hit { earlier: r, other, lane, word, mask, lack: Lack::Coherence });
-            }
-            let told = !strong && !earlier.strong && writes;
-            !(covers && (before.is_none() || told))
-        };
-        if keep {
-            list[kept] = r;
-            kept += 1;
-        }
-    }
-    list.truncate(kept);
-    if !joined {
-        list.push(Record::new((row.who(), group), row.now, row.site, mask));
-        if writes {
-            // The last write comes first: it is never dropped.
-            list.swap(0, kept);
         }
     }
 }
