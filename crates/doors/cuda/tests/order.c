@@ -65,12 +65,14 @@ static const char ptx[] =
 
 static H module, a, b, event;
 
-static void launch(const char *name, H stream, Ptr at) {
+static void launch_ctas(unsigned ctas, const char *name, H stream, Ptr at) {
     H function;
     void *args[] = { &at };
     OK(cuModuleGetFunction(&function, module, name));
-    OK(cuLaunchKernel(function, 1, 1, 1, N, 1, 1, 0, stream, args, NULL));
+    OK(cuLaunchKernel(function, ctas, 1, 1, N, 1, 1, 0, stream, args, NULL));
 }
+
+static void launch(const char *name, H stream, Ptr at) { launch_ctas(1, name, stream, at); }
 
 /* CUlaunchConfig with CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: the launch may begin before the one before it has ended. */
 typedef struct { unsigned id, pad, value[16]; } Attribute;
@@ -101,12 +103,19 @@ int main(int count, char **arguments) {
     OK(cuCtxCreate_v2(&context, 0, 0));
     OK(cuModuleLoadData(&module, ptx));
     OK(cuMemAlloc_v2(&p, 8 * N));
+    /* Before there are streams, longer launches are not compared with others. */
+    if (strstr(name, "after a million threads")) launch_ctas((1 << 20) / N, "read", NULL, p), launch("write", NULL, p), OK(cuCtxSynchronize());
+    if (IS("wrong launch before there are streams")) launch("write", NULL, p);
     OK(cuMemHostAlloc(&host, 8 * N, 0));
     OK(cuEventCreate(&event, 0));
     OK(cuStreamCreate(&a, strstr(name, "turns") ? 0 : NON_BLOCKING));
     OK(cuStreamCreate(&b, strstr(name, "turns") ? 0 : NON_BLOCKING));
+    if (IS("wrong launch before there are streams")) launch("read", b, p), OK(cuStreamSynchronize(b));
     launch("write", NULL, p);
     OK(cuCtxSynchronize());
+
+    if (IS("wrong writes after a million threads")) launch("write", a, p), launch("write", b, p + 4);
+    if (IS("right halves after a million threads")) launch("write", a, p), launch("write", b, p + 4 * N);
 
     if (IS("right launch that waits for the program")) {
         *(volatile int *)host = 0, launch("wait", a, (Ptr)host), *(volatile int *)host = 1, launch("write", a, p);
