@@ -7,10 +7,8 @@
 use crate::{Freer, Grid, Image, LaunchShape, mem::Path};
 use margay_check::FuncKind;
 use margay_ir::{FuncId, abi::kernel_layout};
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::collections::HashMap;
 
 /// Bytes in front of a parameter block that describe its launch.
 const HEADER: u64 = 64;
@@ -241,8 +239,8 @@ struct Lists {
 }
 
 impl Queued {
-    fn lists(&self) -> std::sync::MutexGuard<'_, Lists> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lists(&self) -> parking_lot::MutexGuard<'_, Lists> {
+        self.lists.lock()
     }
 
     /// A thread tries to queue something to a stream.

@@ -22,9 +22,10 @@ use margay_ir::{
     pass::{WarpShape, reachable},
 };
 use margay_isa::Effect;
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -133,7 +134,7 @@ impl Source {
     }
 
     fn gains_exchanged(&self, block: [u32; 3]) -> bool {
-        let mut known = self.exchanged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.exchanged.lock();
         *known.entry(block).or_insert_with(|| emit::exchange::gains(&self.image.ir, self.kernel, block))
     }
 }

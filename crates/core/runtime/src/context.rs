@@ -4,10 +4,11 @@ use crate::{Buffer, Device, Error, LoadOptions, Module, SourceText, Stream};
 use margay_check::Checked;
 use margay_exec::{LaunchShape, mem::Reach};
 use margay_ir::Source;
+use parking_lot::Mutex;
 use std::{
     io::Write,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     time::Duration,
@@ -72,21 +73,21 @@ impl Context {
 
     /// The limits of future launches.
     pub fn limits(&self) -> Limits {
-        *self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.limits.lock()
     }
 
     /// Sets the limits of future launches.
     pub fn set_limits(&self, limits: Limits) {
-        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+        *self.limits.lock() = limits;
     }
 
     /// Redirects the output of kernels, which goes to standard output by default.
     pub fn set_output(&self, output: Output) {
-        *self.output.lock().unwrap_or_else(PoisonError::into_inner) = output;
+        *self.output.lock() = output;
     }
 
     pub(crate) fn print(&self, bytes: &[u8]) {
-        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = self.output.lock();
         // A closed pipe does not stop a kernel.
         let _ = output.write_all(bytes).and_then(|()| output.flush());
     }

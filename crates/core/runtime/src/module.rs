@@ -13,9 +13,10 @@ use margay_exec::{
 use margay_ir::{Global, GlobalId, GlobalInit, Ir, Linked, LowerOptions, Placed, Pointee, Source, Stage, Virtual, abi};
 use margay_isa::{Space, Type};
 use margay_syntax::Diagnostic;
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Instant,
 };
 
@@ -138,7 +139,7 @@ impl Module {
 
     /// A kernel by name, prepared on first use.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
-        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kernels = self.kernels.lock();
         if let Some(kernel) = kernels.get(name) {
             return Ok(kernel.clone());
         }
@@ -316,12 +317,10 @@ struct Entry {
 impl Variables {
     /// Addresses of all variables, allocated on first use; 0 for variables outside memory.
     pub(crate) fn addresses<S: Stage>(&self, ir: &Ir<S>) -> Result<Vec<u64>, Error> {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.lock();
         let address = |(global, key): (&Arc<Global>, Key)| match global.space {
             Space::Global | Space::Const | Space::Tex => match self.managed.get().filter(|_| global.managed) {
-                Some(first) => {
-                    first.address(&mut first.table.lock().unwrap_or_else(PoisonError::into_inner), global, key)
-                }
+                Some(first) => first.address(&mut first.table.lock(), global, key),
                 None => self.address(&mut table, global, key),
             },
             _ => Ok(0),
@@ -367,7 +366,7 @@ impl Variables {
 
     /// Writes the initial contents of variables that do not have them yet.
     pub(crate) fn initialize(&self, ir: &Ir<Placed>, addresses: &[u64]) -> Result<(), Error> {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.lock();
         for (global, key) in ir.globals.iter().zip(keys(ir)) {
             let Some(entry) = table.get_mut(&key).filter(|e| !e.initialized) else { continue };
             for init in &global.init {
@@ -405,7 +404,7 @@ fn keys<S: Stage>(ir: &Ir<S>) -> impl Iterator<Item = Key> {
 
 impl Drop for Variables {
     fn drop(&mut self) {
-        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table.get_mut();
         for entry in table.values() {
             let memory = self.context.device().memory();
             for i in 0..u64::from(entry.handles) {

@@ -8,10 +8,11 @@ use margay_exec::{
 };
 use margay_ir::FuncId;
 use margay_runtime::{Buffer, Device, DeviceOptions, Engine, LaunchConfig, LaunchShape, LoadOptions, SourceText, Tier};
+use parking_lot::{Condvar, Mutex};
 use std::{
     ops::Range,
     sync::{
-        Arc, Condvar, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering::SeqCst},
     },
     time::Duration,
@@ -54,7 +55,7 @@ struct State {
 
 impl State {
     fn open(&self) {
-        *self.open.lock().unwrap() = true;
+        *self.open.lock() = true;
         self.opened.notify_all();
     }
 }
@@ -89,7 +90,7 @@ impl Program for FakeProgram {
 
     fn compile(&self, _: &CodeShape, _: Effort, _: &Log) -> Result<Arc<dyn Kernel>, NoCode> {
         self.state.compilations.fetch_add(1, SeqCst);
-        drop(self.state.opened.wait_while(self.state.open.lock().unwrap(), |open| !*open).unwrap());
+        self.state.opened.wait_while(&mut self.state.open.lock(), |open| !*open);
         if self.state.refuses {
             return Err(NoCode::Refused(Unsupported { what: "a loop".into(), func: None, at: None }));
         }

@@ -57,11 +57,12 @@ pub use programmatic::Overlap;
 use margay_exec::{AccessKind, Actor, Image, LANES, LaunchShape, Ordering, coordinates, thread_index};
 use margay_ir::{Func, SourcePlace};
 use margay_isa::Variant;
+use parking_lot::Mutex;
 use site::Place;
 use state::State;
 use std::{
     hash::{Hash, Hasher},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 use threads::{Threads, Who};
 
@@ -192,7 +193,7 @@ impl Sanitizer {
     /// The findings in the order of their first occurrence, one per pair of places. A read of what nobody has written yet that races with
     /// a write is one finding: the race.
     pub fn findings(&self) -> Vec<Finding> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         let races = || state.order.iter().filter(|key| key.0 == FindingKind::Race);
         let raced = |place: u64| races().any(|(_, a, b)| *a == place || *b == place);
         let shown = state.order.iter().filter(|key| key.0 != FindingKind::Uninitialized || !raced(key.1));
@@ -207,7 +208,7 @@ impl Sanitizer {
 
     /// What the launch has accessed in device memory, if races or unused memory are looked for and [`Sanitizer::with_footprint`] asks for it.
     pub fn footprint(&self) -> Footprint {
-        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).footprint)
+        std::mem::take(&mut self.state.lock().footprint)
     }
 
     /// Linear index of a CTA.

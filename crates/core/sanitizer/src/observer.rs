@@ -22,7 +22,7 @@ use margay_ir::{
     pass::{Cfg, shares_work, tests_and_sets},
 };
 use margay_isa::Opcode;
-use std::sync::{MutexGuard, PoisonError};
+use parking_lot::MutexGuard;
 
 /// A sanitizer that one thread has locked.
 struct Locked<'c> {
@@ -86,7 +86,7 @@ impl LockedObserver for Locked<'_> {
 
 impl Sanitizer {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Looks at an access; also for what it strays to, unless the engine reports that apart.
@@ -308,7 +308,7 @@ impl Observer for Sanitizer {
 
     fn passes_on(&self, element: usize, origin: Place) {
         if self.what.init {
-            self.state.lock().unwrap_or_else(PoisonError::into_inner).passed.push((element, origin));
+            self.state.lock().passed.push((element, origin));
         }
     }
 
@@ -316,7 +316,7 @@ impl Observer for Sanitizer {
         if !self.what.init {
             return Undefined::default();
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         self.find_undefined(&mut state, e)
     }
 
@@ -330,7 +330,7 @@ impl Observer for Sanitizer {
         if !wanted {
             return;
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let lane = e.actor.lanes.trailing_zeros();
         if let Some(origin) = e.origin.filter(|_| e.concern == Concern::Uninitialized) {
             return self.report_use(&mut state, &e, origin);
@@ -363,7 +363,7 @@ impl Observer for Sanitizer {
     }
 
     fn allocated(&self, at: u64, size: u64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.shadow.forget(at, size);
         state.threads.forget(at, size);
         forget(&mut state.tickets, at, size);

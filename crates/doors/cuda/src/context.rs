@@ -11,11 +11,12 @@ use crate::{
     work::{stream::Stream, worker::is_at_work},
 };
 use margay_runtime::{Cancel, Device, Error, Limits, Mark, Stream as Queue};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Write,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -107,7 +108,7 @@ const MOST_PRINTED: usize = 1 << 20;
 
 impl Write for Printer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut printed = self.0.lock();
         printed.extend(bytes);
         if printed.len() > MOST_PRINTED {
             crate::raw::print(&std::mem::take(&mut *printed));
@@ -162,7 +163,7 @@ impl Context {
 
     /// A limit by its number.
     pub fn limit(&self, number: u32) -> Result<usize, Code> {
-        if let Some(set) = self.limits.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
+        if let Some(set) = self.limits.lock().get(&number) {
             return Ok(*set);
         }
         Ok(match number {
@@ -184,7 +185,7 @@ impl Context {
 
     /// Returns the sticky error, if a kernel of the context has failed; only once where tests must be independent.
     pub fn check(&self) -> Outcome {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = self.failed.lock();
         let Some(code) = *failed else { return Ok(()) };
         if crate::process::reports::forgives() {
             *failed = None;
@@ -194,13 +195,13 @@ impl Context {
 
     /// The error of a kernel that failed, for work that must not begin any more.
     pub fn failure(&self) -> Option<Code> {
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.failed.lock()
     }
 
     /// A new queue for a stream, which takes turns with the default stream or not.
     pub fn queue(&self, takes_turns: bool) -> Queue {
         let queue = self.runtime.stream();
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.queues.lock();
         queues.retain(|q| !q.over || !q.queue.is_idle());
         queues.push(Queued { queue: queue.clone(), takes_turns, over: false });
         queue
@@ -208,14 +209,14 @@ impl Context {
 
     /// Forgets the queue of a stream, once its work is done.
     pub fn forget(&self, queue: &Queue) {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.queues.lock();
         queues.iter_mut().filter(|q| q.queue.is_same(queue)).for_each(|q| q.over = true);
         queues.retain(|q| !q.over || !q.queue.is_idle());
     }
 
     /// What work in the default stream waits for: all streams that take turns with it. With `all` set, all others too.
     pub fn others(&self, all: bool) -> Vec<Mark> {
-        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let queues = self.queues.lock();
         let busy = queues.iter().filter(|q| (q.takes_turns || all) && !q.queue.is_idle());
         busy.map(|q| q.queue.mark()).collect()
     }
@@ -248,12 +249,12 @@ impl Context {
     pub fn waited(&self) -> Outcome {
         self.write_printed();
         self.check()?;
-        self.late.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+        self.late.lock().take().map_or(Ok(()), Err)
     }
 
     /// Writes what kernels have printed.
     pub fn write_printed(&self) {
-        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut printed = self.printed.lock();
         if !printed.is_empty() {
             crate::raw::print(&std::mem::take(&mut *printed));
         }
@@ -261,7 +262,7 @@ impl Context {
 
     /// Remembers the error of work of which the call returned long ago.
     pub fn fail_late(&self, code: Code) {
-        self.late.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(code);
+        self.late.lock().get_or_insert(code);
     }
 
     /// Records and reports a failure of device work; returns its code.
@@ -287,7 +288,7 @@ impl Context {
 
     /// Makes an error sticky: every later call returns it.
     pub fn give_up(&self, code: Code) {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(code);
+        self.failed.lock().get_or_insert(code);
     }
 
     /// The memory of the device.
@@ -297,7 +298,7 @@ impl Context {
 
     /// The allocations of this context, by address.
     pub fn memory(&self) -> MutexGuard<'_, BTreeMap<u64, Allocated>> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 
     /// Frees all allocations of the context.

@@ -13,10 +13,11 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay::profile::{CUDA, DRIVER, Profile, bus_place, uuid, uuid_text};
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     ffi::c_char,
-    sync::{Mutex, Once, OnceLock, PoisonError},
+    sync::{Once, OnceLock},
 };
 
 /// The device profile that programs see: margay's own unless the environment selects another one.
@@ -178,7 +179,7 @@ crate::api::function! {
 fn constant(number: u32, which: fn((&'static str, &'static str)) -> &'static str) -> Option<usize> {
     static KNOWN: OnceLock<Mutex<HashMap<&'static str, usize>>> = OnceLock::new();
     let text = which(Code::of(number)?);
-    let mut known = KNOWN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.get_or_init(Mutex::default).lock();
     Some(*known.entry(text).or_insert_with(|| forever(text).expose_provenance()))
 }
 

@@ -28,10 +28,11 @@ use crate::{
     },
 };
 use margay_runtime::Device;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     cell::{Cell, RefCell},
     sync::{
-        Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError,
+        Arc, Once, OnceLock,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
@@ -202,7 +203,7 @@ impl Driver {
 
     fn primary(&self, number: i32) -> Result<MutexGuard<'_, Primary>, Code> {
         let primary = usize::try_from(number).ok().and_then(|n| self.primaries.get(n)).ok_or(Code::INVALID_DEVICE)?;
-        Ok(primary.lock().unwrap_or_else(PoisonError::into_inner))
+        Ok(primary.lock())
     }
 
     /// Retains the primary context of a device, creating it if necessary.

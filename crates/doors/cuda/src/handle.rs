@@ -2,12 +2,13 @@
 //! dereferenced, so a stale or forged one is an error and not a crash.
 
 use crate::code::Code;
+use parking_lot::RwLock;
 use std::{
     collections::HashMap,
     fmt,
     marker::PhantomData,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -94,24 +95,24 @@ impl<T> Table<T> {
     pub fn add_with(&self, object: impl FnOnce(Handle<T>) -> T) -> (Handle<T>, Arc<T>) {
         let handle = Handle(NEXT.fetch_add(STEP, Relaxed), PhantomData);
         let object = Arc::new(object(handle));
-        self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle.0, object.clone());
+        self.objects.write().insert(handle.0, object.clone());
         (handle, object)
     }
 
     /// Gives a handle whose object was removed another one.
     pub fn put_back(&self, handle: Handle<T>, object: T) {
-        self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle.0, Arc::new(object));
+        self.objects.write().insert(handle.0, Arc::new(object));
     }
 
     /// The object of a handle; [`Code::INVALID_HANDLE`] if there is none.
     pub fn get(&self, handle: Handle<T>) -> Result<Arc<T>, Code> {
-        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        let objects = self.objects.read();
         objects.get(&handle.0).cloned().ok_or(Code::INVALID_HANDLE)
     }
 
     /// Removes and returns the object of a handle.
     pub fn remove(&self, handle: Handle<T>) -> Result<Arc<T>, Code> {
-        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        let mut objects = self.objects.write();
         objects.remove(&handle.0).ok_or(Code::INVALID_HANDLE)
     }
 
@@ -123,28 +124,28 @@ impl<T> Table<T> {
     /// Adds a shared object.
     pub fn add_arc(&self, object: Arc<T>) -> Handle<T> {
         let handle = Handle(NEXT.fetch_add(STEP, Relaxed), PhantomData);
-        self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle.0, object);
+        self.objects.write().insert(handle.0, object);
         handle
     }
 
     /// The handle of an object that satisfies a predicate.
     pub fn find(&self, is: impl Fn(&T) -> bool) -> Option<Handle<T>> {
-        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        let objects = self.objects.read();
         objects.iter().find(|(_, object)| is(object)).map(|(number, _)| Handle(*number, PhantomData))
     }
 
     /// Calls a function for every object.
     pub fn each(&self, mut of: impl FnMut(&T)) {
-        self.objects.read().unwrap_or_else(PoisonError::into_inner).values().for_each(|object| of(object));
+        self.objects.read().values().for_each(|object| of(object));
     }
 
     /// Does something with every object, which may be kept.
     pub fn each_shared(&self, of: impl FnMut(&Arc<T>)) {
-        self.objects.read().unwrap_or_else(PoisonError::into_inner).values().for_each(of);
+        self.objects.read().values().for_each(of);
     }
 
     /// Removes all objects that satisfy a predicate.
     pub fn remove_if(&self, of: impl Fn(&T) -> bool) {
-        self.objects.write().unwrap_or_else(PoisonError::into_inner).retain(|_, object| !of(object));
+        self.objects.write().retain(|_, object| !of(object));
     }
 }

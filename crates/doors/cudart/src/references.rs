@@ -9,10 +9,8 @@ use crate::{
     raw::Ptr,
     register::{self, recording_errors},
 };
-use std::{
-    collections::HashMap,
-    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::HashMap, sync::LazyLock};
 
 /// A reference that the program registered.
 #[derive(Clone)]
@@ -29,7 +27,7 @@ type References = HashMap<u64, Reference>;
 
 fn references() -> MutexGuard<'static, References> {
     static REFERENCES: LazyLock<Mutex<References>> = LazyLock::new(Mutex::default);
-    REFERENCES.lock().unwrap_or_else(PoisonError::into_inner)
+    REFERENCES.lock()
 }
 
 /// Flags of `cuTexRefSetFlags`.

@@ -7,10 +7,8 @@ use crate::{
     error::{Code, Outcome},
     raw::Ptr,
 };
-use std::{
-    collections::HashMap,
-    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::HashMap, sync::LazyLock};
 
 /// A fat binary of the program.
 struct Binary {
@@ -41,7 +39,7 @@ struct Registry {
 
 fn registry() -> MutexGuard<'static, Registry> {
     static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+    REGISTRY.lock()
 }
 
 impl Binary {

@@ -3,10 +3,11 @@
 use crate::{errors, loans::Loans};
 use margay::profile::Profile;
 use margay_runtime::Context;
+use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::{
     io::{self, Write},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 /// What kernels print, until Python takes it.
@@ -16,13 +17,13 @@ pub struct Printed(Arc<Mutex<Vec<u8>>>);
 impl Printed {
     /// Takes what there is.
     pub fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }
 
 impl Write for Printed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

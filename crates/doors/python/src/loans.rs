@@ -12,12 +12,13 @@ use margay_exec::{
     Memory,
     mem::{Kind, Retracted},
 };
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use pyo3::prelude::*;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::File,
     os::unix::fs::FileExt,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 /// Memory that a launch is to use.
@@ -81,7 +82,7 @@ pub struct Lent {
 
 impl Loans {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Takes memory in. Waits where another launch has a part of it on other terms, and hears of Python's signals meanwhile.
@@ -95,9 +96,7 @@ impl Loans {
         ranges.iter().try_for_each(reachable)?;
         let mut state = self.lock();
         while ranges.iter().any(|range| conflicts(&state.held, range)) {
-            let (guard, waited) = self.ended.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
-            state = guard;
-            if waited.timed_out() {
+            if self.ended.wait_for(&mut state, LOOK).timed_out() {
                 drop(state);
                 Python::attach(|py| py.check_signals())?;
                 state = self.lock();

@@ -6,13 +6,14 @@ use crate::{
     doors::{Doors, Jump, program},
     linker::{Link, Linker, Taken, result},
 };
+use parking_lot::Mutex;
 use std::{
     ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void},
     io,
     os::unix::ffi::OsStrExt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{LazyLock, Mutex, PoisonError},
+    sync::LazyLock,
 };
 
 unsafe extern "C" {
@@ -49,7 +50,7 @@ const ORIGINAL: c_uint = 1;
 
 fn with_doors<T>(act: impl FnOnce(&mut Doors) -> T) -> Option<T> {
     static DOORS: LazyLock<Mutex<Doors>> = LazyLock::new(|| Mutex::new(Doors::new()));
-    let acted = catch_unwind(AssertUnwindSafe(|| act(&mut DOORS.lock().unwrap_or_else(PoisonError::into_inner))));
+    let acted = catch_unwind(AssertUnwindSafe(|| act(&mut DOORS.lock())));
     acted.inspect_err(|_| eprintln!("margay has a bug: its redirection panicked; please report it")).ok()
 }
 
@@ -172,7 +173,7 @@ fn write(jump: &Jump, end: usize) -> bool {
 /// Accesses the links of the process.
 pub fn with_linker<T>(act: impl FnOnce(&mut Linker) -> T) -> T {
     static LINKER: LazyLock<Mutex<Linker>> = LazyLock::new(Mutex::default);
-    act(&mut LINKER.lock().unwrap_or_else(PoisonError::into_inner))
+    act(&mut LINKER.lock())
 }
 
 /// The replacements of nvJitLink's functions, by name ("nvJitLink", "Linking").

@@ -14,12 +14,8 @@ use margay::{
 };
 use margay_ir::abi::registry;
 use margay_runtime::{Device, Module};
-use std::{
-    collections::HashMap,
-    io::Write,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::HashMap, io::Write, path::Path, sync::Arc};
 
 /// Environment variables that name the engines and ABIs to test; all without them.
 const ENGINE: &str = "MARGAY_TEST_ENGINE";
@@ -125,7 +121,7 @@ fn under(
         let mut limits = margay::Limits { instructions: Some(FUEL), stall: STALL, ..margay::Limits::default() };
         limits.stack = launch.stack.unwrap_or(limits.stack);
         context.set_limits(limits);
-        printed.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        printed.lock().clear();
         let kernel = match module.kernel(&launch.kernel) {
             Ok(kernel) => kernel,
             Err(Error::NoPlan(why)) => return Ok(Ran::NoPlan(why.reason)),
@@ -161,7 +157,7 @@ fn under(
             buffers.holds(expect)?;
         }
         if let Some(wanted) = &launch.prints {
-            let got = String::from_utf8_lossy(&printed.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
+            let got = String::from_utf8_lossy(&printed.lock()).into_owned();
             if &got != wanted {
                 return Err(format!("line {}: printed {got:?}, expected {wanted:?}", launch.line));
             }
@@ -238,7 +234,7 @@ struct Recorder(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Recorder {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(bytes);
+        self.0.lock().extend(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> std::io::Result<()> {

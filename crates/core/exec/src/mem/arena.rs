@@ -5,11 +5,15 @@
 
 use super::{Block, RED_ZONE};
 use crate::LANES;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Release},
+        Arc,
+        atomic::{
+            AtomicU64,
+            Ordering::{AcqRel, Acquire, Release},
+        },
     },
 };
 
@@ -86,7 +90,7 @@ impl Arena {
     }
 
     fn slots(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock()
     }
 
     /// A zeroed slot of `room` bytes, a power of two up to [`LARGEST`]; `None` if the arena is full. Some granules behind each slot have no

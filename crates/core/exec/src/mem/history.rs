@@ -2,11 +2,8 @@
 
 use super::{Allocation, Kind, allocation::describe};
 use margay_ir::{Source, SourcePlace};
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::VecDeque, fmt, sync::Arc};
 
 /// Number of allocations remembered.
 const MOST: usize = 1 << 12;
@@ -67,7 +64,7 @@ pub struct History(Mutex<VecDeque<Gone>>);
 
 impl History {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Gone>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Records that an allocation was freed.

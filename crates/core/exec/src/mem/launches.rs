@@ -5,10 +5,11 @@
 //! that ran at the time has ended. Memory of the device heap may be reused earlier, by device code only.
 
 use super::{Allocation, Block, Kind, Ranges};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
@@ -86,7 +87,7 @@ impl Drop for Running<'_> {
 
 impl Launches {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Starts a launch.
@@ -178,7 +179,7 @@ impl Launches {
         let now = state.begun;
         let some = |s: &mut State| s.running.first().is_some_and(|n| *n <= now);
         state.waiting += 1;
-        let mut state = self.ended.wait_while(state, some).unwrap_or_else(PoisonError::into_inner);
+        self.ended.wait_while(&mut state, some);
         state.waiting -= 1;
     }
 }

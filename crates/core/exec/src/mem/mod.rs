@@ -35,11 +35,16 @@ pub use written::{Writes, Written};
 use crate::{Exhausted, texture::Objects};
 use history::History;
 use launches::Launches;
+use parking_lot::RwLock;
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, OnceLock, RwLock,
-        atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence},
+        Arc, OnceLock,
+        atomic::{
+            AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+            fence,
+        },
     },
 };
 
@@ -437,13 +442,12 @@ impl Memory {
         MemoryError { address, size: size as u64, note: self.describe(address) }
     }
 
-    // A panic under the lock cannot leave the map half changed, so poisoning is ignored.
-    fn read_lock(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<u64, Arc<Allocation>>> {
-        self.blocks.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn read_lock(&self) -> parking_lot::RwLockReadGuard<'_, BTreeMap<u64, Arc<Allocation>>> {
+        self.blocks.read()
     }
 
-    fn write_lock(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<u64, Arc<Allocation>>> {
-        self.blocks.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn write_lock(&self) -> parking_lot::RwLockWriteGuard<'_, BTreeMap<u64, Arc<Allocation>>> {
+        self.blocks.write()
     }
 }
 

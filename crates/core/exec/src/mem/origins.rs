@@ -1,12 +1,10 @@
 //! Where device code has allocated what it has not freed, for reports of leaks.
 
 use super::history::{Freer, Path};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::BTreeMap,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 /// Number of allocations of which it is remembered.
@@ -21,7 +19,7 @@ pub struct Origins {
 
 impl Origins {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, (Freer, Path)>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock()
     }
 
     /// Starts to remember.

@@ -1,9 +1,10 @@
 //! Tracks which bytes of device memory were ever written, for the sanitizer ([`super::Memory::track_writes`]).
 
+use parking_lot::RwLock;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
@@ -59,7 +60,7 @@ impl Written {
         self.mark(address, size);
         let end = address.saturating_add(size);
         if !end.is_multiple_of(WORD) && self.contains(end) {
-            let mut ends = self.ends.write().unwrap_or_else(PoisonError::into_inner);
+            let mut ends = self.ends.write();
             if ends.len() < MOST_ENDS {
                 ends.insert(end);
             }
@@ -69,7 +70,7 @@ impl Written {
     /// Whether a fill or copy by the host has ended within some bytes, and nobody has written those behind its end. That cannot be
     /// the padding of a structure, which the host writes as a whole.
     pub fn is_cut(&self, address: u64, size: u64) -> bool {
-        let ends = self.ends.read().unwrap_or_else(PoisonError::into_inner);
+        let ends = self.ends.read();
         let mut within = ends.range(address.saturating_add(size.min(1))..address.saturating_add(size));
         within.any(|end| self.is_whole(address, end - address) && self.is_blank(*end, address + size - end))
     }
@@ -106,13 +107,13 @@ impl Writes {
     pub(super) fn allocated(&self, base: u64, len: u64) {
         if self.is_on() {
             let map = Arc::new(Written::new(base, len));
-            self.maps.write().unwrap_or_else(PoisonError::into_inner).insert(base, map);
+            self.maps.write().insert(base, map);
         }
     }
 
     pub(super) fn freed(&self, base: u64) {
         if self.is_on() {
-            self.maps.write().unwrap_or_else(PoisonError::into_inner).remove(&base);
+            self.maps.write().remove(&base);
         }
     }
 
@@ -121,7 +122,7 @@ impl Writes {
         if !self.is_on() {
             return None;
         }
-        let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
+        let maps = self.maps.read();
         maps.range(..=address).next_back().map(|(_, m)| m).filter(|m| m.contains(address)).cloned()
     }
 

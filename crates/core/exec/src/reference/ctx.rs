@@ -11,10 +11,8 @@ use crate::{
     lanes::{each, u32s, u32s_mut, u64s, u64s_mut, u128s},
     mem::Allocation,
 };
-use std::{
-    cell::Cell,
-    sync::{Arc, Mutex},
-};
+use parking_lot::Mutex;
+use std::{cell::Cell, sync::Arc};
 
 /// Limit of register rows (128 bytes each) of one warp's frames: 1 GiB.
 const MOST_ROWS: usize = 1 << 23;

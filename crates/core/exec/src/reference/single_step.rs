@@ -22,10 +22,11 @@ use crate::{
 };
 use margay_ir::{Func, FuncId, Inst, MemBase, MemSpace, Operand, VReg, pass::liveness};
 use margay_isa::{Mod, Opcode, Type};
+use parking_lot::Mutex;
 use std::{
     cell::Cell,
     ops::Range,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, OnceLock},
 };
 
 /// Whether an instruction can be executed in isolation.

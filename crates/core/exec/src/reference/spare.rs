@@ -2,8 +2,9 @@
 
 use super::{cluster, state::Warp};
 use crate::{Row, mem::Allocation};
+use parking_lot::Mutex;
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
@@ -40,7 +41,7 @@ pub struct Spare(Mutex<Vec<(CtaMemory, Share)>>);
 impl Spare {
     /// Takes memory of a CTA of this shape, if there is some.
     pub fn take(&self, shared: u64, stride: u64, warps: usize) -> CtaMemory {
-        let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spare = self.0.lock();
         let fits = |(m, _): &(CtaMemory, Share)| {
             m.stride == stride
                 && m.warps.len() == warps
@@ -59,7 +60,7 @@ impl Spare {
     pub fn give(&self, mut memories: CtaMemory) {
         let Some(share) = Share::of(memories.bytes()) else { return };
         memories.warps.iter_mut().for_each(|w| cluster::clean(w, memories.stride));
-        let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spare = self.0.lock();
         if spare.len() < MOST {
             spare.push((memories, share));
         }

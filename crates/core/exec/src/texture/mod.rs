@@ -17,11 +17,12 @@ pub use sample::{Compare, Geometry, Lod, Query, gather, sample};
 pub use seen::Seen;
 
 use crate::mem::{self, Allocation, Block};
+use parking_lot::RwLock;
 use std::{
     collections::BTreeMap,
     ops::Range,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed},
     },
 };
@@ -365,7 +366,7 @@ pub struct Objects {
 impl Objects {
     /// Adds objects with consecutive handles, 8 apart; returns the first.
     pub fn add(&self, objects: impl IntoIterator<Item = Object>) -> u64 {
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.write();
         let first = table.last_key_value().map_or(FIRST, |(last, _)| last + 8);
         table.extend(objects.into_iter().enumerate().map(|(i, o)| (first + 8 * i as u64, o)));
         first
@@ -373,7 +374,7 @@ impl Objects {
 
     /// Rebinds a handle; false if it is invalid or the kind differs.
     pub fn bind(&self, handle: u64, object: Object) -> bool {
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.write();
         match table.get_mut(&handle) {
             Some(old) if old.kind() == object.kind() => {
                 *old = object;
@@ -385,12 +386,12 @@ impl Objects {
 
     /// The object of a handle.
     pub fn get(&self, handle: u64) -> Option<Object> {
-        self.table.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
+        self.table.read().get(&handle).cloned()
     }
 
     /// Removes a handle; false if it is invalid.
     pub fn remove(&self, handle: u64) -> bool {
-        self.table.write().unwrap_or_else(PoisonError::into_inner).remove(&handle).is_some()
+        self.table.write().remove(&handle).is_some()
     }
 }
 

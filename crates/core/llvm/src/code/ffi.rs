@@ -8,12 +8,13 @@ use inkwell::{
     context::Context,
     llvm_sys::{core::*, prelude::LLVMDiagnosticInfoRef},
 };
+use parking_lot::Mutex;
 use std::{
     cell::RefCell,
     ffi::{CStr, c_int, c_void},
     ptr,
     sync::{
-        Mutex, OnceLock, PoisonError,
+        OnceLock,
         atomic::{AtomicBool, AtomicU32, Ordering::SeqCst},
     },
     time::{Duration, Instant},
@@ -129,8 +130,8 @@ impl Drop for CompilerScope {
     }
 }
 
-fn compiler_threads() -> std::sync::MutexGuard<'static, Vec<CompilerThread>> {
-    COMPILER_THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+fn compiler_threads() -> parking_lot::MutexGuard<'static, Vec<CompilerThread>> {
+    COMPILER_THREADS.lock()
 }
 
 /// Its thread-local value is dropped when the thread ends.
@@ -176,8 +177,8 @@ pub fn register() {
 /// The child of a fork has none of its parent's other threads; one of them may have held the lock.
 extern "C" fn forked() {
     match COMPILER_THREADS.try_lock() {
-        Ok(mut threads) => threads.clear(),
-        Err(_) => LOCK_LOST.store(true, SeqCst),
+        Some(mut threads) => threads.clear(),
+        None => LOCK_LOST.store(true, SeqCst),
     }
 }
 

@@ -5,9 +5,10 @@
 
 use crate::code::{cache, compile::compile_text, compile::trailer, key::CacheKey, link::Linked};
 use margay_exec::{Effort, Log, NoCode};
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 /// Definitions shorter than this many lines, with what they call, are part of every kernel's module: a module of its own costs more, about
@@ -159,7 +160,7 @@ static KNOWN: Mutex<Option<HashMap<CacheKey, Known>>> = Mutex::new(None);
 
 /// Reads or changes what is known of a function.
 fn known<T>(key: CacheKey, of: impl FnOnce(&mut Known) -> T) -> T {
-    let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = KNOWN.lock();
     of(all.get_or_insert_default().entry(key).or_default())
 }
 

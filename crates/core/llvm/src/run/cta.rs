@@ -15,10 +15,8 @@ use margay_exec::{
     mem::{self, Allocation},
 };
 use margay_ir::FuncId;
-use std::{
-    rc::Rc,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{rc::Rc, sync::Arc};
 
 /// Stack of a warp in bytes beyond the frames of the kernel's functions: without recursion, and with it. Pages that are
 /// never touched cost nothing.
@@ -33,7 +31,7 @@ pub struct Stacks(Mutex<Vec<Stack>>);
 
 impl Stacks {
     fn lock(&self) -> MutexGuard<'_, Vec<Stack>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Takes at most `most` stacks.

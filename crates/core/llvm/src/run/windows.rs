@@ -10,9 +10,10 @@ use margay_exec::{
     mem::{self, Allocation, Arena, Kind, Lookaside, Ranges},
     thread_index,
 };
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     cell::{Cell, RefCell},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 /// Windows and tables of one CTA at a time.
@@ -49,7 +50,7 @@ type Free = Vec<Box<Windows>>;
 
 impl Pool {
     fn lock(&self) -> MutexGuard<'_, Free> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Takes windows of the right sizes for a launch, or allocates them.

@@ -25,10 +25,11 @@ mod worker;
 use crate::tiers::{CodeSource, Tier};
 use current::CurrentCode;
 use margay_exec::{Bug, Exhausted, Grid, LANES, Meter, Stop};
+use parking_lot::Mutex;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{
             AtomicBool, AtomicU64,
             Ordering::{Relaxed, SeqCst},
@@ -186,7 +187,7 @@ pub(crate) fn run(code: &dyn CodeSource, grid: &Grid<'_>, schedule: &Schedule<'_
         });
     }
     schedule.cost.0.store(shared.nanoseconds.load(Relaxed) / (units - grid.units.canceled()).max(1), Relaxed);
-    let ended = shared.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let ended = shared.ended.lock().take();
     match ended {
         Some(ended) => Err(ended),
         None => Ok(()),
@@ -261,7 +262,7 @@ impl Shared<'_> {
 
     /// Ends the grid; the first reason counts.
     fn end(&self, ended: Ended) {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(ended);
+        self.ended.lock().get_or_insert(ended);
         self.over.store(true, Relaxed);
     }
 }

@@ -43,7 +43,7 @@ impl Kernel for Fake {
     fn start<'a>(self: Arc<Self>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
         let [x, y, _] = grid.launch.shape.grid.map(u64::from);
         let number = u64::from(first[0]) + x * (u64::from(first[1]) + y * u64::from(first[2]));
-        self.log.lock().unwrap().push((number, false));
+        self.log.lock().push((number, false));
         Ok(Box::new(FakeCta { fake: self, number, runs: 0 }))
     }
 }
@@ -53,7 +53,7 @@ impl Cta for FakeCta {
         let step = (self.fake.behavior)(self.number, self.runs)?;
         self.runs += 1;
         if step == Step::Done {
-            self.fake.log.lock().unwrap().push((self.number, true));
+            self.fake.log.lock().push((self.number, true));
         }
         Ok(Slice { progress: step, executed: fuel })
     }
@@ -75,7 +75,7 @@ const PLAIN: Setting =
 fn go(setting: &Setting, behavior: Behavior) -> (Result<(), Ended>, Vec<(u64, bool)>) {
     let fake = Arc::new(Fake { behavior, log: Mutex::default() });
     let result = launch(&Only(fake.clone()), setting);
-    let log = fake.log.lock().unwrap().clone();
+    let log = fake.log.lock().clone();
     (result, log)
 }
 
@@ -335,7 +335,7 @@ fn a_cta_that_is_held_in_vain_runs_on_later() {
     assert!(launch(&code, &Setting { grid: [1, 1, 1], workers: 1, ..PLAIN }).is_ok());
     let waited = again.get().unwrap().duration_since(*code.held.get().unwrap());
     assert!(waited >= 3 * HELD, "{waited:?}");
-    assert_eq!(ended(&fake.log.lock().unwrap()), [0]);
+    assert_eq!(ended(&fake.log.lock()), [0]);
 }
 
 /// Code that runs ranges of CTAs, and is ready when the first CTA is held.
@@ -366,7 +366,7 @@ impl Kernel for Ranges {
 impl Batch for Logged {
     fn run(&mut self, ctas: std::ops::Range<u64>) -> Result<(), Stop> {
         std::thread::sleep(4 * HELD);
-        self.0.0.lock().unwrap().extend(ctas);
+        self.0.0.lock().extend(ctas);
         Ok(())
     }
 }
@@ -402,8 +402,8 @@ fn better_code_runs_the_other_ctas_while_one_is_held_and_after() {
     let first = Holding { code: fake.clone(), held: Default::default() };
     let better = Better { first, ranges: Arc::default() };
     assert!(launch(&better, &Setting { grid: [4, 1, 1], workers: 1, ..PLAIN }).is_ok());
-    assert_eq!(ended(&fake.log.lock().unwrap()), [0]);
-    assert_eq!(*better.ranges.0.lock().unwrap(), [1, 2, 3]);
+    assert_eq!(ended(&fake.log.lock()), [0]);
+    assert_eq!(*better.ranges.0.lock(), [1, 2, 3]);
 }
 
 /// Code for CTAs that becomes better once the first one has run.
@@ -451,6 +451,6 @@ fn better_code_runs_the_ctas_that_one_in_flight_waits_for() {
     let code = Improving { old: old.clone(), new: new.clone(), improved };
     let instructions = Some(200 << 16);
     assert!(launch(&code, &Setting { grid: [4, 1, 1], workers: 1, instructions, ..PLAIN }).is_ok(), "too many slices");
-    assert_eq!(ended(&old.log.lock().unwrap()), [0]);
-    assert_eq!(ended(&new.log.lock().unwrap()), [1, 2, 3]);
+    assert_eq!(ended(&old.log.lock()), [0]);
+    assert_eq!(ended(&new.log.lock()), [1, 2, 3]);
 }

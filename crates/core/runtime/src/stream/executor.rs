@@ -4,13 +4,9 @@
 //! To wake a thread costs the program more than a small kernel does. So a thread that has had work lately looks for more by itself, a
 //! little later; a program that waits for every launch does the work itself and wakes no thread.
 
-use super::{Inner, lock};
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, PoisonError},
-    thread,
-    time::Duration,
-};
+use super::Inner;
+use parking_lot::{Condvar, Mutex};
+use std::{collections::VecDeque, sync::Arc, thread, time::Duration};
 
 /// How long a thread waits for work before it leaves.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -41,7 +37,7 @@ struct State {
 impl Executor {
     /// Has a thread work on a stream.
     pub(super) fn list(self: &Arc<Executor>, stream: Arc<Inner>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.ready.push_back(stream);
         let (enough, seen) = (state.ready.len() <= state.idle, state.ready.len() <= state.looking);
         drop(state);
@@ -58,15 +54,15 @@ impl Executor {
     }
 
     fn work(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let mut looks = 0;
         loop {
             if let Some(stream) = state.ready.pop_front() {
                 drop(state);
-                lock(&stream.queue).listed = false;
+                stream.queue.lock().listed = false;
                 stream.work(|| false);
                 drop(stream);
-                state = lock(&self.state);
+                state = self.state.lock();
                 looks = 0;
                 continue;
             }
@@ -75,8 +71,7 @@ impl Executor {
             state.idle += 1;
             state.looking += usize::from(looking);
             let time = if looking { NAP } else { PATIENCE };
-            let (woken, out) = self.wake.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner);
-            state = woken;
+            let out = self.wake.wait_for(&mut state, time);
             state.idle -= 1;
             state.looking -= usize::from(looking);
             if !looking && out.timed_out() && state.ready.is_empty() {

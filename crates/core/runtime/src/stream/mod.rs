@@ -9,12 +9,13 @@ mod executor;
 pub(crate) use executor::Executor;
 
 use crate::{Error, Kernel, LaunchConfig};
+use parking_lot::{Condvar, Mutex};
 use std::{
     any::Any,
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicU64, Ordering::SeqCst},
     },
     time::{Duration, Instant},
@@ -65,10 +66,6 @@ struct Ended {
     panic: Option<Box<dyn Any + Send>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Stream {
     pub(crate) fn new(executor: Arc<Executor>) -> Stream {
         Stream(Arc::new(Inner {
@@ -82,7 +79,7 @@ impl Stream {
 
     /// Queues work that comes after marks in other streams, and after everything queued here before.
     pub fn push(&self, after: Vec<Mark>, work: impl FnOnce() + Send + 'static) {
-        let mut queue = lock(&self.0.queue);
+        let mut queue = self.0.queue.lock();
         self.0.queued.fetch_add(1, SeqCst);
         queue.pieces.push_back(Piece { after, work: Box::new(work), mark: None });
         drop(queue);
@@ -96,7 +93,7 @@ impl Stream {
 
     /// Adds a piece followed by a marker. The caller ensures that it is executed.
     fn put(&self, after: Vec<Mark>, work: impl FnOnce() + Send + 'static) -> Mark {
-        let mut queue = lock(&self.0.queue);
+        let mut queue = self.0.queue.lock();
         let mark = Mark::new(Arc::downgrade(&self.0), self.0.queued.fetch_add(1, SeqCst) + 1);
         queue.pieces.push_back(Piece { after, work: Box::new(work), mark: Some(mark.clone()) });
         mark
@@ -128,7 +125,7 @@ impl Stream {
             return mark;
         }
         // No piece of its own, so asking leaves a stream as it is.
-        let mut queue = lock(&self.0.queue);
+        let mut queue = self.0.queue.lock();
         if self.is_idle() {
             return Mark::now();
         }
@@ -147,14 +144,14 @@ impl Stream {
         let inner = Arc::downgrade(&self.0);
         self.push(Vec::new(), move || {
             let Some(inner) = inner.upgrade() else { return };
-            let failed = lock(&inner.ended).error.is_some();
+            let failed = inner.ended.lock().error.is_some();
             if failed {
                 return;
             }
             match catch_unwind(AssertUnwindSafe(work)) {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => lock(&inner.ended).error = Some(error),
-                Err(panic) => lock(&inner.ended).panic = Some(panic),
+                Ok(Err(error)) => inner.ended.lock().error = Some(error),
+                Err(panic) => inner.ended.lock().panic = Some(panic),
             }
         });
     }
@@ -167,7 +164,7 @@ impl Stream {
 
     /// Queues an event: it happens when everything before it is done.
     pub fn record(&self, event: &Event) {
-        *lock(&event.0) = Some(self.mark());
+        *event.0.lock() = Some(self.mark());
     }
 
     /// Makes the stream wait for an event, as it was recorded last.
@@ -180,7 +177,7 @@ impl Stream {
     /// Waits until everything queued is done, and yields the first error since the last call.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.settle();
-        let Ended { error, panic } = std::mem::take(&mut *lock(&self.0.ended));
+        let Ended { error, panic } = std::mem::take(&mut *self.0.ended.lock());
         // A panic in queued work is the panic of the one who waits for it.
         if let Some(panic) = panic {
             resume_unwind(panic);
@@ -199,7 +196,7 @@ impl std::fmt::Debug for Stream {
 impl Inner {
     /// Works on the stream until `enough` holds or nothing is left, unless another thread works on it.
     fn work(self: &Arc<Inner>, enough: impl Fn() -> bool) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         if queue.taken {
             return;
         }
@@ -211,7 +208,7 @@ impl Inner {
             after.iter().for_each(Mark::wait);
             // A caller that needs to know of a panic catches it.
             let _ = catch_unwind(AssertUnwindSafe(work));
-            queue = lock(&self.queue);
+            queue = self.queue.lock();
             let mark = queue.mark.take();
             if let Some(mark) = &mark {
                 let _ = mark.0.time.set(Instant::now()); // nobody else does
@@ -220,7 +217,7 @@ impl Inner {
             if let Some(mark) = &mark {
                 drop(queue);
                 mark.wake();
-                queue = lock(&self.queue);
+                queue = self.queue.lock();
             }
         }
         queue.taken = false;
@@ -230,7 +227,7 @@ impl Inner {
 
     /// Notifies the executor if there is pending work without a thread.
     fn list(self: &Arc<Inner>) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         if !queue.taken && !queue.listed && !queue.pieces.is_empty() {
             queue.listed = true;
             drop(queue);
@@ -280,7 +277,7 @@ impl Mark {
 
     /// Wakes those who sleep until it is reached.
     fn wake(&self) {
-        drop(lock(&self.0.sleepers));
+        drop(self.0.sleepers.lock());
         self.0.wake.notify_all();
     }
 
@@ -312,15 +309,15 @@ impl Mark {
             }
             std::thread::yield_now();
         }
-        let mut guard = lock(&self.0.sleepers);
+        let mut guard = self.0.sleepers.lock();
         while !self.is_reached() {
-            guard = match until {
-                None => self.0.wake.wait(guard).unwrap_or_else(PoisonError::into_inner),
+            match until {
+                None => self.0.wake.wait(&mut guard),
                 Some(until) => {
                     let Some(left) = until.checked_duration_since(Instant::now()) else { return };
-                    self.0.wake.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0
+                    self.0.wake.wait_for(&mut guard, left);
                 }
-            };
+            }
         }
     }
 }
@@ -342,7 +339,7 @@ impl Event {
     }
 
     fn mark(&self) -> Option<Mark> {
-        lock(&self.0).clone()
+        self.0.lock().clone()
     }
 
     /// Whether everything before it is done.

@@ -21,12 +21,13 @@ pub(crate) use takeover::{Attempt, Moved};
 use crate::engine::{Engine, Policy};
 use margay_exec::{Bug, CodeShape, Cta, Effort, Image, Kernel, Launch, Log, NoCode, Program, Stop, Unsupported, Work};
 use margay_ir::FuncId;
+use parking_lot::{Condvar, Mutex};
 use queue::Queue;
 use slot::Slot;
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Condvar, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
     time::Duration,
@@ -163,7 +164,7 @@ impl Tiers {
     }
 
     fn slot(&self, shape: CodeShape, program: &Arc<dyn Program>) -> Arc<Slot> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock();
         if let Some(slot) = slots.get(&shape) {
             return slot.clone();
         }
@@ -229,10 +230,9 @@ impl Tiers {
             let watch = || {
                 let name = &self.image.ir.func(self.kernel).name;
                 let (mut patience, mut told) = (FIRST, false);
-                let mut over = done.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut over = done.0.lock();
                 while !*over {
-                    let waited = done.1.wait_timeout(over, patience).unwrap_or_else(PoisonError::into_inner);
-                    over = waited.0;
+                    done.1.wait_for(&mut over, patience);
                     if !*over && started.elapsed() >= FIRST {
                         waiting(name, Some(self.log.now().unwrap_or("compile")), started.elapsed());
                         (patience, told) = (EVERY, true);
@@ -245,7 +245,7 @@ impl Tiers {
             // Without a thread, there is no notification.
             let _ = std::thread::Builder::new().spawn_scoped(scope, watch);
             let result = work();
-            *done.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            *done.0.lock() = true;
             done.1.notify_all();
             result
         })
@@ -261,13 +261,13 @@ impl Tiers {
         if let Some(why) = self.refused.get() {
             return Some(why.clone());
         }
-        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.lock();
         slots.values().find_map(|s| s.failed().map(|why| self.explain(why)))
     }
 
     /// Run times by tier, for tiers that were used.
     pub fn times(&self) -> Vec<TierTime> {
-        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.lock();
         let sum = |tier: Tier| {
             let accounts = slots.values().map(|s| &s.accounts()[tier as usize]);
             let accounts = accounts.chain((tier == Tier::Reference).then_some(&self.alone));
@@ -282,7 +282,7 @@ impl Tiers {
 
     /// Mnemonics of instructions that compiled code leaves to the reference engine.
     pub fn single_steps(&self) -> Vec<String> {
-        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.lock();
         let mut all: Vec<String> =
             slots.values().filter_map(|s| s.code()).flat_map(|(kernel, _)| kernel.single_steps()).collect();
         all.sort();

@@ -3,9 +3,10 @@
 use super::queue::{Job, Queue};
 use crate::engine::Policy;
 use margay_exec::{CodeShape, Effort, Kernel, Log, NoCode, Program};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{
             AtomicBool, AtomicU8, AtomicU32, AtomicU64,
             Ordering::{Acquire, Relaxed, Release},
@@ -164,7 +165,7 @@ impl Slot {
 
     /// Compiles on this thread, unless there is code already that is as good.
     pub fn make(&self, effort: Effort, log: &Log) -> Result<(Arc<dyn Kernel>, Tier), NoCode> {
-        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _making = self.making.lock();
         if let Some(code) = self.code().filter(|(_, tier)| *tier >= Tier::from(effort)) {
             return Ok(code);
         }
@@ -279,7 +280,7 @@ impl Slot {
     }
 
     fn set_busy(&self, busy: bool) {
-        *self.busy.lock().unwrap_or_else(PoisonError::into_inner) = busy.then(Instant::now);
+        *self.busy.lock() = busy.then(Instant::now);
     }
 
     fn improve(&self, effort: Effort) {
@@ -302,7 +303,7 @@ impl Slot {
     /// Whether a launch with `left` units to go gains if one of its `workers` leaves its processor to the compiler.
     pub fn holds_back(&self, left: u64, workers: usize) -> bool {
         let cost = self.cost(Effort::Light);
-        let since = *self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *self.busy.lock();
         // If compilation takes longer than estimated, do not wait any longer; longer if an earlier process lost its code.
         let demanded = self.demanded.get() == Some(&Effort::Light);
         let patience = if demanded { 3 * cost } else { cost + cost / 2 };
@@ -321,14 +322,14 @@ impl Slot {
 
     /// Whether the first code is being made.
     pub fn is_coming(&self) -> bool {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner).is_some() && self.code().is_none()
+        self.busy.lock().is_some() && self.code().is_none()
     }
 
     /// Waits for the first code, but no longer than `most`.
     pub fn wait(&self, most: Duration) {
-        let code = self.lock();
+        let mut code = self.lock();
         if code.is_none() {
-            drop(self.changed.wait_timeout(code, most));
+            self.changed.wait_for(&mut code, most);
         }
     }
 
@@ -343,6 +344,6 @@ impl Slot {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<(Arc<dyn Kernel>, Tier)>> {
-        self.code.lock().unwrap_or_else(PoisonError::into_inner)
+        self.code.lock()
     }
 }

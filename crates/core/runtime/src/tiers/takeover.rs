@@ -14,9 +14,10 @@ use margay_ir::{
     BlockId,
     pass::{Pausing, Resume, pausing},
 };
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -218,7 +219,7 @@ fn patience(slot: &Slot) -> Duration {
 impl Tiers {
     fn form(&self, shape: CodeShape, resume: Resume) -> Option<Arc<Form>> {
         let compiler = self.engine.compiler.as_ref()?;
-        let mut forms = self.forms.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut forms = self.forms.0.lock();
         let make = || {
             let image = Arc::new(self.image.with(resume.rewrite(&self.image.ir, self.kernel)?));
             let program = compiler.program(image.clone(), self.kernel);
@@ -235,7 +236,7 @@ impl Tiers {
         if self.engine.policy == Policy::TakeOver {
             return None;
         }
-        let forms = self.forms.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let forms = self.forms.0.lock();
         let firsts = forms.iter().filter(|((of, _), _)| *of == shape).filter_map(|(_, form)| form.as_ref());
         let ahead = firsts.filter(|form| form.slot.is_wanted() && !is_behind(form.resume.header));
         ahead.max_by_key(|form| form.slot.code().map(|(_, tier)| tier)).cloned()

@@ -21,12 +21,13 @@ pub fn catch(_: Handler) -> bool {
 #[cfg(target_os = "linux")]
 mod linux {
     use super::Handler;
+    use parking_lot::Mutex;
     use std::{
         cell::Cell,
         ffi::{c_int, c_void},
         mem::zeroed,
         ptr,
-        sync::{Mutex, OnceLock, PoisonError},
+        sync::OnceLock,
     };
 
     static HANDLER: OnceLock<Handler> = OnceLock::new();
@@ -57,7 +58,7 @@ mod linux {
             let mut action: libc::sigaction = zeroed();
             action.sa_sigaction = own;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
-            *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+            *BEFORE.lock() = Some(before);
             libc::sigaction(libc::SIGSEGV, &action, ptr::null_mut()) == 0
         }
     }
@@ -90,7 +91,7 @@ mod linux {
 
     /// The fault is somebody else's.
     fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-        let before = *BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = *BEFORE.lock();
         let next = before.map_or(libc::SIG_DFL, |before| before.sa_sigaction);
         if next == libc::SIG_DFL || next == libc::SIG_IGN || PASSED.replace(true) {
             // SAFETY: as in `catch`. The access is repeated, and ends the process as it would have without this handler.

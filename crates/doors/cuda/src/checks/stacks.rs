@@ -2,10 +2,11 @@
 //! work in streams.
 
 use margay::render::demangled;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     backtrace::Backtrace,
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 /// Functions of a stack that a finding shows at most.
@@ -15,7 +16,7 @@ const MOST_OF_LAUNCH: usize = 3;
 
 fn stacks() -> MutexGuard<'static, BTreeMap<u64, Backtrace>> {
     static STACKS: Mutex<BTreeMap<u64, Backtrace>> = Mutex::new(BTreeMap::new());
-    STACKS.lock().unwrap_or_else(PoisonError::into_inner)
+    STACKS.lock()
 }
 
 /// Records the call that allocates at an address, if a check needs it.
@@ -30,13 +31,13 @@ const MOST_FREED: usize = 4096;
 
 fn frees() -> MutexGuard<'static, VecDeque<(u64, Backtrace)>> {
     static FREES: Mutex<VecDeque<(u64, Backtrace)>> = Mutex::new(VecDeque::new());
-    FREES.lock().unwrap_or_else(PoisonError::into_inner)
+    FREES.lock()
 }
 
 /// The calls that have submitted frees to streams.
 fn submitted_frees() -> MutexGuard<'static, BTreeMap<u64, Backtrace>> {
     static FREES: Mutex<BTreeMap<u64, Backtrace>> = Mutex::new(BTreeMap::new());
-    FREES.lock().unwrap_or_else(PoisonError::into_inner)
+    FREES.lock()
 }
 
 /// Records the call by which a stream will free what is at an address, if a check needs that.

@@ -5,7 +5,7 @@ use crate::{
     context::{Context, Owner},
 };
 use margay_sanitizer::{Finding, FindingKind, Footprint};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 /// Whether somebody looks.
 fn wanted() -> bool {
@@ -15,7 +15,7 @@ fn wanted() -> bool {
 /// Everything that launches, copies and fills have accessed.
 fn used() -> MutexGuard<'static, Footprint> {
     static USED: Mutex<Footprint> = Mutex::new(Footprint::new());
-    USED.lock().unwrap_or_else(PoisonError::into_inner)
+    USED.lock()
 }
 
 /// Memory that was copied or filled.

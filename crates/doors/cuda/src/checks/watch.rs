@@ -12,12 +12,13 @@ use margay_ir::{Builtin, FrameRole, Func};
 use margay_isa::Opcode;
 use margay_runtime::{By, Kernel, StopReport};
 use margay_sanitizer::{Family, Finding, FindingKind, Footprint, Sanitizer, What};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     backtrace::Backtrace,
     collections::HashMap,
     io::Write,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Instant,
@@ -92,7 +93,7 @@ fn watch() -> Option<MutexGuard<'static, Watch>> {
             ended: false,
         }))
     };
-    WATCH.get_or_init(make).as_ref().map(|w| w.lock().unwrap_or_else(PoisonError::into_inner))
+    WATCH.get_or_init(make).as_ref().map(|w| w.lock())
 }
 
 /// Whether the checks of a launch need the events of the reference engine. Bounds are checked by every engine; the rest

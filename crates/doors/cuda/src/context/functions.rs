@@ -15,7 +15,7 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_runtime::Limits;
-use std::sync::{Arc, PoisonError, atomic::Ordering::Relaxed};
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 /// `CUctxCreateParams`: execution affinity and the like, ignored here.
 #[repr(C)]
@@ -111,12 +111,12 @@ api! {
                 let given = u32::try_from(value).map_err(|_| Code::INVALID_VALUE)?;
                 let stack = if value == DEFAULT_STACK { Limits::default().stack } else { given };
                 context.runtime.set_limits(Limits { stack, ..context.runtime.limits() });
-                context.limits.lock().unwrap_or_else(PoisonError::into_inner).insert(limit, value);
+                context.limits.lock().insert(limit, value);
             }
             limit::HEAP => context.device_memory().set_heap_limit(value as u64),
             // The print buffer has a fixed size, and there are no queues whose length could be set.
             limit::PRINTF | limit::SYNC_DEPTH | limit::PENDING | limit::L2_FETCH | limit::L2_PERSISTING => {
-                context.limits.lock().unwrap_or_else(PoisonError::into_inner).insert(limit, value);
+                context.limits.lock().insert(limit, value);
             }
             _ => return Err(Code::UNSUPPORTED_LIMIT),
         }
@@ -148,7 +148,7 @@ api! {
     11000 fn cuCtxResetPersistingL2Cache() { current().map(drop) }
     4000 fn cuCtxEnablePeerAccess(peer: Handle<Context>, flags: u32) {
         let (own, peer) = (current()?, existing(peer)?);
-        let mut peers = own.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut peers = own.peers.lock();
         match () {
             () if flags != 0 => Err(Code::INVALID_VALUE),
             () if own.device == peer.device => Err(Code::PEER_ACCESS_UNSUPPORTED),
@@ -158,7 +158,7 @@ api! {
     }
     4000 fn cuCtxDisablePeerAccess(peer: Handle<Context>) {
         let (own, peer) = (current()?, existing(peer)?);
-        match own.peers.lock().unwrap_or_else(PoisonError::into_inner).remove(&peer.id) {
+        match own.peers.lock().remove(&peer.id) {
             true => Ok(()),
             false => Err(Code::PEER_ACCESS_NOT_ENABLED),
         }
@@ -174,7 +174,7 @@ api! {
     12050 fn cuCtxWaitEvent(context: Handle<Context>, event: Handle<Event>) {
         let (context, event) = (named(context)?, driver()?.events.get(event)?);
         let Some(mark) = event.mark().filter(|mark| !mark.is_reached()) else { return Ok(()) };
-        let queues = context.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let queues = context.queues.lock();
         let others = queues.iter().map(|q| &q.queue);
         others.chain([&context.default_stream.queue]).for_each(|queue| queue.push(vec![mark.clone()], || ()));
         Ok(())

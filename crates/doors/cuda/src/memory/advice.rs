@@ -9,7 +9,7 @@ use crate::{
     raw::{Host, In},
     work::stream::StreamHandle,
 };
-use std::sync::{MutexGuard, PoisonError};
+use parking_lot::MutexGuard;
 
 /// The subject of an advice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ pub struct Advice {
 }
 
 fn advice() -> Result<MutexGuard<'static, Vec<Advice>>, Code> {
-    Ok(driver()?.advice.lock().unwrap_or_else(PoisonError::into_inner))
+    Ok(driver()?.advice.lock())
 }
 
 fn say(start: DevicePtr, bytes: usize, subject: Subject, location: Option<Location>) -> Outcome {

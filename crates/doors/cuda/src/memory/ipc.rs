@@ -21,10 +21,11 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::mem::{Allocation, Kind};
+use parking_lot::MutexGuard;
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::Ordering::{AcqRel, Acquire},
     },
     time::{Duration, Instant},
@@ -87,7 +88,7 @@ struct Imported {
 }
 
 fn ipc() -> Result<MutexGuard<'static, Ipc>, Code> {
-    Ok(driver()?.ipc.lock().unwrap_or_else(PoisonError::into_inner))
+    Ok(driver()?.ipc.lock())
 }
 
 /// A handle of the allocation that contains an address.

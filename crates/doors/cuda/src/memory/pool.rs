@@ -11,10 +11,8 @@ use crate::{
     raw::{Host, In, Out},
 };
 use bytemuck::AnyBitPattern;
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::HashMap;
 
 /// The size of the file that represents a pool.
 const MARK: [u8; 16] = *b"margay's pool 1\0";
@@ -162,18 +160,18 @@ impl Pool {
 
     /// The value of an attribute that the program sets. Reuse is allowed by default, and the release threshold is 0.
     fn attribute(&self, number: u32) -> u64 {
-        let attributes = self.attributes.lock().unwrap_or_else(PoisonError::into_inner);
+        let attributes = self.attributes.lock();
         attributes.get(&number).copied().unwrap_or(u64::from(number < RELEASE_THRESHOLD))
     }
 
     fn usage(&self) -> MutexGuard<'_, Usage> {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        self.usage.lock()
     }
 }
 
 /// The pool that memory came from.
 pub fn of(address: DevicePtr) -> Option<Handle<Pool>> {
-    let pooled = driver().ok()?.pooled.lock().unwrap_or_else(PoisonError::into_inner);
+    let pooled = driver().ok()?.pooled.lock();
     pooled.get(&address).map(|(pool, _)| *pool)
 }
 
@@ -181,7 +179,7 @@ pub fn of(address: DevicePtr) -> Option<Handle<Pool>> {
 pub fn took(pool: Handle<Pool>, address: DevicePtr, bytes: usize) -> Outcome {
     let driver = driver()?;
     let from = driver.pools.get(pool)?;
-    driver.pooled.lock().unwrap_or_else(PoisonError::into_inner).insert(address, (pool, bytes));
+    driver.pooled.lock().insert(address, (pool, bytes));
     from.usage().take(bytes as u64);
     Ok(())
 }
@@ -189,7 +187,7 @@ pub fn took(pool: Handle<Pool>, address: DevicePtr, bytes: usize) -> Outcome {
 /// Records that memory of any pool was freed.
 pub fn gave_back(address: DevicePtr) {
     let Ok(driver) = driver() else { return };
-    let found = driver.pooled.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
+    let found = driver.pooled.lock().remove(&address);
     let Some((pool, bytes)) = found else { return };
     if let Ok(pool) = driver.pools.get(pool) {
         let kept = pool.attribute(RELEASE_THRESHOLD);
@@ -215,7 +213,7 @@ fn size(attribute: u32) -> usize {
 
 /// The pool of allocations that do not name one.
 pub fn current(source: Source) -> Result<Handle<Pool>, Code> {
-    Ok(driver()?.current_pools.lock().unwrap_or_else(PoisonError::into_inner)[source as usize])
+    Ok(driver()?.current_pools.lock()[source as usize])
 }
 
 /// Sets the current pool.
@@ -224,7 +222,7 @@ pub fn set_current(source: Source, pool: Handle<Pool>) -> Outcome {
     if new.is_imported || new.source != source {
         return Err(Code::INVALID_VALUE);
     }
-    driver()?.current_pools.lock().unwrap_or_else(PoisonError::into_inner)[source as usize] = pool;
+    driver()?.current_pools.lock()[source as usize] = pool;
     Ok(())
 }
 
@@ -238,7 +236,7 @@ api! {
             return Err(Code::INVALID_VALUE);
         }
         driver()?.pools.remove(pool)?;
-        let mut current = driver()?.current_pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = driver()?.current_pools.lock();
         for (current, default) in current.iter_mut().zip(defaults).filter(|(current, _)| **current == pool) {
             *current = default;
         }
@@ -266,7 +264,7 @@ api! {
         match attribute {
             amount::MOST_RESERVED | amount::MOST_USED if bytes == [0; 8] => pool.usage().reset(attribute),
             1..=RELEASE_THRESHOLD => {
-                let mut attributes = pool.attributes.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut attributes = pool.attributes.lock();
                 attributes.insert(attribute, u64::from_ne_bytes(bytes));
             }
             _ => return Err(Code::INVALID_VALUE),

@@ -14,7 +14,7 @@ use crate::{
     raw::{In, Out, Text},
 };
 use margay_runtime::{Error, SurfaceObject, TextureObject};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 /// A texture reference.
 pub struct TextureReference {
@@ -49,7 +49,7 @@ impl TextureReference {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Changes the reference and rebinds the variable. Work that was submitted before uses what was bound before.
@@ -154,12 +154,12 @@ api! {
         let object = surface(array(number)?.as_ref())?;
         let module = driver()?.modules.get(*module)?;
         module.loaded.bind_surface_object(name, Some(&object)).map_err(|_| Code::INVALID_VALUE)?;
-        *reference.bound.lock().unwrap_or_else(PoisonError::into_inner) = Some((number, object));
+        *reference.bound.lock() = Some((number, object));
         Ok(())
     }
     3000 fn cuSurfRefGetArray(out: Out<Handle<ArrayObject>>, reference: Handle<SurfaceReference>) {
         let reference = driver()?.surface_references.get(reference)?;
-        let bound = reference.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        let bound = reference.bound.lock();
         out.set(Handle::of(bound.as_ref().ok_or(Code::INVALID_VALUE)?.0 as usize))
     }
     2000 fn cuTexRefCreate(out: Out<Handle<TextureReference>>) {

@@ -11,7 +11,7 @@ use crate::{
 use bytemuck::AnyBitPattern;
 use margay_exec::texture::{Address, Extent, Filter, Format, Part, Sampler, Scalar};
 use margay_runtime::{Array, SurfaceObject, TextureObject, TextureOptions};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// An array, or a level of a mipmapped array.
 pub struct ArrayObject {
@@ -409,24 +409,24 @@ api! {
         let object = texture(&resource, &options, view.as_ref())?;
         let handle = object.handle();
         let made = Texture { _object: object, resource, options, view };
-        driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, made);
+        driver()?.textures.lock().insert(handle, made);
         out.set(handle)
     }
     5000 fn cuTexObjectDestroy(handle: u64) {
         current()?.settle();
-        let gone = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle);
+        let gone = driver()?.textures.lock().remove(&handle);
         gone.map(drop).ok_or(Code::INVALID_HANDLE)
     }
     5000 fn cuTexObjectGetResourceDesc(out: Out<Resource>, handle: u64) {
-        let textures = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner);
+        let textures = driver()?.textures.lock();
         out.set(textures.get(&handle).ok_or(Code::INVALID_HANDLE)?.resource)
     }
     5000 fn cuTexObjectGetResourceViewDesc(out: Out<View>, handle: u64) {
-        let textures = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner);
+        let textures = driver()?.textures.lock();
         out.set(textures.get(&handle).ok_or(Code::INVALID_HANDLE)?.view.ok_or(Code::INVALID_VALUE)?)
     }
     5000 fn cuTexObjectGetTextureDesc(out: Out<TextureDescriptor>, handle: u64) {
-        let textures = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner);
+        let textures = driver()?.textures.lock();
         out.set(textures.get(&handle).ok_or(Code::INVALID_HANDLE)?.options)
     }
     5000 fn cuSurfObjectCreate(out: Out<u64>, resource: In<Resource>) {
@@ -437,16 +437,16 @@ api! {
         let object = surface(array(resource.of.address)?.as_ref())?;
         let handle = object.handle();
         let made = Surface { _object: object, resource };
-        driver()?.surfaces.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, made);
+        driver()?.surfaces.lock().insert(handle, made);
         out.set(handle)
     }
     5000 fn cuSurfObjectDestroy(handle: u64) {
         current()?.settle();
-        let gone = driver()?.surfaces.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle);
+        let gone = driver()?.surfaces.lock().remove(&handle);
         gone.map(drop).ok_or(Code::INVALID_HANDLE)
     }
     5000 fn cuSurfObjectGetResourceDesc(out: Out<Resource>, handle: u64) {
-        let surfaces = driver()?.surfaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let surfaces = driver()?.surfaces.lock();
         out.set(surfaces.get(&handle).ok_or(Code::INVALID_HANDLE)?.resource)
     }
 }

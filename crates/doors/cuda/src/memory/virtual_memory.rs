@@ -21,10 +21,11 @@ use margay_exec::{
     Memory,
     mem::{Kind, Retracted},
 };
+use parking_lot::MutexGuard;
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -92,7 +93,7 @@ pub struct AddressSpace {
 }
 
 fn space() -> Result<MutexGuard<'static, AddressSpace>, Code> {
-    Ok(driver()?.address_space.lock().unwrap_or_else(PoisonError::into_inner))
+    Ok(driver()?.address_space.lock())
 }
 
 impl AddressSpace {

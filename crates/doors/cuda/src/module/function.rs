@@ -17,8 +17,9 @@ use margay_ir::{
 };
 use margay_isa::Space;
 use margay_runtime::{Kernel, StopReport};
+use parking_lot::Mutex;
 use std::sync::{
-    Arc, Mutex, Once, OnceLock,
+    Arc, Once, OnceLock,
     atomic::{AtomicI32, Ordering::Relaxed},
 };
 

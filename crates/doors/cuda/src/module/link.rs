@@ -12,7 +12,7 @@ use crate::{
     },
     raw::{Host, In, Out, Text},
 };
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 /// `CUjitInputType`
 mod input {
@@ -50,7 +50,7 @@ fn add(link: Handle<Link>, kind: u32, data: impl FnOnce() -> Result<Vec<u8>, Cod
         report_error(&format!("margay: {who}only PTX can be linked; this is machine code or NVVM's intermediate code"));
         return Err(Code::NO_BINARY_FOR_GPU);
     }
-    link.texts.lock().unwrap_or_else(PoisonError::into_inner).extend(texts);
+    link.texts.lock().extend(texts);
     Ok(())
 }
 
@@ -75,13 +75,13 @@ api! {
     }
     5050 fn cuLinkComplete(link: Handle<Link>, image: Out<u64>, size: Out<usize>) {
         let link = driver()?.links.get(link)?;
-        let texts = link.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = link.texts.lock();
         if texts.is_empty() {
             return Err(Code::INVALID_VALUE);
         }
         Module::load(&current()?, &texts, &link.options)?;
         // Owned by the link until that is destroyed, as the API specifies.
-        let mut made = link.image.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = link.image.lock();
         *made = image::pack(&texts);
         image.set(Host::of(&made).address())?;
         size.offer(made.len());

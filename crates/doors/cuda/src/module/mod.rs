@@ -16,10 +16,8 @@ use crate::{
     raw::{Host, In, Out, Text},
 };
 use margay_runtime::{LoadOptions, SourceText};
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::HashMap, sync::Arc};
 
 /// A loaded module.
 pub struct Module {
@@ -82,7 +80,7 @@ impl Module {
         if !self.loaded.kernel_names().contains(&name) {
             return Err(Code::NOT_FOUND);
         }
-        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut functions = self.functions.lock();
         if let Some(known) = functions.get(name) {
             return Ok(*known);
         }

@@ -8,12 +8,13 @@ use crate::{
 };
 use margay::render::demangled;
 use margay_runtime::{Kernel, LaunchStats, Tier, TierTime};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, BTreeSet},
     env,
     ffi::c_char,
     sync::{
-        Mutex, MutexGuard, OnceLock, PoisonError,
+        OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -55,7 +56,7 @@ struct Account {
 
 fn account() -> MutexGuard<'static, Account> {
     static ACCOUNT: OnceLock<Mutex<Account>> = OnceLock::new();
-    ACCOUNT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+    ACCOUNT.get_or_init(Mutex::default).lock()
 }
 
 /// Whether statistics are requested.

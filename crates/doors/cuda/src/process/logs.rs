@@ -6,14 +6,12 @@ use crate::{
     code::{Code, Outcome},
     raw::{LogCallback, Out, Text, UserData},
 };
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, VecDeque},
     ffi::c_char,
     fs,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 /// The documented size of the log in bytes.
@@ -47,7 +45,7 @@ fn logs() -> MutexGuard<'static, Logs> {
         pending: VecDeque::new(),
         closed: false,
     });
-    LOGS.lock().unwrap_or_else(PoisonError::into_inner)
+    LOGS.lock()
 }
 
 /// Whether there are pending messages.

@@ -1,14 +1,12 @@
 //! Support for harnesses that run many tests in one process, such as margay's pytest plugin: a file to which reports are appended
 //! (`MARGAY_REPORTS`), and errors that are returned once (`MARGAY_FORGIVE=1`), so that a kernel's fault fails only one test.
 
+use parking_lot::Mutex;
 use std::{
     env,
     fs::OpenOptions,
     io::Write,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 /// ASCII separators: a report is its kind, `\x1f`, its text, `\x1e`.
@@ -19,7 +17,7 @@ const END: char = '\u{1e}';
 pub fn note(kind: &str, message: &str) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let Some(path) = env::var_os("MARGAY_REPORTS").filter(|path| !path.is_empty()) else { return };
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = ONE_AT_A_TIME.lock();
     let file = OpenOptions::new().append(true).create(true).open(path);
     let report = format!("{kind}{BEHIND_KIND}{}{END}", message.trim_end());
     let _ = file.and_then(|mut file| file.write_all(report.as_bytes()));

@@ -6,11 +6,8 @@ use margay::{
     findings::{Settings, launches},
 };
 use margay_runtime::{Kernel, LaunchConfig};
-use std::{
-    env,
-    path::PathBuf,
-    sync::{Mutex, OnceLock, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{env, path::PathBuf, sync::OnceLock};
 
 /// What is captured, and how far that is.
 struct Capturing {
@@ -42,7 +39,7 @@ fn capturing() -> Option<&'static Mutex<Capturing>> {
 /// Captures a launch that is about to begin, if that was asked for.
 pub fn launch(function: &Function, kernel: &Kernel, context: &Context, config: &LaunchConfig<'_>, params: &[u8]) {
     let Some(capturing) = capturing() else { return };
-    let mut capturing = capturing.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut capturing = capturing.lock();
     if capturing.failed || !capturing.filter.watches(kernel.name()) {
         return;
     }

@@ -17,10 +17,8 @@ use crate::{
     },
 };
 use margay_runtime::{Mark, milliseconds};
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{sync::Arc, time::Duration};
 
 /// `CU_EVENT_BLOCKING_SYNC`: the driver waits that way anyway.
 const BLOCKING: u32 = 1;
@@ -56,7 +54,7 @@ struct State {
 
 impl Event {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Records that the event occurs now, in a graph.

@@ -13,7 +13,6 @@ use crate::{
         stream::StreamHandle,
     },
 };
-use std::sync::PoisonError;
 
 /// The settings of the next launch of a function.
 #[derive(Clone, Default)]
@@ -28,7 +27,7 @@ const MOST_PARAMS: usize = 32764;
 
 fn set(function: Handle<Function>, change: impl FnOnce(&mut Setting) -> Outcome) -> Outcome {
     let function = crate::module::function::get(function)?;
-    let mut setting = function.setting.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut setting = function.setting.lock();
     change(&mut setting)
 }
 
@@ -48,7 +47,7 @@ fn launch(function: Handle<Function>, width: i32, height: i32, stream: StreamHan
     stream.get()?;
     let positive = |n: i32| u32::try_from(n).map_err(|_| Code::INVALID_VALUE);
     let of = crate::module::function::get(function)?;
-    let Setting { block, shared, mut params } = of.setting.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let Setting { block, shared, mut params } = of.setting.lock().clone();
     params.resize(of.params_size()?, 0);
     let shape = launch::shape([positive(width)?, positive(height)?, 1], block, shared);
     stream.submit(Work::Kernel(Launch { function: of, shape, params, from: crate::checks::stacks::launch() }))

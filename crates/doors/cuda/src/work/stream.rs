@@ -20,12 +20,13 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_runtime::{Mark, Stream as Queue};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     cell::RefCell,
     collections::HashMap,
     ops::RangeInclusive,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
         mpsc::{self, SendError},
     },
@@ -77,7 +78,7 @@ impl Stream {
     }
 
     fn attributes(&self) -> MutexGuard<'_, HashMap<u32, Attribute>> {
-        self.attributes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.attributes.lock()
     }
 
     /// The value of an attribute, initially the one that CUDA documents (`CUlaunchAttributeID`).
@@ -96,7 +97,7 @@ impl Stream {
 
     /// The capture state, if the stream is being captured.
     pub fn capture(&self) -> MutexGuard<'_, Option<Capture>> {
-        self.capture.lock().unwrap_or_else(PoisonError::into_inner)
+        self.capture.lock()
     }
 }
 

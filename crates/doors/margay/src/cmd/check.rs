@@ -9,11 +9,12 @@ use crate::{
 use margay_check::Options;
 use margay_runtime::{check_shared, examine_shared};
 use margay_syntax::{Code, Diagnostic, Severity};
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -40,7 +41,7 @@ pub fn run(args: &CheckArgs, style: Style) -> Result {
                 let index = next.fetch_add(1, Relaxed);
                 let Some(path) = args.files.get(index) else { break };
                 let result = check_file(path, args, &options, &levels, style);
-                *results[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                *results[index].lock() = Some(result);
             };
             let spawned = std::thread::Builder::new().stack_size(16 << 20).spawn_scoped(scope, work);
             // Without threads the work is done here, below.
@@ -51,7 +52,7 @@ pub fn run(args: &CheckArgs, style: Style) -> Result {
     });
     let (mut errors, mut warnings, mut failed, mut logs) = (0, 0, Outcome::Clean, Vec::new());
     for (slot, path) in results.into_iter().zip(&args.files) {
-        let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let result = slot.into_inner();
         match result.unwrap_or_else(|| check_file(path, args, &options, &levels, style)) {
             Ok(checked) => {
                 report::emit(&checked.text);

@@ -7,13 +7,11 @@
 //! ```
 
 use margay_harness::attack::{Attack, Class, end::End, watch::Watch, worker};
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     process::ExitCode,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -107,11 +105,11 @@ fn main() -> ExitCode {
                     }
                     one(&mut watch, seed, &options, &tally);
                 }
-                tally.lock().unwrap_or_else(PoisonError::into_inner).by_order.append(&mut watch.by_order);
+                tally.lock().by_order.append(&mut watch.by_order);
             });
         }
     });
-    let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let tally = tally.into_inner();
     let count: u32 = tally.ends.values().flat_map(|kinds| kinds.values()).sum();
     println!(
         "{count} modules in {:.1} s, {} on which the engines do not agree",
@@ -147,7 +145,7 @@ fn one(watch: &mut Watch, seed: u64, options: &Options, tally: &Mutex<Tally>) {
             report += &format!("--- {why}\n// {:?}, by {:?}\n{}\n", small.shape, small.who, small.text());
         }
     }
-    let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut tally = tally.lock();
     *tally.ends.entry(attack.class).or_default().entry(kind).or_default() += 1;
     if let End::Rejected(why) | End::BadLaunch(why) | End::Unsupported(why) = &end {
         tally.rejected.push(format!("seed {seed}, {}: {why}", attack.class.name()));

@@ -23,15 +23,13 @@ use margay_harness::{
     variant::{self, Variant, Verdict},
 };
 use margay_isa::Opcode;
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -193,7 +191,7 @@ impl Run {
         if let Verdict::Differs(..) = verdict {
             self.fails(&format!("variation {seed}, {}\n{}", variant.report(&verdict), variant.text));
         }
-        let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut verdicts = self.verdicts.lock();
         *verdicts.entry(verdict.word().to_owned()).or_default() += 1;
     }
 }
@@ -251,7 +249,7 @@ fn main() -> ExitCode {
         let (ran, attacks) = both.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
         (read, ran, attacks)
     });
-    let verdicts = run.verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let verdicts = run.verdicts.into_inner();
     let failures = run.failures.into_inner();
     println!(
         "{read} damaged texts read, {ran} damaged modules, {} variations and {attacks} attacks run, {failures} failures",

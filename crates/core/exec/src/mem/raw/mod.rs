@@ -13,11 +13,12 @@
 #![allow(unsafe_code)]
 
 use super::arena::Arena;
+use parking_lot::{Mutex, MutexGuard};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes reserved on either side of a block, so that no two blocks touch and an access past the end hits nothing.
 pub const RED_ZONE: usize = 256;
@@ -171,7 +172,7 @@ impl std::fmt::Debug for AtomicU128 {
 /// Held during 16-byte accesses on a host without such instructions.
 fn wide_lock() -> MutexGuard<'static, ()> {
     static WIDE: Mutex<()> = Mutex::new(());
-    WIDE.lock().unwrap_or_else(PoisonError::into_inner)
+    WIDE.lock()
 }
 
 /// The page size of the processors that blocks can be shared on.

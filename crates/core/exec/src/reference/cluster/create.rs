@@ -19,10 +19,8 @@ use crate::{
     mem::{self, Allocation, Kind, Lookaside, Reach},
     thread_index,
 };
-use std::{
-    cell::Cell,
-    sync::{Arc, Mutex},
-};
+use parking_lot::Mutex;
+use std::{cell::Cell, sync::Arc};
 
 /// Rows of scratch space for results, enough for any instruction.
 const SCRATCH: usize = 256;

@@ -3,8 +3,9 @@
 use crate::SimdEngine;
 use margay_exec::{Effort, Reference, Stop};
 use margay_runtime::{Device, DeviceOptions, Engine, Error, LaunchConfig, LoadOptions, SourceText};
+use parking_lot::Mutex;
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicU32, Ordering::Relaxed},
 };
 

@@ -18,12 +18,13 @@ pub use graph::Nodes;
 use crate::{checks::stacks, code::Outcome, context::Context, work::stream::StreamRef};
 use margay::render::short_name;
 use margay_sanitizer::{Conflict, Finding, FindingKind, Footprint, Overlap};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     backtrace::Backtrace,
     cell::RefCell,
     collections::{BTreeMap, HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
@@ -108,7 +109,7 @@ fn locked() -> Option<MutexGuard<'static, Order>> {
     static ORDER: OnceLock<Option<Mutex<Order>>> = OnceLock::new();
     let wanted = || crate::checks::watch::wanted().filter(|what| what.races).map(|_| Mutex::default());
     let order = ORDER.get_or_init(wanted).as_ref()?;
-    Some(order.lock().unwrap_or_else(PoisonError::into_inner))
+    Some(order.lock())
 }
 
 fn order<T>(act: impl FnOnce(&mut Order) -> T) -> Option<T> {

@@ -5,13 +5,8 @@ use margay_image::{
     fatbin::{Entry, Kind},
     object::{self, Runtime},
 };
-use std::{
-    cell::RefCell,
-    collections::BTreeSet,
-    fs,
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{cell::RefCell, collections::BTreeSet, fs, path::Path};
 
 /// How to obtain PTX.
 const ADVICE: &str = "compile with `-gencode arch=compute_80,code=compute_80` (for example with NVCC_APPEND_FLAGS), with clang \
@@ -83,7 +78,7 @@ pub fn no_ptx(entries: &[Entry<'_>], holder: Option<String>) {
         return report(&fails(&[path]));
     }
     if let Some(path) = holder.as_deref().filter(|path| stem(path) == TORCH) {
-        let replaced = SEEN.lock().unwrap_or_else(PoisonError::into_inner).contains(TORCH);
+        let replaced = SEEN.lock().contains(TORCH);
         return report(&format!("margay: {path} contains no PTX; {}", torch_advice(replaced)));
     }
     let who = holder.unwrap_or_else(|| "this image".into());
@@ -107,7 +102,7 @@ pub fn machine_code(image: Host) {
 fn report(words: &str) {
     static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     crate::process::account::unloadable(words);
-    match PRINTED.lock().unwrap_or_else(PoisonError::into_inner).insert(words.to_string()) {
+    match PRINTED.lock().insert(words.to_string()) {
         true => crate::api::report_error(words),
         false => crate::api::record_as("error", words),
     }
@@ -141,7 +136,7 @@ crate::api::function! {
     /// Declares that the program does not call the runtime inside a file, or NVIDIA's functions in a kernel library such as
     /// `libcublas`, because they were replaced by margay's.
     margayReplaced(name: Text) {
-        SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(name.text()?);
+        SEEN.lock().insert(name.text()?);
         Ok(())
     }
 }
@@ -150,7 +145,7 @@ crate::api::function! {
 /// what to do. A file is named in the first answer after it was loaded.
 pub fn foreign_runtimes() -> Vec<String> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut seen = SEEN.lock();
     let paths = maps.lines().filter_map(|line| Some(line[line.find('/')?..].to_string()));
     let new: BTreeSet<String> = paths.filter(|path| !seen.contains(stem(path)) && seen.insert(path.clone())).collect();
     let (libraries, others): (Vec<&String>, Vec<&String>) = new.iter().partition(|path| is_kernel_library(path));

@@ -14,11 +14,12 @@ use crate::{
         stream::{Stream, StreamHandle, StreamRef},
     },
 };
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     cell::Cell,
     collections::HashSet,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{
             AtomicBool, AtomicU64, AtomicUsize,
             Ordering::{Acquire, Relaxed, Release},
@@ -74,7 +75,7 @@ thread_local! {
 }
 
 fn ongoing() -> MutexGuard<'static, Vec<Arc<Sequence>>> {
-    ONGOING.lock().unwrap_or_else(PoisonError::into_inner)
+    ONGOING.lock()
 }
 
 /// Sets the mode of this thread; returns the former one.

@@ -12,7 +12,7 @@ use crate::{
     memory::{DevicePtr, allocate},
     raw::Out,
 };
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// `CUgraphConditionalNodeType`
 mod kind {
@@ -32,7 +32,7 @@ pub struct Condition {
 impl Condition {
     /// The condition with this handle.
     pub fn find(word: u64) -> Result<Arc<Condition>, Code> {
-        let conditions = driver()?.conditions.lock().unwrap_or_else(PoisonError::into_inner);
+        let conditions = driver()?.conditions.lock();
         conditions.get(&word).cloned().ok_or(Code::INVALID_VALUE)
     }
 
@@ -143,7 +143,7 @@ api! {
         // An unset value is undefined; zero runs nothing.
         Condition { word, default: default.or(Some(0)) }.reset(&context)?;
         let condition = Condition { word, default };
-        let mut conditions = driver()?.conditions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut conditions = driver()?.conditions.lock();
         conditions.insert(word, Arc::new(condition));
         out.set(word)
     }

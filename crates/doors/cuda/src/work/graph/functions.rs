@@ -13,7 +13,7 @@ use crate::{
 use bytemuck::AnyBitPattern;
 use std::{
     ffi::c_char,
-    sync::{Arc, PoisonError, atomic::Ordering::Relaxed},
+    sync::{Arc, atomic::Ordering::Relaxed},
 };
 
 type Node = Handle<NodeRef>;
@@ -194,7 +194,7 @@ api! {
             driver()?.nodes.get(dependent)?.state().after.retain(|n| *n != node);
         }
         let gone = driver()?.nodes.remove(node)?;
-        gone.graph.nodes.lock().unwrap_or_else(PoisonError::into_inner).retain(|n| *n != node);
+        gone.graph.nodes.lock().retain(|n| *n != node);
         Ok(())
     }
     10000 fn cuGraphInstantiate(

@@ -13,10 +13,11 @@ use crate::{
     raw::{Host, In, Out},
     work::Work,
 };
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{
             AtomicBool, AtomicU64,
             Ordering::{Relaxed, SeqCst},
@@ -50,7 +51,7 @@ pub struct GraphMemories {
 
 impl GraphMemories {
     fn all(&self) -> MutexGuard<'_, BTreeMap<DevicePtr, Weak<GraphMemory>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock()
     }
 
     fn find(&self, address: DevicePtr) -> Option<Arc<GraphMemory>> {

@@ -32,9 +32,10 @@ use crate::{
     handle::Handle,
     work::{Work, event::Event},
 };
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::AtomicBool},
+    sync::{Arc, Weak, atomic::AtomicBool},
 };
 
 /// A graph: its nodes in the order of their creation.
@@ -68,17 +69,17 @@ struct Node {
 
 impl NodeRef {
     fn state(&self) -> MutexGuard<'_, Node> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
 impl Graph {
     fn nodes(&self) -> MutexGuard<'_, Vec<Handle<NodeRef>>> {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.nodes.lock()
     }
 
     fn kept(&self) -> object::Kept {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.kept.lock().clone()
     }
 
     /// Adds a node with dependencies in the same graph.
@@ -155,7 +156,7 @@ impl Graph {
             return Exec::new(self, flags);
         }
         let driver = driver()?;
-        let mut instance = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut instance = self.instance.lock();
         // A launch may hold what the program has destroyed.
         if instance.upgrade().is_some_and(|exec| driver.execs.find(|e| std::ptr::eq(e, &*exec)).is_some()) {
             because(|| {
@@ -314,7 +315,7 @@ impl Exec {
     }
 
     fn steps(&self) -> MutexGuard<'_, Vec<Step>> {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+        self.steps.lock()
     }
 
     /// A call launches it: it allocates and frees memory as far as later calls know.

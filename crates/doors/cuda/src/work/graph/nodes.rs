@@ -19,7 +19,7 @@ use crate::{
         memory_operation::Batch,
     },
 };
-use std::sync::{Arc, PoisonError, atomic::Ordering::Relaxed};
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 type Node = Handle<NodeRef>;
 
@@ -66,7 +66,7 @@ fn set(handle: Node, work: Work) -> Outcome {
     let old = std::mem::replace(&mut state.work, work);
     drop(state);
     drop(old);
-    *node.arguments.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *node.arguments.lock() = None;
     Ok(())
 }
 

@@ -9,10 +9,8 @@ use crate::{
     handle::Handle,
     raw::{Callback, Out, UserData},
 };
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::HashMap, sync::Arc};
 
 /// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, a mandatory flag.
 const NO_DESTRUCTOR_SYNC: u32 = 1;
@@ -42,7 +40,7 @@ pub type Kept = HashMap<usize, (u32, Arc<Thing>)>;
 
 fn change(object: Handle<UserObject>, change: impl FnOnce(u32) -> Option<u32>) -> Outcome {
     let found = driver()?.user_objects.get(object)?;
-    let mut references = found.references.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut references = found.references.lock();
     *references = change(*references).ok_or(Code::INVALID_VALUE)?;
     if *references == 0 { driver()?.user_objects.remove(object).map(drop) } else { Ok(()) }
 }
@@ -50,14 +48,14 @@ fn change(object: Handle<UserObject>, change: impl FnOnce(u32) -> Option<u32>) -
 impl Graph {
     fn retain(&self, object: Handle<UserObject>, count: u32) -> Outcome {
         let thing = driver()?.user_objects.get(object)?.thing.clone();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let held = &mut kept.entry(object.number()).or_insert((0, thing)).0;
         *held = held.checked_add(count).ok_or(Code::INVALID_VALUE)?;
         Ok(())
     }
 
     fn release(&self, object: Handle<UserObject>, count: u32) -> Outcome {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let held = &mut kept.get_mut(&object.number()).ok_or(Code::INVALID_VALUE)?.0;
         *held = held.checked_sub(count).ok_or(Code::INVALID_VALUE)?;
         if *held == 0 {

@@ -22,7 +22,7 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::LaunchShape;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// `CUgraphNodeType`
 pub mod kind {
@@ -90,7 +90,7 @@ impl KernelNode {
     pub fn of(node: &NodeRef) -> Result<KernelNode, Code> {
         let state = node.state();
         let Work::Kernel(launch) = &state.work else { return Err(Code::INVALID_VALUE) };
-        let mut arguments = node.arguments.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut arguments = node.arguments.lock();
         let given = match &*arguments {
             Some(given) => given,
             None => arguments.insert(Arguments::of(launch)?),

@@ -12,9 +12,10 @@ use crate::{
     work::{Work, launch::attribute},
 };
 use margay_exec::device::Change;
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError, Weak, atomic::Ordering::Relaxed},
+    sync::{Arc, Weak, atomic::Ordering::Relaxed},
 };
 
 /// The executable graphs that hold nodes which device code may change, by the number of the node: graph and node may be gone.
@@ -23,7 +24,7 @@ static HOLDERS: Mutex<BTreeMap<usize, Weak<Exec>>> = Mutex::new(BTreeMap::new())
 /// Changes a node of the executable graph that its graph was instantiated to.
 pub fn change(node: u64, change: Change) -> Outcome {
     let number = node as usize;
-    let exec = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner).get(&number).and_then(Weak::upgrade);
+    let exec = HOLDERS.lock().get(&number).and_then(Weak::upgrade);
     exec.ok_or(Code::INVALID_VALUE)?.change(Handle::of(number), change)
 }
 
@@ -31,7 +32,7 @@ impl Exec {
     /// Lets device code find it by those of its nodes that it may change.
     pub fn register(self: &Arc<Exec>) -> Outcome {
         let driver = driver()?;
-        let mut holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut holders = HOLDERS.lock();
         holders.retain(|_, exec| exec.strong_count() > 0);
         for step in self.steps().iter() {
             if driver.nodes.get(step.node).is_ok_and(|node| node.updatable.load(Relaxed)) {
@@ -43,7 +44,7 @@ impl Exec {
 
     /// Whether device code may change one of its nodes.
     pub fn is_updatable(&self) -> bool {
-        let holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let holders = HOLDERS.lock();
         holders.values().any(|exec| std::ptr::eq(exec.as_ptr(), self))
     }
 

@@ -3,12 +3,13 @@
 use crate::exit::Failure;
 use margay_exec::Work;
 use margay_runtime::{Cancel, Span};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::{
     io::{IsTerminal, Write},
     path::Path,
     sync::{
-        Arc, LazyLock, Mutex, OnceLock, PoisonError,
+        Arc, LazyLock, OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -88,16 +89,15 @@ impl<'t> Watch<'t> {
         let full = (width * done / total.max(1)) as usize;
         let bar = "█".repeat(full) + &"░".repeat(width as usize - full);
         let left = now as f64 / 1e3 * (total - done.min(total)) as f64 / done.max(1) as f64;
-        if let Ok(mut shown) = self.shown.lock() {
-            let mut to = std::io::stderr();
-            let _ = write!(to, "\r{bar} {percent:3} % of {total} CTAs, {left:.0} s left  ").and_then(|()| to.flush());
-            *shown = true;
-        }
+        let mut shown = self.shown.lock();
+        let mut to = std::io::stderr();
+        let _ = write!(to, "\r{bar} {percent:3} % of {total} CTAs, {left:.0} s left  ").and_then(|()| to.flush());
+        *shown = true;
     }
 
     /// Removes the line.
     pub fn clear(&self) {
-        if self.shown.lock().is_ok_and(|shown| *shown) {
+        if *self.shown.lock() {
             let _ = write!(std::io::stderr(), "\r{:78}\r", "");
         }
     }
@@ -147,7 +147,7 @@ impl Trace {
     }
 
     fn add(&self, name: &str, thread: usize, (start, took): (Instant, Duration), details: Value) {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut events = self.events.lock();
         if events.len() < MOST_POINTS {
             let micros = |d: Duration| d.as_nanos() as f64 / 1e3;
             let at = micros(start.duration_since(self.zero));
@@ -158,7 +158,7 @@ impl Trace {
     }
 
     fn point(&self, done: u64) {
-        let mut points = self.points.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut points = self.points.lock();
         if points.len() < MOST_POINTS {
             points.push((self.zero.elapsed(), done));
         }
@@ -166,7 +166,7 @@ impl Trace {
 
     /// Writes it.
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut events = self.events.lock().clone();
         let mut threads: Vec<u64> = events.iter().filter_map(|e| e["tid"].as_u64()).collect();
         threads.sort_unstable();
         threads.dedup();
@@ -181,7 +181,7 @@ impl Trace {
                 "name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": { "name": name },
             }));
         }
-        for (at, done) in self.points.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for (at, done) in self.points.lock().iter() {
             let ts = at.as_nanos() as f64 / 1e3;
             events.push(json!({ "name": "CTAs done", "ph": "C", "pid": 1, "ts": ts, "args": { "CTAs": done } }));
         }

@@ -29,7 +29,7 @@ use crate::{
 };
 use margay_ir::MemSpace;
 use margay_isa::{Mod, Variant, name};
-use std::sync::{MutexGuard, PoisonError};
+use parking_lot::MutexGuard;
 
 fn table<'c>(ctx: &Ctx<'c>, op: &Op) -> &'c Tcgen05Op {
     let func = ctx.func;
@@ -39,7 +39,7 @@ fn table<'c>(ctx: &Ctx<'c>, op: &Op) -> &'c Tcgen05Op {
 /// The tensor memory of a CTA of the cluster. A cluster runs on one host thread, so the lock is never contended.
 fn memory<'c>(ctx: &Ctx<'c>, rank: usize) -> Option<MutexGuard<'c, TensorMemory>> {
     let windows = ctx.windows;
-    windows.tensor.get(rank).map(|m| m.lock().unwrap_or_else(PoisonError::into_inner))
+    windows.tensor.get(rank).map(|m| m.lock())
 }
 
 fn own<'c>(ctx: &mut Ctx<'c>) -> Result<MutexGuard<'c, TensorMemory>, Flow> {
