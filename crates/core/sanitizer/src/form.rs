@@ -3,6 +3,17 @@
 use crate::{lanes, shadow::WORD, site::Kind};
 use margay_exec::{AccessKind, LANES, MemoryEvent};
 
+/// The words of so many bytes as a power of two; `None` if they are not 1, 2 or 4 words.
+#[inline(always)]
+pub fn whole_words(size: u32) -> Option<u8> {
+    match size {
+        4 => Some(0),
+        8 => Some(1),
+        16 => Some(2),
+        _ => None,
+    }
+}
+
 /// How the addresses of lanes follow from one another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
@@ -41,15 +52,9 @@ impl Form {
                 (base, stride)
             }
         };
-        let shift = match size {
-            4 => 0,
-            8 => 1,
-            16 => 2,
-            _ => 3,
-        };
-        match stride {
-            0 => Form::Same(address),
-            _ if stride == size && shift < 3 && base.is_multiple_of(WORD) => Form::Row(base, shift),
+        match (stride, whole_words(e.size)) {
+            (0, _) => Form::Same(address),
+            (_, Some(shift)) if stride == size && base.is_multiple_of(WORD) => Form::Row(base, shift),
             _ => Form::Lanes,
         }
     }
@@ -72,12 +77,7 @@ pub fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
 /// of a matrix at once.
 pub fn part_of_row(e: &MemoryEvent<'_>, left: u32, first: u32) -> Option<(u32, u64, u8)> {
     const FEW: u32 = 4;
-    let shift = match e.size {
-        4 => 0,
-        8 => 1,
-        16 => 2,
-        _ => return None,
-    };
+    let shift = whole_words(e.size)?;
     let size = u64::from(e.size);
     let base = e.addresses[first as usize].wrapping_sub(u64::from(first) * size);
     let beside = (left >> first).trailing_ones();
@@ -108,12 +108,7 @@ impl RowForm {
     #[inline(always)]
     pub fn of((base, stride): (u64, u64), (size, lanes): (u32, u32), kind: Kind) -> Option<RowForm> {
         let first = base.wrapping_add(stride.wrapping_mul(lanes.trailing_zeros().into()));
-        let shift = match size {
-            4 => 0,
-            8 => 1,
-            16 => 2,
-            _ => return None,
-        };
+        let shift = whole_words(size)?;
         let run = lanes >> lanes.trailing_zeros();
         let (shift, bytes) = match stride {
             _ if kind.strong => return None,

@@ -88,6 +88,15 @@ pub struct Kind {
     pub element: u32,
 }
 
+impl Kind {
+    /// Whether two accesses of the same bytes are morally strong whichever threads of the device perform them (manual, section 8.7.1), so that
+    /// they do not race. Volatile accesses by lanes of a warp are left out.
+    pub fn is_morally_strong_with(self, other: Kind) -> bool {
+        let device = self.scope >= Scope::Gpu && other.scope >= Scope::Gpu;
+        self.strong && other.strong && device && self.element == other.element && !(self.volatile && other.volatile)
+    }
+}
+
 /// All sites seen in a launch.
 #[derive(Default)]
 pub struct Sites {

@@ -7,7 +7,7 @@ use crate::{
     site::Kind,
     threads::{CtaThreads, Who},
 };
-use margay_exec::{Scope, Tensor};
+use margay_exec::Tensor;
 
 /// An access of bytes of a word by some lanes of a row.
 pub(super) struct WordAccess<'a> {
@@ -65,7 +65,7 @@ impl WordAccess<'_> {
     /// Compares the access with an earlier one of some of its bytes; whether later accesses must be compared with the earlier one, too.
     fn keeps(&self, r: &mut Record, crowded: bool, hits: &mut Vec<Hit>) -> bool {
         let row = self.row;
-        let Kind { writes, strong, volatile, scope, element, cached, .. } = row.kind;
+        let Kind { writes, strong, scope, element, cached, .. } = row.kind;
         let earlier = self.kinds[r.site() as usize];
         if !writes && !earlier.writes {
             // Two reads: one of them may stand for both.
@@ -76,8 +76,7 @@ impl WordAccess<'_> {
             return row.agent || self.supersedes_part(r);
         }
         // Whoever these are, they do not race.
-        let device = scope >= Scope::Gpu && earlier.scope >= Scope::Gpu && element == earlier.element;
-        if strong && earlier.strong && device && !(volatile && earlier.volatile) {
+        if row.kind.is_morally_strong_with(earlier) {
             return !self.is_same(r) || row.agent || self.supersedes_part(r);
         }
         let before = self.unordered(r);

@@ -2,7 +2,7 @@
 
 use super::{Hit, Row};
 use crate::{
-    form::{Form, part_of_row, same_address},
+    form::{Form, part_of_row, same_address, whole_words},
     lanes,
     shadow::{Record, Shadow},
     site::Kind,
@@ -33,7 +33,7 @@ impl Row {
             _ => shadow.warm(lanes(all).map(|lane| e.addresses[lane as usize]).filter(|address| !is_local(*address))),
         }
         let shared = form.is_shared(e.access);
-        let whole = |address: u64| plain && matches!(e.size, 4 | 8 | 16) && address.is_multiple_of(u64::from(e.size));
+        let whole = |address: u64| plain && whole_words(e.size).is_some() && address.is_multiple_of(u64::from(e.size));
         let mut left = all;
         while left != 0 {
             let lane = left.trailing_zeros();

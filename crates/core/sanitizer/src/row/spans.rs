@@ -1,8 +1,9 @@
 //! Accesses of lanes in a row, or of one address by all lanes, line by line.
 
-use super::{Hit, Row, compare::WordAccess};
+use super::{Hit, Row};
 use crate::{
     form::RowForm,
+    lanes as bits,
     shadow::{Cell, Kept, LINE, LINE_BYTES, Pattern, Record, Shadow, Span, Spans, WORD},
     site::Kind,
     threads::CtaThreads,
@@ -183,8 +184,7 @@ impl Row {
             Kept::Words(_) if self.kind.writes => false,
             Kept::Words(cells) => {
                 let slow = self.quick_words(cells, kinds, &span);
-                words(slow)
-                    .all(|k| self.repeats(shadow, kinds, line + u64::from(k) * WORD, (span.record(k).lanes, ALL)))
+                bits(slow).all(|k| self.repeats(shadow, kinds, line + u64::from(k) * WORD, (span.record(k).lanes, ALL)))
             }
         }
     }
@@ -193,14 +193,14 @@ impl Row {
     #[inline(always)]
     fn quick_words(&self, cells: &mut [Cell; LINE], kinds: &[Kind], span: &Span) -> u32 {
         let slow = |k: &u32| !self.quick(&mut cells[*k as usize], kinds, span.record(*k).lanes, ALL);
-        words(span.words).filter(slow).fold(0, |slow, k| slow | 1 << k)
+        bits(span.words).filter(slow).fold(0, |slow, k| slow | 1 << k)
     }
 
     #[inline(always)]
     fn access_span(
         &self,
         (shadow, buffer): (&mut Shadow, &mut Vec<Record>),
-        (cta, kinds): (&CtaThreads, &[Kind]),
+        context: (&CtaThreads, &[Kind]),
         span: Span,
         line: u64,
         hits: &mut Vec<Hit>,
@@ -208,40 +208,27 @@ impl Row {
         let mut slow = span.words;
         match shadow.kept(line) {
             Kept::One(_) | Kept::Spans(_) => {
-                if self.try_span(shadow, kinds, span, line) {
+                if self.try_span(shadow, context.1, span, line) {
                     return;
                 }
             }
             Kept::Words(cells) => {
-                slow = self.quick_words(cells, kinds, &span);
+                slow = self.quick_words(cells, context.1, &span);
                 if slow == 0 && self.kind.writes && span.words == u32::MAX {
                     // Each cell holds this access alone.
                     return shadow.narrow(line, Some(span));
                 }
             }
         }
-        for k in words(slow) {
+        for k in bits(slow) {
             let (word, lanes) = (line + u64::from(k) * WORD, span.record(k).lanes);
-            if !self.quick(shadow.cell(word), kinds, lanes, ALL) && !self.repeats(shadow, kinds, word, (lanes, ALL)) {
-                let access = WordAccess { row: self, cta, kinds, lanes, word, mask: ALL };
-                shadow.update(word, |list| access.record(list, hits), buffer);
-            }
+            self.access_word((shadow, buffer), context, lanes, (word, ALL), hits);
         }
     }
 }
 
 /// All bytes of a word.
 const ALL: u32 = 0xf;
-
-/// The numbers of the words in a mask.
-#[inline(always)]
-fn words(mut left: u32) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let k = (left != 0).then(|| left.trailing_zeros())?;
-        left &= left - 1;
-        Some(k)
-    })
-}
 
 /// The words of the lanes of a mask, `1 << shift` of each.
 #[inline(always)]

@@ -61,7 +61,6 @@ impl Row {
     /// that stays as it is.
     #[inline(always)]
     fn quick_strong(&self, records: &mut [Record; 2], kinds: &[Kind], lanes: u32, mask: u32) -> bool {
-        let Kind { volatile, scope, element, .. } = self.kind;
         let same = |r: &Record| r.is_some() && r.site() == self.site && r.bytes() == mask && r.time > self.published;
         let [first, second] = records;
         let (mine, other) = if same(first) { (first, second) } else { (second, first) };
@@ -70,10 +69,7 @@ impl Row {
         }
         let earlier = kinds[other.site() as usize];
         let stays = match earlier.strong {
-            true => {
-                let device = scope >= Scope::Gpu && earlier.scope >= Scope::Gpu && element == earlier.element;
-                device && !(volatile && earlier.volatile) && other.site() != self.site
-            }
+            true => self.kind.is_morally_strong_with(earlier) && other.site() != self.site,
             false => self.has_seen(*other, lanes) || !self.kind.writes && !earlier.writes && other.site() != self.site,
         };
         let crew = Crew { cta: self.cta, warp: self.warp, lanes };
@@ -95,8 +91,9 @@ impl Row {
         if list.alike != class {
             let alike = |r: &Record| {
                 let kind = kinds[r.site() as usize];
-                let device = kind.scope >= Scope::Gpu && kind.element == element && r.bytes() == mask;
-                kind.strong == strong && !r.is_agent() && if strong { device } else { !kind.writes }
+                let alike =
+                    if strong { self.kind.is_morally_strong_with(kind) && r.bytes() == mask } else { !kind.writes };
+                kind.strong == strong && !r.is_agent() && alike
             };
             let apart = |r: &Record| {
                 let kind = kinds[r.site() as usize];
@@ -150,7 +147,7 @@ impl Row {
     pub fn access(
         &self,
         (shadow, buffer): (&mut Shadow, &mut Vec<Record>),
-        (cta, kinds): (&CtaThreads, &[Kind]),
+        context: (&CtaThreads, &[Kind]),
         group: u32,
         (address, size): (u64, u32),
         hits: &mut Vec<Hit>,
@@ -160,11 +157,24 @@ impl Row {
         while word < end {
             let (from, to) = (address.max(word) - word, end.min(word + WORD) - word);
             let mask = (1u32 << to) - (1 << from);
-            if !self.quick(shadow.cell(word), kinds, group, mask) && !self.repeats(shadow, kinds, word, (group, mask)) {
-                let access = WordAccess { row: self, cta, kinds, lanes: group, word, mask };
-                shadow.update(word, |list| access.record(list, hits), buffer);
-            }
+            self.access_word((shadow, buffer), context, group, (word, mask), hits);
             word += WORD;
+        }
+    }
+
+    /// An access of bytes of a word by some lanes.
+    #[inline(always)]
+    pub(super) fn access_word(
+        &self,
+        (shadow, buffer): (&mut Shadow, &mut Vec<Record>),
+        (cta, kinds): (&CtaThreads, &[Kind]),
+        lanes: u32,
+        (word, mask): (u64, u32),
+        hits: &mut Vec<Hit>,
+    ) {
+        if !self.quick(shadow.cell(word), kinds, lanes, mask) && !self.repeats(shadow, kinds, word, (lanes, mask)) {
+            let access = WordAccess { row: self, cta, kinds, lanes, word, mask };
+            shadow.update(word, |list| access.record(list, hits), buffer);
         }
     }
 }

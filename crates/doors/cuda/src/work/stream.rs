@@ -392,7 +392,6 @@ pub fn create_in(
         return Err(Code::INVALID_VALUE);
     }
     let priority = priority.clamp(*PRIORITIES.start(), *PRIORITIES.end());
-    order::made();
     let queue = context.queue(flags & NON_BLOCKING == 0);
     Ok(driver()?.streams.add(Stream::new(context.handle, queue, flags, priority).of_green(green)))
 }

@@ -15,7 +15,7 @@ mod programmatic;
 
 pub use graph::Nodes;
 
-use crate::{checks::stacks, code::Outcome, context::Context, work::stream::StreamRef};
+use crate::{checks::stacks, code::Outcome, context::Context, driver::driver, work::stream::StreamRef};
 use margay::render::short_name;
 use margay_sanitizer::{Conflict, Finding, FindingKind, Footprint, Overlap};
 use parking_lot::{Mutex, MutexGuard};
@@ -25,7 +25,7 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -94,8 +94,6 @@ struct Order {
 /// The most pieces to remember; beyond, the oldest are forgotten.
 const MOST: usize = 2048;
 
-/// Whether the program has made a stream.
-static MADE: AtomicBool = AtomicBool::new(false);
 /// How many threads were launched, and how many of them are many.
 static LAUNCHED: AtomicU64 = AtomicU64::new(0);
 const MANY: u64 = 1 << 20;
@@ -294,13 +292,9 @@ pub fn is_alone(context: &Context, threads: u64) -> bool {
         return false;
     }
     let plain = current(|piece| piece.launch == Some(false)).unwrap_or(false);
-    let others = || MADE.load(Relaxed) || order(|order| order.streams.len() > 1).unwrap_or(false);
+    let made = || driver().is_ok_and(|driver| driver.streams.find(|_| true).is_some());
+    let others = || made() || order(|order| order.streams.len() > 1).unwrap_or(false);
     plain && !others() && !host::has_host_memory(context)
-}
-
-/// The program makes a stream.
-pub fn made() {
-    MADE.store(true, Relaxed);
 }
 
 /// What a launch of the piece of work of this thread has touched, and how it overlaps with adjacent launches.
