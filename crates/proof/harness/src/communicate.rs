@@ -249,103 +249,116 @@ impl Writer {
     }
 
     fn phase(&mut self, i: usize, p: &Phase) {
-        let (scope, space) = (p.scope, p.space);
         match p.kind {
             Kind::Tickets => {
                 self.ticket(p);
                 self.word("a", "%k", 1, 4);
                 self.line("add.u32 %x, %c, 1");
-                self.line(format!("@%first st{space}.u32 [%a], %x"));
+                self.line(format!("@%first st{}.u32 [%a], %x", p.space));
             }
             Kind::LookBack(bytes) => self.look_back(i, p, bytes),
-            Kind::LastBlock => {
-                self.value("%c", "%t");
-                self.line("mov.u32 %x, 0; @%first st.shared.u32 [ours+8], %x; bar.sync 0; red.shared.add.u32 [ours+8], %v; bar.sync 0");
-                self.word("a", "%c", 1, OUT);
-                self.line(format!("@!%first bra COUNTED{i}; ld.shared.u32 %x, [ours+8]; st{space}.u32 [%a], %x"));
-                match p.order {
-                    Order::Volatile => self.line(format!("membar.gl; atom{space}.add.u32 %k, [%m], 1; membar.gl")),
-                    Order::Fence => self.line(format!(
-                        "fence.acq_rel.{scope}; atom.relaxed.{scope}{space}.inc.u32 %k, [%m], 0xffffffff; fence.acq_rel.{scope}"
-                    )),
-                    Order::Access | Order::Atomic => {
-                        self.line(format!("atom.acq_rel.{scope}{space}.add.u32 %k, [%m], 1"));
-                    }
-                }
-                self.label("COUNTED", i);
-                self.share();
-                self.line(format!("sub.u32 %x, %g, 1; setp.ne.u32 %p, %k, %x; @%p bra NOTLAST{i}; mov.u32 %j, %t"));
-                self.label("PART", i);
-                self.word("a", "%j", 1, OUT);
-                self.line(format!("setp.ge.u32 %p, %j, %g; @%p bra NOTLAST{i}; ld{space}.u32 %x, [%a]"));
-                self.line(format!("red.relaxed.{scope}{space}.add.u32 [%m+4], %x; add.u32 %j, %j, %n; bra PART{i}"));
-                self.label("NOTLAST", i);
-            }
-            Kind::Lock(all) => {
-                if !all {
-                    self.line(format!("@!%first bra UNLOCKED{i}"));
-                }
-                self.label("LOCK", i);
-                let take = match p.order {
-                    Order::Fence => format!("atom.relaxed.{scope}{space}.cas.b32 %x, [%m], 0, 1"),
-                    Order::Volatile => format!("atom{space}.exch.b32 %x, [%m], 1"),
-                    Order::Access | Order::Atomic => format!("atom.acquire.{scope}{space}.cas.b32 %x, [%m], 0, 1"),
-                };
-                self.line(format!("{take}; setp.ne.u32 %p, %x, 0; @%p bra LOCK{i}"));
-                match p.order {
-                    Order::Fence => self.line(format!("fence.acq_rel.{scope}")),
-                    Order::Volatile => self.line("membar.gl"),
-                    Order::Access | Order::Atomic => {}
-                }
-                self.line(format!(
-                    "ld{space}.v2.u32 {{%e0, %e1}}, [%m+8]; ld{space}.u32 %s, [%m+4]; add.u32 %e0, %e0, 1"
-                ));
-                self.line("add.u32 %s, %s, %c; add.u32 %s, %s, 1");
-                self.line(format!("st{space}.u32 [%m+4], %s; st{space}.u32 [%m+8], %e0; mov.u32 %x, 0"));
-                self.release(p, "%m", "%x");
-                self.label("UNLOCKED", i);
-            }
-            Kind::Chain => {
-                self.ticket(p);
-                self.line(format!("mov.u32 %v, %t; setp.eq.u32 %p, %k, 0; @%p bra FIRST{i}; sub.u32 %j, %k, 1"));
-                self.word("a", "%j", 8, 64);
-                self.line(format!("@!%first bra SEEN{i}"));
-                self.acquire(p, "%a", i);
-                self.label("SEEN", i);
-                self.line("bar.sync 0; mad.lo.u32 %x, %j, %n, %t");
-                self.word("a", "%x", 1, OUT);
-                self.line(format!("ld{space}.u32 %v, [%a]"));
-                self.label("FIRST", i);
-                self.line("mul.lo.u32 %v, %v, 3; add.u32 %v, %v, %k; add.u32 %v, %v, 1; mad.lo.u32 %x, %k, %n, %t");
-                self.word("a", "%x", 1, OUT);
-                self.line(format!("st{space}.u32 [%a], %v; bar.sync 0"));
-                self.word("a", "%k", 8, 64);
-                self.line(format!("mov.u32 %x, 1; @!%first bra PASSED{i}"));
-                self.release(p, "%a", "%x");
-                self.label("PASSED", i);
-            }
-            Kind::Queue(items) => {
-                self.line(format!("@!%first bra EMPTY{i}; mov.u32 %i, 0"));
-                self.label("PUT", i);
-                self.line(format!("atom.relaxed.{scope}{space}.add.u32 %k, [%m], 1"));
-                self.value("%c", "%i");
-                self.word("a", "%k", 2, OUT);
-                self.line(format!("st{space}.u32 [%a], %v; add.u64 %b, %a, 4; mov.u32 %x, 1"));
-                self.release(p, "%b", "%x");
-                self.line(format!(
-                    "add.u32 %i, %i, 1; setp.lt.u32 %p, %i, {items}; @%p bra PUT{i}; mov.u32 %i, 0; mov.u32 %s, 0"
-                ));
-                self.label("TAKE", i);
-                self.line(format!("atom.relaxed.{scope}{space}.add.u32 %k, [%m+4], 1"));
-                self.word("a", "%k", 2, OUT);
-                self.line("add.u64 %b, %a, 4");
-                self.acquire(p, "%b", i);
-                self.line(format!("ld{space}.u32 %x, [%a]; add.u32 %s, %s, %x"));
-                self.line(format!("add.u32 %i, %i, 1; setp.lt.u32 %p, %i, {items}; @%p bra TAKE{i}"));
-                self.line(format!("red.relaxed.{scope}{space}.add.u32 [%m+8], %s"));
-                self.label("EMPTY", i);
+            Kind::LastBlock => self.last_block(i, p),
+            Kind::Lock(all) => self.lock(i, p, all),
+            Kind::Chain => self.chain(i, p),
+            Kind::Queue(items) => self.queue(i, p, items),
+        }
+    }
+
+    /// The CTA that comes last adds up what all have stored.
+    fn last_block(&mut self, i: usize, p: &Phase) {
+        let (scope, space) = (p.scope, p.space);
+        self.value("%c", "%t");
+        self.line("mov.u32 %x, 0; @%first st.shared.u32 [ours+8], %x; bar.sync 0; red.shared.add.u32 [ours+8], %v; bar.sync 0");
+        self.word("a", "%c", 1, OUT);
+        self.line(format!("@!%first bra COUNTED{i}; ld.shared.u32 %x, [ours+8]; st{space}.u32 [%a], %x"));
+        match p.order {
+            Order::Volatile => self.line(format!("membar.gl; atom{space}.add.u32 %k, [%m], 1; membar.gl")),
+            Order::Fence => self.line(format!(
+                "fence.acq_rel.{scope}; atom.relaxed.{scope}{space}.inc.u32 %k, [%m], 0xffffffff; fence.acq_rel.{scope}"
+            )),
+            Order::Access | Order::Atomic => {
+                self.line(format!("atom.acq_rel.{scope}{space}.add.u32 %k, [%m], 1"));
             }
         }
+        self.label("COUNTED", i);
+        self.share();
+        self.line(format!("sub.u32 %x, %g, 1; setp.ne.u32 %p, %k, %x; @%p bra NOTLAST{i}; mov.u32 %j, %t"));
+        self.label("PART", i);
+        self.word("a", "%j", 1, OUT);
+        self.line(format!("setp.ge.u32 %p, %j, %g; @%p bra NOTLAST{i}; ld{space}.u32 %x, [%a]"));
+        self.line(format!("red.relaxed.{scope}{space}.add.u32 [%m+4], %x; add.u32 %j, %j, %n; bra PART{i}"));
+        self.label("NOTLAST", i);
+    }
+
+    /// Changes to several words under a lock, by all threads or the first of each CTA.
+    fn lock(&mut self, i: usize, p: &Phase, all: bool) {
+        let (scope, space) = (p.scope, p.space);
+        if !all {
+            self.line(format!("@!%first bra UNLOCKED{i}"));
+        }
+        self.label("LOCK", i);
+        let take = match p.order {
+            Order::Fence => format!("atom.relaxed.{scope}{space}.cas.b32 %x, [%m], 0, 1"),
+            Order::Volatile => format!("atom{space}.exch.b32 %x, [%m], 1"),
+            Order::Access | Order::Atomic => format!("atom.acquire.{scope}{space}.cas.b32 %x, [%m], 0, 1"),
+        };
+        self.line(format!("{take}; setp.ne.u32 %p, %x, 0; @%p bra LOCK{i}"));
+        match p.order {
+            Order::Fence => self.line(format!("fence.acq_rel.{scope}")),
+            Order::Volatile => self.line("membar.gl"),
+            Order::Access | Order::Atomic => {}
+        }
+        self.line(format!("ld{space}.v2.u32 {{%e0, %e1}}, [%m+8]; ld{space}.u32 %s, [%m+4]; add.u32 %e0, %e0, 1"));
+        self.line("add.u32 %s, %s, %c; add.u32 %s, %s, 1");
+        self.line(format!("st{space}.u32 [%m+4], %s; st{space}.u32 [%m+8], %e0; mov.u32 %x, 0"));
+        self.release(p, "%m", "%x");
+        self.label("UNLOCKED", i);
+    }
+
+    /// Each CTA continues with what the one before it has stored.
+    fn chain(&mut self, i: usize, p: &Phase) {
+        let space = p.space;
+        self.ticket(p);
+        self.line(format!("mov.u32 %v, %t; setp.eq.u32 %p, %k, 0; @%p bra FIRST{i}; sub.u32 %j, %k, 1"));
+        self.word("a", "%j", 8, 64);
+        self.line(format!("@!%first bra SEEN{i}"));
+        self.acquire(p, "%a", i);
+        self.label("SEEN", i);
+        self.line("bar.sync 0; mad.lo.u32 %x, %j, %n, %t");
+        self.word("a", "%x", 1, OUT);
+        self.line(format!("ld{space}.u32 %v, [%a]"));
+        self.label("FIRST", i);
+        self.line("mul.lo.u32 %v, %v, 3; add.u32 %v, %v, %k; add.u32 %v, %v, 1; mad.lo.u32 %x, %k, %n, %t");
+        self.word("a", "%x", 1, OUT);
+        self.line(format!("st{space}.u32 [%a], %v; bar.sync 0"));
+        self.word("a", "%k", 8, 64);
+        self.line(format!("mov.u32 %x, 1; @!%first bra PASSED{i}"));
+        self.release(p, "%a", "%x");
+        self.label("PASSED", i);
+    }
+
+    /// Each CTA puts items into a queue and takes as many.
+    fn queue(&mut self, i: usize, p: &Phase, items: u32) {
+        let (scope, space) = (p.scope, p.space);
+        self.line(format!("@!%first bra EMPTY{i}; mov.u32 %i, 0"));
+        self.label("PUT", i);
+        self.line(format!("atom.relaxed.{scope}{space}.add.u32 %k, [%m], 1"));
+        self.value("%c", "%i");
+        self.word("a", "%k", 2, OUT);
+        self.line(format!("st{space}.u32 [%a], %v; add.u64 %b, %a, 4; mov.u32 %x, 1"));
+        self.release(p, "%b", "%x");
+        self.line(format!(
+            "add.u32 %i, %i, 1; setp.lt.u32 %p, %i, {items}; @%p bra PUT{i}; mov.u32 %i, 0; mov.u32 %s, 0"
+        ));
+        self.label("TAKE", i);
+        self.line(format!("atom.relaxed.{scope}{space}.add.u32 %k, [%m+4], 1"));
+        self.word("a", "%k", 2, OUT);
+        self.line("add.u64 %b, %a, 4");
+        self.acquire(p, "%b", i);
+        self.line(format!("ld{space}.u32 %x, [%a]; add.u32 %s, %s, %x"));
+        self.line(format!("add.u32 %i, %i, 1; setp.lt.u32 %p, %i, {items}; @%p bra TAKE{i}"));
+        self.line(format!("red.relaxed.{scope}{space}.add.u32 [%m+8], %s"));
+        self.label("EMPTY", i);
     }
 
     /// State and value in one vector: state 1 for the sum of the tile, 2 for the inclusive prefix.

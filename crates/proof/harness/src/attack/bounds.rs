@@ -201,122 +201,177 @@ fn atomic(r: &mut Random, o: &Object) -> (Vec<String>, i64) {
 
 fn object(r: &mut Random, b: &mut Payload, lean: bool) -> Object {
     let bytes = r.pick(&[16i64, 20, 32, 64, 100, 256]);
-    let object = |space, base: &str| Object {
-        bytes,
-        space,
-        base: base.into(),
-        writable: true,
-        atomic: true,
-        host: false,
-        constant: false,
-        unknown: false,
-    };
     let name = b.name("object");
-    let shown = |b: &mut Payload, space: &str, generic: bool| {
-        if generic {
-            b.body(format!("mov.u64 %d1, {name}; cvta{space}.u64 %d1, %d1;"));
-        }
-    };
-    let generic = r.chance(35);
-    let spot = |space: &'static str| if generic { ("", "%d1".to_owned()) } else { (space, name.clone()) };
+    let new = NewObject { name, bytes, generic: r.chance(35) };
     match r.below(if lean { 14 } else { 12 }) {
-        0 | 1 => {
-            b.module(format!(".global .align 16 .b8 {name}[{bytes}];"));
-            shown(b, ".global", generic);
-            let (space, base) = spot(".global");
-            Object { host: true, ..object(space, &base) }
+        0 | 1 => new.global(b),
+        2 => new.constant(b),
+        3 | 4 => new.shared(r, b),
+        5 => new.dynamic_shared(b),
+        6 | 7 => new.local(b),
+        8 => new.counters(b),
+        9 => new.heap(b),
+        10 => new.call_variable(b),
+        11 => new.formal_of_callee(r, b),
+        _ => new.kernel_parameter(r, b),
+    }
+}
+
+/// What an access goes to, before it is declared.
+struct NewObject {
+    name: String,
+    bytes: i64,
+    /// It is accessed by a generic address, in `%d1`.
+    generic: bool,
+}
+
+impl NewObject {
+    fn object(&self, space: &'static str, base: &str) -> Object {
+        Object {
+            bytes: self.bytes,
+            space,
+            base: base.into(),
+            writable: true,
+            atomic: true,
+            host: false,
+            constant: false,
+            unknown: false,
         }
-        2 => {
-            b.module(format!(".const .align 16 .b8 {name}[{bytes}] = {{1, 2, 3, 4, 5}};"));
-            shown(b, ".const", generic);
-            let (space, base) = spot(".const");
-            // Stores through a generic address must be refused.
-            Object { host: true, writable: generic, atomic: generic, ..object(space, &base) }
+    }
+
+    /// Puts its generic address into `%d1` if that is how it is accessed.
+    fn take_address(&self, b: &mut Payload, space: &str) {
+        if self.generic {
+            b.body(format!("mov.u64 %d1, {name}; cvta{space}.u64 %d1, %d1;", name = self.name));
         }
-        3 | 4 => {
-            let scope = r.chance(50);
-            let text = format!(".shared .align 16 .b8 {name}[{bytes}];");
-            if scope {
-                b.module(text)
-            } else {
-                b.all(text)
+    }
+
+    /// State space and base of the access.
+    fn place(&self, space: &'static str) -> (&'static str, String) {
+        if self.generic { ("", "%d1".to_owned()) } else { (space, self.name.clone()) }
+    }
+
+    /// A global variable.
+    fn global(&self, b: &mut Payload) -> Object {
+        let (name, bytes) = (&self.name, self.bytes);
+        b.module(format!(".global .align 16 .b8 {name}[{bytes}];"));
+        self.take_address(b, ".global");
+        let (space, base) = self.place(".global");
+        Object { host: true, ..self.object(space, &base) }
+    }
+
+    /// A constant variable.
+    fn constant(&self, b: &mut Payload) -> Object {
+        let (name, bytes) = (&self.name, self.bytes);
+        b.module(format!(".const .align 16 .b8 {name}[{bytes}] = {{1, 2, 3, 4, 5}};"));
+        self.take_address(b, ".const");
+        let (space, base) = self.place(".const");
+        // Stores through a generic address must be refused.
+        Object { host: true, writable: self.generic, atomic: self.generic, ..self.object(space, &base) }
+    }
+
+    /// A shared variable, of the module or of the kernel.
+    fn shared(&self, r: &mut Random, b: &mut Payload) -> Object {
+        let (name, bytes) = (&self.name, self.bytes);
+        let scope = r.chance(50);
+        let text = format!(".shared .align 16 .b8 {name}[{bytes}];");
+        if scope {
+            b.module(text)
+        } else {
+            b.all(text)
+        }
+        zero(b, name, bytes);
+        self.take_address(b, ".shared");
+        let (space, base) = self.place(".shared");
+        Object { unknown: true, ..self.object(space, &base) }
+    }
+
+    /// Dynamic shared memory.
+    fn dynamic_shared(&self, b: &mut Payload) -> Object {
+        let (name, bytes) = (&self.name, self.bytes);
+        b.module(format!(".extern .shared .align 16 .b8 {name}[];"));
+        b.shape.shared = bytes as u32;
+        zero(b, name, bytes);
+        self.take_address(b, ".shared");
+        let (space, base) = self.place(".shared");
+        Object { unknown: true, ..self.object(space, &base) }
+    }
+
+    /// A local variable.
+    fn local(&self, b: &mut Payload) -> Object {
+        let (name, bytes) = (&self.name, self.bytes);
+        b.body(format!(".local .align 16 .b8 {name}[{bytes}];"));
+        for at in (0..bytes).step_by(4) {
+            b.body(format!("st.local.u32 [{name}+{at}], {at};"));
+        }
+        self.take_address(b, ".local");
+        let (space, base) = self.place(".local");
+        Object { unknown: true, atomic: false, ..self.object(space, &base) }
+    }
+
+    /// The words that are not compared.
+    fn counters(&self, b: &mut Payload) -> Object {
+        // The words that are not compared are 576 bytes of an allocation.
+        b.body("mov.u64 %d1, %counters;");
+        let mut o = self.object(if self.generic { "" } else { ".global" }, "%d1");
+        (o.bytes, o.host) = (576, true);
+        o
+    }
+
+    /// An object of the device heap.
+    fn heap(&self, b: &mut Payload) -> Object {
+        let bytes = self.bytes;
+        b.module(".extern .func (.param .b64 r) malloc (.param .b64 a);");
+        b.body("{ .param .b64 a; .param .b64 p;");
+        b.body(format!("st.param.b64 [a], {bytes}; call (p), malloc, (a); ld.param.b64 %d1, [p]; }}"));
+        b.body("setp.eq.u64 %p1, %d1, 0; @%p1 bra SAFE;");
+        Object { host: true, ..self.object(if self.generic { "" } else { ".global" }, "%d1") }
+    }
+
+    /// A call variable, written before the call.
+    fn call_variable(&self, b: &mut Payload) -> Object {
+        let (name, bytes) = (&self.name, self.bytes);
+        let f = b.name("callee");
+        // All of it, since bytes that a function does not write are undefined.
+        let words: Vec<String> = (0..bytes).step_by(4).map(|at| format!("st.param.b32 [y+{at}], %t;")).collect();
+        b.module(format!(".func (.param .align 16 .b8 y[{bytes}]) {f}(.param .align 16 .b8 x[{bytes}])\n{{ .reg .b32 %t; ld.param.b32 %t, [x]; {} ret; }}", words.join(" ")));
+        b.body(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .align 16 .b8 {name}[{bytes}];"));
+        b.body(format!("st.param.b32 [x], %gid; call ({name}), {f}, (x);"));
+        b.rest("}");
+        Object { writable: false, atomic: false, constant: true, ..self.object(".param", name) }
+    }
+
+    /// A formal, within its function.
+    fn formal_of_callee(&self, r: &mut Random, b: &mut Payload) -> Object {
+        let bytes = self.bytes;
+        let f = b.name("callee");
+        let inside = formal(r, bytes);
+        b.module(format!(".func (.param .b32 y) {f}(.param .align 16 .b8 x[{bytes}])\n{{\n{inside}\n}}"));
+        b.body(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .b32 y;"));
+        for at in (0..bytes - 3).step_by(4) {
+            b.body(format!("st.param.b32 [x+{at}], {at};"));
+        }
+        b.body(format!("call (y), {f}, (x); ld.param.b32 %r0, [y]; }}"));
+        b.quiet = true;
+        // The payload's own access is harmless here.
+        b.body("mov.u64 %d1, %own;");
+        Object { bytes: 64, host: true, ..self.object(".global", "%d1") }
+    }
+
+    /// The kernel's last parameter, by constant offset, by register or through a generic address.
+    fn kernel_parameter(&self, r: &mut Random, b: &mut Payload) -> Object {
+        let (name, bytes) = (&self.name, self.bytes);
+        b.params.push(format!(".param .align 16 .b8 {name}[{bytes}]"));
+        let mut o = Object { writable: false, atomic: false, host: true, unknown: true, ..self.object(".param", name) };
+        match r.below(3) {
+            0 => o.constant = true,
+            1 => {}
+            _ => {
+                b.body(format!("mov.u64 %d1, {name}; cvta.param.u64 %d1, %d1;"));
+                (o.space, o.base) = ("", "%d1".into());
             }
-            zero(b, &name, bytes);
-            shown(b, ".shared", generic);
-            let (space, base) = spot(".shared");
-            Object { unknown: true, ..object(space, &base) }
         }
-        5 => {
-            b.module(format!(".extern .shared .align 16 .b8 {name}[];"));
-            b.shape.shared = bytes as u32;
-            zero(b, &name, bytes);
-            shown(b, ".shared", generic);
-            let (space, base) = spot(".shared");
-            Object { unknown: true, ..object(space, &base) }
-        }
-        6 | 7 => {
-            b.body(format!(".local .align 16 .b8 {name}[{bytes}];"));
-            for at in (0..bytes).step_by(4) {
-                b.body(format!("st.local.u32 [{name}+{at}], {at};"));
-            }
-            shown(b, ".local", generic);
-            let (space, base) = spot(".local");
-            Object { unknown: true, atomic: false, ..object(space, &base) }
-        }
-        8 => {
-            // The words that are not compared are 576 bytes of an allocation.
-            b.body("mov.u64 %d1, %counters;");
-            let mut o = object(if generic { "" } else { ".global" }, "%d1");
-            (o.bytes, o.host) = (576, true);
-            o
-        }
-        9 => {
-            b.module(".extern .func (.param .b64 r) malloc (.param .b64 a);");
-            b.body("{ .param .b64 a; .param .b64 p;");
-            b.body(format!("st.param.b64 [a], {bytes}; call (p), malloc, (a); ld.param.b64 %d1, [p]; }}"));
-            b.body("setp.eq.u64 %p1, %d1, 0; @%p1 bra SAFE;");
-            Object { host: true, ..object(if generic { "" } else { ".global" }, "%d1") }
-        }
-        10 => {
-            // A call variable, written before the call.
-            let f = b.name("callee");
-            // All of it, since bytes that a function does not write are undefined.
-            let words: Vec<String> = (0..bytes).step_by(4).map(|at| format!("st.param.b32 [y+{at}], %t;")).collect();
-            b.module(format!(".func (.param .align 16 .b8 y[{bytes}]) {f}(.param .align 16 .b8 x[{bytes}])\n{{ .reg .b32 %t; ld.param.b32 %t, [x]; {} ret; }}", words.join(" ")));
-            b.body(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .align 16 .b8 {name}[{bytes}];"));
-            b.body(format!("st.param.b32 [x], %gid; call ({name}), {f}, (x);"));
-            b.rest("}");
-            Object { writable: false, atomic: false, constant: true, ..object(".param", &name) }
-        }
-        11 => {
-            // A formal, within its function.
-            let f = b.name("callee");
-            let inside = formal(r, bytes);
-            b.module(format!(".func (.param .b32 y) {f}(.param .align 16 .b8 x[{bytes}])\n{{\n{inside}\n}}"));
-            b.body(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .b32 y;"));
-            for at in (0..bytes - 3).step_by(4) {
-                b.body(format!("st.param.b32 [x+{at}], {at};"));
-            }
-            b.body(format!("call (y), {f}, (x); ld.param.b32 %r0, [y]; }}"));
-            b.quiet = true;
-            // The payload's own access is harmless here.
-            b.body("mov.u64 %d1, %own;");
-            Object { bytes: 64, host: true, ..object(".global", "%d1") }
-        }
-        _ => {
-            // The kernel's last parameter, by constant offset, by register or through a generic address.
-            b.params.push(format!(".param .align 16 .b8 {name}[{bytes}]"));
-            let mut o = Object { writable: false, atomic: false, host: true, unknown: true, ..object(".param", &name) };
-            match r.below(3) {
-                0 => o.constant = true,
-                1 => {}
-                _ => {
-                    b.body(format!("mov.u64 %d1, {name}; cvta.param.u64 %d1, %d1;"));
-                    (o.space, o.base) = ("", "%d1".into());
-                }
-            }
-            o
-        }
+        o
     }
 }
 

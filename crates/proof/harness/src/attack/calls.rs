@@ -198,23 +198,7 @@ pub fn make(r: &mut Random, b: &mut Payload) {
             b.body(format!("LIST: .calltargets {f}, {g};"));
             b.body(said.call("LIST"));
         }
-        // Lanes call different functions, some of them correctly.
-        7 => {
-            let is = if r.chance(70) { said.altered(r) } else { said.clone() };
-            b.module(said.function(&f, 1));
-            b.module(is.function(&g, 2));
-            b.body(format!("mov.u64 %d1, {f}; mov.u64 %d2, {g}; and.b32 %r1, %lane, {};", r.pick(&[1, 2, 16])));
-            b.body("setp.ne.u32 %p1, %r1, 0; selp.b64 %d1, %d2, %d1, %p1;");
-            b.body(said.prototype("PROTO"));
-            b.body(said.call("PROTO"));
-            let threads = b.threads();
-            let (mask, warp) = (r.bits() as u32 | 1, r.below(threads.div_ceil(32) as usize) as u32);
-            let exist = u32::MAX >> (32 - (threads - warp * 32).min(32));
-            if mask & exist != 0 && r.chance(50) {
-                b.fixed = true;
-                b.who = Some(Who::Lanes { cta: 0, warp, mask: mask & exist });
-            }
-        }
+        7 => divergent(r, b, [&f, &g], &said),
         // The callee is a kernel.
         8 => {
             let none = Signature { ret: None, args: Vec::new() };
@@ -225,26 +209,7 @@ pub fn make(r: &mut Random, b: &mut Payload) {
             b.body(said.prototype("PROTO"));
             b.body(said.call("PROTO"));
         }
-        // The callee is not a function.
-        9 | 10 => {
-            b.module(said.function(&f, 3));
-            let var = b.name("var");
-            b.module(format!(".global .align 8 .b8 {var}[64];"));
-            let from = match r.below(6) {
-                0 => "mov.u64 %d1, 0;".to_owned(),
-                1 => format!("mov.u64 %d1, {};", r.bits() >> r.below(64)),
-                2 => {
-                    b.quiet = true;
-                    format!("mov.u64 %d1, {var};")
-                }
-                3 => format!("mov.u64 %d1, {f}; add.u64 %d1, %d1, {};", r.pick(&[1, 2, 4, 7, 8, 16, 32, 64, 128])),
-                4 => format!("mov.u64 %d1, {f}; sub.u64 %d1, %d1, {};", r.pick(&[1, 4, 8, 16])),
-                _ => format!("mov.u64 %d1, {f}; or.b64 %d1, %d1, {:#x};", 1u64 << (33 + r.below(31))),
-            };
-            b.body(from);
-            b.body(said.prototype("PROTO"));
-            b.body(said.call("PROTO"));
-        }
+        9 | 10 => no_function(r, b, &f, &said),
         // Two prototypes for one function, one after the other: the check of the first call must not count for the
         // second.
         _ => {
@@ -255,6 +220,45 @@ pub fn make(r: &mut Random, b: &mut Payload) {
             b.body(format!("{}\n    {}", said.prototype("WRONG"), said.call("WRONG")));
         }
     }
+}
+
+/// Lanes call different functions, some of them correctly.
+fn divergent(r: &mut Random, b: &mut Payload, [f, g]: [&str; 2], said: &Signature) {
+    let is = if r.chance(70) { said.altered(r) } else { said.clone() };
+    b.module(said.function(f, 1));
+    b.module(is.function(g, 2));
+    b.body(format!("mov.u64 %d1, {f}; mov.u64 %d2, {g}; and.b32 %r1, %lane, {};", r.pick(&[1, 2, 16])));
+    b.body("setp.ne.u32 %p1, %r1, 0; selp.b64 %d1, %d2, %d1, %p1;");
+    b.body(said.prototype("PROTO"));
+    b.body(said.call("PROTO"));
+    let threads = b.threads();
+    let (mask, warp) = (r.bits() as u32 | 1, r.below(threads.div_ceil(32) as usize) as u32);
+    let exist = u32::MAX >> (32 - (threads - warp * 32).min(32));
+    if mask & exist != 0 && r.chance(50) {
+        b.fixed = true;
+        b.who = Some(Who::Lanes { cta: 0, warp, mask: mask & exist });
+    }
+}
+
+/// The callee is not a function.
+fn no_function(r: &mut Random, b: &mut Payload, f: &str, said: &Signature) {
+    b.module(said.function(f, 3));
+    let var = b.name("var");
+    b.module(format!(".global .align 8 .b8 {var}[64];"));
+    let from = match r.below(6) {
+        0 => "mov.u64 %d1, 0;".to_owned(),
+        1 => format!("mov.u64 %d1, {};", r.bits() >> r.below(64)),
+        2 => {
+            b.quiet = true;
+            format!("mov.u64 %d1, {var};")
+        }
+        3 => format!("mov.u64 %d1, {f}; add.u64 %d1, %d1, {};", r.pick(&[1, 2, 4, 7, 8, 16, 32, 64, 128])),
+        4 => format!("mov.u64 %d1, {f}; sub.u64 %d1, %d1, {};", r.pick(&[1, 4, 8, 16])),
+        _ => format!("mov.u64 %d1, {f}; or.b64 %d1, %d1, {:#x};", 1u64 << (33 + r.below(31))),
+    };
+    b.body(from);
+    b.body(said.prototype("PROTO"));
+    b.body(said.call("PROTO"));
 }
 
 /// Loads a function's address into `%d1`: directly, through memory, or opaquely.

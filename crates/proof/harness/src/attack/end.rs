@@ -155,65 +155,63 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
     let differ = |what: &str| Some(format!("{what}: {} / {}", reference.show(), other.show()));
     match (reference, other) {
         (End::Done(a), End::Done(b)) => (!attack.payload.quiet && a != b).then(|| differ("results")).flatten(),
-        (End::Fault(a), End::Fault(b)) => {
-            if a.kind != b.kind {
-                return differ("kind");
-            }
-            if a.kind == "Deadlock" {
-                // Where lanes are that poll is a matter of the moment.
-                let polls = |f: &Fault| f.notes.contains("poll memory");
-                let same = (&a.words, a.thread, a.cta, &a.notes, &a.places)
-                    == (&b.words, b.thread, b.cta, &b.notes, &b.places);
-                return if polls(a) && polls(b) || same {
-                    None
-                } else {
-                    differ(&format!("deadlock ({} / {})", a.notes, b.notes))
-                };
-            }
-            // Parts of a warp that stop at two matrix instructions are both wrong.
-            let parts = |f: &Fault| f.kind == "Barrier" && f.words.contains("needs all 32 lanes");
-            if a.places != b.places {
-                return if parts(a) && parts(b) { None } else { differ("place") };
-            }
-            if attack.payload.blame == Blame::Anybody && a.kind == "Barrier" {
-                // Which of the CTAs comes first that do the same at the same time is up to the host's threads, and which of the lanes that
-                // a random kernel has parted, to the engine.
-                let apart = attack.shape.threads > 1 && a.cta != b.cta || attack.host.is_some() && a.cta == b.cta;
-                let same = a.words == b.words && (apart || (a.thread, a.cta) == (b.thread, b.cta));
-                return if same || parts(a) && parts(b) { None } else { differ("barrier") };
-            }
-            let block = attack.shape.block;
-            let threads = block.iter().product::<u32>();
-            let executes = |f: &Fault| {
-                let lin = (f.thread[2] * block[1] + f.thread[1]) * block[0] + f.thread[0];
-                let g = attack.shape.grid;
-                let cta = (f.cta[2] * g[1] + f.cta[1]) * g[0] + f.cta[0];
-                attack.who.executes(cta, lin, threads)
-            };
-            if !executes(a) || !executes(b) {
-                return differ("a thread that does not execute the payload");
-            }
-            // Lanes that a random kernel has parted come one after the other.
-            let together = attack.host.is_none() && attack.who.in_a_warp() || matches!(attack.who, Who::One { .. });
-            if together && (a.thread, a.cta) != (b.thread, b.cta) {
-                return differ("thread");
-            }
-            if (a.thread, a.cta) == (b.thread, b.cta) {
-                if !a.same_address(b) {
-                    return differ("access");
-                }
-                if a.words != b.words {
-                    return differ("words");
-                }
-            }
-            None
-        }
+        (End::Fault(a), End::Fault(b)) => fault_difference(attack, a, b).and_then(|what| differ(&what)),
         (End::Exhausted(_), End::Exhausted(_))
         | (End::BadLaunch(_), End::BadLaunch(_))
         | (End::Rejected(_), End::Rejected(_)) => None,
         (End::Unsupported(a), End::Unsupported(b)) if a == b => None,
         _ => differ("end"),
     }
+}
+
+/// What differs between two faults of an attack; `None` if nothing does that must be the same.
+fn fault_difference(attack: &Attack, a: &Fault, b: &Fault) -> Option<String> {
+    if a.kind != b.kind {
+        return Some("kind".into());
+    }
+    if a.kind == "Deadlock" {
+        // Where lanes are that poll is a matter of the moment.
+        let polls = |f: &Fault| f.notes.contains("poll memory");
+        let same = (&a.words, a.thread, a.cta, &a.notes, &a.places) == (&b.words, b.thread, b.cta, &b.notes, &b.places);
+        return if polls(a) && polls(b) || same { None } else { Some(format!("deadlock ({} / {})", a.notes, b.notes)) };
+    }
+    // Parts of a warp that stop at two matrix instructions are both wrong.
+    let parts = |f: &Fault| f.kind == "Barrier" && f.words.contains("needs all 32 lanes");
+    if a.places != b.places {
+        return if parts(a) && parts(b) { None } else { Some("place".into()) };
+    }
+    if attack.payload.blame == Blame::Anybody && a.kind == "Barrier" {
+        // Which of the CTAs comes first that do the same at the same time is up to the host's threads, and which of the lanes that
+        // a random kernel has parted, to the engine.
+        let apart = attack.shape.threads > 1 && a.cta != b.cta || attack.host.is_some() && a.cta == b.cta;
+        let same = a.words == b.words && (apart || (a.thread, a.cta) == (b.thread, b.cta));
+        return if same || parts(a) && parts(b) { None } else { Some("barrier".into()) };
+    }
+    let block = attack.shape.block;
+    let threads = block.iter().product::<u32>();
+    let executes = |f: &Fault| {
+        let lin = (f.thread[2] * block[1] + f.thread[1]) * block[0] + f.thread[0];
+        let g = attack.shape.grid;
+        let cta = (f.cta[2] * g[1] + f.cta[1]) * g[0] + f.cta[0];
+        attack.who.executes(cta, lin, threads)
+    };
+    if !executes(a) || !executes(b) {
+        return Some("a thread that does not execute the payload".into());
+    }
+    // Lanes that a random kernel has parted come one after the other.
+    let together = attack.host.is_none() && attack.who.in_a_warp() || matches!(attack.who, Who::One { .. });
+    if together && (a.thread, a.cta) != (b.thread, b.cta) {
+        return Some("thread".into());
+    }
+    if (a.thread, a.cta) == (b.thread, b.cta) {
+        if !a.same_address(b) {
+            return Some("access".into());
+        }
+        if a.words != b.words {
+            return Some("words".into());
+        }
+    }
+    None
 }
 
 /// The text without numbers that are host addresses.

@@ -144,22 +144,7 @@ pub fn make(r: &mut Random, b: &mut Payload) {
         }
         // The flag is never written.
         0 | 1 => b.body(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;")),
-        // Lanes of a warp wait for one of them.
-        2 => {
-            b.fix([1, 1, 1], r.pick(&[[32, 1, 1], [64, 1, 1]]));
-            let writer = r.below(32);
-            b.who = Some(Who::Lanes { cta: 0, warp: 0, mask: u32::MAX });
-            let sets = signal(r, &flag, space);
-            let (yes, no) = (
-                format!("{sets} bra DONE;"),
-                format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"),
-            );
-            b.body(format!("setp.eq.u32 %p2, %lane, {writer};"));
-            match r.chance(50) {
-                true => b.body(format!("@%p2 bra WRITE; {no} bra DONE; WRITE: {yes} DONE:")),
-                false => b.body(format!("@!%p2 bra READ; {yes} READ: {no} DONE:")),
-            }
-        }
+        2 => lanes_wait(r, b, &flag, (space, &polls, sleep)),
         // Warps wait for one of them.
         3 => {
             b.fix([1, 1, 1], r.pick(&[[64, 1, 1], [128, 1, 1]]));
@@ -169,27 +154,8 @@ pub fn make(r: &mut Random, b: &mut Payload) {
             b.body(sets);
             b.rest(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
         }
-        // CTAs wait for a later or an earlier one.
-        4 => {
-            b.module(format!(".global .align 4 .b32 {flag}g;"));
-            let flag = format!("{flag}g");
-            let (polls, sets) = (poll(r, &flag, "global"), signal(r, &flag, "global"));
-            b.fix([4, 1, 1], r.pick(&[[1, 1, 1], [32, 1, 1], [64, 1, 1]]));
-            b.who = Some(Who::One { gid: b.threads() * r.below(4) as u32 });
-            b.body(sets);
-            b.rest(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
-        }
-        // A lock that its holder takes again, or that is never released.
-        5 => {
-            b.body(format!("TAKE: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra TAKE;"));
-            if r.chance(50) {
-                b.body(format!(
-                    "AGAIN: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra AGAIN;"
-                ));
-            } else {
-                b.body(format!("atom.{space}.exch.b32 %r3, [{flag}], 0;"));
-            }
-        }
+        4 => ctas_wait(r, b, &flag, sleep),
+        5 => take_lock(r, b, &flag, space),
         // Endless loops without memory accesses.
         _ => b.body(r.pick(&[
             "AGAIN: add.u32 %r3, %r3, 1; bra AGAIN;",
@@ -198,5 +164,41 @@ pub fn make(r: &mut Random, b: &mut Payload) {
             "AGAIN: st.global.u32 [%own+4], %r3; add.u32 %r3, %r3, 1; bra AGAIN;",
             "AGAIN: nanosleep.u32 10; bra AGAIN;",
         ])),
+    }
+}
+
+/// Lanes of a warp wait for one of them.
+fn lanes_wait(r: &mut Random, b: &mut Payload, flag: &str, (space, polls, sleep): (&str, &str, &str)) {
+    b.fix([1, 1, 1], r.pick(&[[32, 1, 1], [64, 1, 1]]));
+    let writer = r.below(32);
+    b.who = Some(Who::Lanes { cta: 0, warp: 0, mask: u32::MAX });
+    let sets = signal(r, flag, space);
+    let (yes, no) =
+        (format!("{sets} bra DONE;"), format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
+    b.body(format!("setp.eq.u32 %p2, %lane, {writer};"));
+    match r.chance(50) {
+        true => b.body(format!("@%p2 bra WRITE; {no} bra DONE; WRITE: {yes} DONE:")),
+        false => b.body(format!("@!%p2 bra READ; {yes} READ: {no} DONE:")),
+    }
+}
+
+/// CTAs wait for a later or an earlier one.
+fn ctas_wait(r: &mut Random, b: &mut Payload, flag: &str, sleep: &str) {
+    b.module(format!(".global .align 4 .b32 {flag}g;"));
+    let flag = format!("{flag}g");
+    let (polls, sets) = (poll(r, &flag, "global"), signal(r, &flag, "global"));
+    b.fix([4, 1, 1], r.pick(&[[1, 1, 1], [32, 1, 1], [64, 1, 1]]));
+    b.who = Some(Who::One { gid: b.threads() * r.below(4) as u32 });
+    b.body(sets);
+    b.rest(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
+}
+
+/// A lock that its holder takes again, or that is never released.
+fn take_lock(r: &mut Random, b: &mut Payload, flag: &str, space: &str) {
+    b.body(format!("TAKE: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra TAKE;"));
+    if r.chance(50) {
+        b.body(format!("AGAIN: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
+    } else {
+        b.body(format!("atom.{space}.exch.b32 %r3, [{flag}], 0;"));
     }
 }

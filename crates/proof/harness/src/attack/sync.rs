@@ -37,6 +37,18 @@ pub fn make(r: &mut Random, b: &mut Payload) {
         _ => format!("barrier.arrive {id}, {count};"),
     };
     b.all("setp.eq.u32 %p1, %lane, 1;");
+    arrive(r, b, &barrier);
+    // The kernel's own next barrier, which is the first, may be what completes one of these: then it orders nothing, and what threads
+    // read after it is up to the schedule.
+    let first = |text: &String| {
+        ["sync 0", "arrive 0", "sync.aligned 0", "u32 %r3, 0"].iter().any(|barrier| text.contains(barrier))
+            || number == 0 && text.contains("%r1")
+    };
+    b.quiet = b.module.iter().chain(&b.body).chain(&b.rest).any(first);
+}
+
+/// Lets some threads arrive at barriers that `barrier` draws, and others elsewhere or not at all.
+fn arrive(r: &mut Random, b: &mut Payload, barrier: &dyn Fn(&mut Random) -> String) {
     match r.below(8) {
         // Only the threads with the payload arrive.
         0..2 => {
@@ -82,11 +94,4 @@ pub fn make(r: &mut Random, b: &mut Payload) {
             b.rest(format!("AGAIN: {text} sub.u32 %r4, %r4, 1; setp.ne.u32 %p2, %r4, 0; @%p2 bra AGAIN;"));
         }
     }
-    // The kernel's own next barrier, which is the first, may be what completes one of these: then it orders nothing, and what threads
-    // read after it is up to the schedule.
-    let first = |text: &String| {
-        ["sync 0", "arrive 0", "sync.aligned 0", "u32 %r3, 0"].iter().any(|barrier| text.contains(barrier))
-            || number == 0 && text.contains("%r1")
-    };
-    b.quiet = b.module.iter().chain(&b.body).chain(&b.rest).any(first);
 }

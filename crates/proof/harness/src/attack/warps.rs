@@ -72,44 +72,49 @@ pub fn make(r: &mut Random, b: &mut Payload) {
         }
         _ => format!("{mask:#x}"),
     };
+    arrive(r, b, &mask);
+    // Shuffles from lanes that do not participate are undefined.
+    b.quiet = true;
+}
+
+/// Lets the lanes of the payload arrive at an operation, and the others elsewhere, later or not at all.
+fn arrive(r: &mut Random, b: &mut Payload, mask: &str) {
     match r.below(8) {
         0..3 => {
-            let text = operation(r, &mask);
+            let text = operation(r, mask);
             b.body(text);
         }
         // The payload's lanes come later than the others: they poll a word that these write.
         6 => {
             late(b);
-            let text = operation(r, &mask);
+            let text = operation(r, mask);
             b.rest(text);
         }
         // The same, and one part has another operation before.
         7 => {
             late(b);
-            let (one, two) = (operation(r, &mask), operation(r, "0xffffffff"));
+            let (one, two) = (operation(r, mask), operation(r, "0xffffffff"));
             b.rest(format!("@{}%executes bra JOIN; {one} JOIN: {two}", r.pick(&["", "!"])));
         }
         // The others arrive at another operation, of the same kind or not.
         3 => {
-            let one = operation(r, &mask);
-            let other = if r.chance(50) { one.clone() } else { operation(r, &mask) };
+            let one = operation(r, mask);
+            let other = if r.chance(50) { one.clone() } else { operation(r, mask) };
             b.body(format!("{one} bra JOIN;"));
             b.rest(format!("{other} JOIN:"));
         }
         // The others have exited.
         4 => {
             b.body("exit;");
-            let text = operation(r, &mask);
+            let text = operation(r, mask);
             b.rest(text);
         }
         _ => {
-            let text = operation(r, &mask);
+            let text = operation(r, mask);
             b.body(text);
             b.rest("@!%executes exit;");
             let text = operation(r, "0xffffffff");
             b.rest(text);
         }
     }
-    // Shuffles from lanes that do not participate are undefined.
-    b.quiet = true;
 }

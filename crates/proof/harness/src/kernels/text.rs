@@ -147,6 +147,32 @@ impl Writer {
             ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 sums, .param .u32 c, .param .u32 d)\n{\n",
         );
         self.registers();
+        self.indices();
+        self.line("mov.u32 %mine, private;");
+        self.line("mad.lo.u32 %mine, %lin, 16, %mine;");
+        self.line("st.shared.v4.u32 [%mine], {%lin, 1, 2, 3};");
+        self.clear_shared();
+        self.line(&format!("and.b32 %x0, %gid, {};", INPUT - 1));
+        self.line("mad.wide.u32 %a, %x0, 4, %input;");
+        self.line("ld.global.u32 %v0, [%a];");
+        self.line("mul.wide.u32 %w0, %gid, 77;");
+        self.values();
+        self.line("mov.u32 %depth, 2;");
+        self.line("bar.sync 0;");
+        // The existing lanes of the warp.
+        self.line("and.b32 %x0, %lin, 0xffffffe0;");
+        self.line("sub.u32 %x0, %x1, %x0;");
+        self.line("shl.b32 %m0, 1, %x0;");
+        self.line("sub.u32 %m0, %m0, 1;");
+        self.nodes(&m.kernel, 0);
+        self.store_values();
+        self.store_counters();
+        self.line("ret;");
+        self.out.push_str("}\n");
+    }
+
+    /// Loads the parameters and computes the indices of the thread, and the addresses of its words and rows.
+    fn indices(&mut self) {
         for text in [
             "ld.param.u64 %input, [in];",
             "ld.param.u64 %own, [out];",
@@ -174,9 +200,10 @@ impl Writer {
         // The rows follow the threads' own words.
         self.line(&format!("mad.wide.u32 %rows, %threads, {}, %own;", WORDS * 4));
         self.line(&format!("mad.wide.u32 %own, %gid, {}, %own;", WORDS * 4));
-        self.line("mov.u32 %mine, private;");
-        self.line("mad.lo.u32 %mine, %lin, 16, %mine;");
-        self.line("st.shared.v4.u32 [%mine], {%lin, 1, 2, 3};");
+    }
+
+    /// Sets the shared arrays to zero, by all threads of the CTA, whose number `%x1` is.
+    fn clear_shared(&mut self) {
         for (name, words) in [("exchanged", THREADS), ("counters", COUNTERS), ("locks", LOCKS)] {
             let (top, end) = (self.label(), self.label());
             self.line("mov.u32 %x0, %lin;");
@@ -190,19 +217,10 @@ impl Writer {
             self.line(&format!("bra {top};"));
             self.set(&end);
         }
-        self.line(&format!("and.b32 %x0, %gid, {};", INPUT - 1));
-        self.line("mad.wide.u32 %a, %x0, 4, %input;");
-        self.line("ld.global.u32 %v0, [%a];");
-        self.line("mul.wide.u32 %w0, %gid, 77;");
-        self.values();
-        self.line("mov.u32 %depth, 2;");
-        self.line("bar.sync 0;");
-        // The existing lanes of the warp.
-        self.line("and.b32 %x0, %lin, 0xffffffe0;");
-        self.line("sub.u32 %x0, %x1, %x0;");
-        self.line("shl.b32 %m0, 1, %x0;");
-        self.line("sub.u32 %m0, %m0, 1;");
-        self.nodes(&m.kernel, 0);
+    }
+
+    /// Stores the registers into the words of the thread.
+    fn store_values(&mut self) {
         for i in 0..8 {
             self.line(&format!("st.global.u32 [%own+{}], %v{i};", 128 + 4 * i));
         }
@@ -220,7 +238,10 @@ impl Writer {
         self.line("mad.lo.u32 %x0, %x3, 37, %x0;");
         self.line("st.global.u32 [%own+252], %x0;");
         self.line("st.global.f64 [%own+224], %g0;");
-        // One remaining thread writes out the shared counters of its CTA.
+    }
+
+    /// One remaining thread writes out the shared counters of its CTA.
+    fn store_counters(&mut self) {
         let (top, end) = (self.label(), self.label());
         self.line("bar.sync 0;");
         self.line("setp.ne.u32 %q0, %lin, 0;");
@@ -239,8 +260,6 @@ impl Writer {
         self.line("mad.lo.u32 %x2, %x2, 31, %x4;");
         self.line("st.global.u32 [%own+124], %x2;");
         self.set(&end);
-        self.line("ret;");
-        self.out.push_str("}\n");
     }
 
     fn function(&mut self, index: usize, f: &Function) {
@@ -304,26 +323,9 @@ impl Writer {
 
     /// Emits a node; `%m` of the depth names the active lanes, where these are known.
     fn node(&mut self, node: &Node, depth: usize) {
-        let inner = depth + 1;
         match node {
             Node::Straight(lines) => self.all(lines),
-            Node::If { test, then, other } => {
-                let (otherwise, end) = (self.label(), self.label());
-                self.all(test);
-                if counted(then, &self.needs) || counted(other, &self.needs) {
-                    self.line(&format!("vote.sync.ballot.b32 %m{inner}, %q{depth}, %m{depth};"));
-                }
-                self.line(&format!("@!%q{depth} bra {otherwise};"));
-                self.nodes(then, inner);
-                self.line(&format!("bra {end};"));
-                self.set(&otherwise);
-                if counted(other, &self.needs) {
-                    self.line(&format!("not.b32 %m{inner}, %m{inner};"));
-                    self.line(&format!("and.b32 %m{inner}, %m{inner}, %m{depth};"));
-                }
-                self.nodes(other, inner);
-                self.set(&end);
-            }
+            Node::If { test, then, other } => self.branch(test, then, other, depth),
             Node::Loop { bound, tail, body } => self.repeat(bound, *tail, body, depth),
             Node::Leave { test, next, out } => {
                 let outer = self.leave.len().saturating_sub(1 + out);
@@ -336,36 +338,8 @@ impl Writer {
                 let counted = graph.counted(|n| counted(n, &self.needs));
                 self.graph(graph, counted, depth);
             }
-            Node::Switch { select, cases } => {
-                self.all(select);
-                let labels: Vec<String> = cases.iter().map(|_| self.label()).collect();
-                let (table, end) = (self.label(), self.label());
-                self.line(&format!("{table}: .branchtargets {};", labels.join(", ")));
-                self.line(&format!("brx.idx %n{depth}, {table};"));
-                for ((body, through), label) in cases.iter().zip(&labels) {
-                    self.set(label);
-                    self.nodes(body, inner);
-                    if !through {
-                        self.line(&format!("bra {end};"));
-                    }
-                }
-                self.set(&end);
-            }
-            Node::Tangle { blocks } => {
-                let labels: Vec<String> = blocks.iter().map(|_| self.label()).collect();
-                let end = self.label();
-                self.line(&format!("mov.u32 %l{depth}, 0;"));
-                for (i, (body, test, to)) in blocks.iter().enumerate() {
-                    self.set(&labels[i]);
-                    self.line(&format!("add.u32 %l{depth}, %l{depth}, 1;"));
-                    self.line(&format!("setp.gt.u32 %q{depth}, %l{depth}, 9;"));
-                    self.line(&format!("@%q{depth} bra {end};"));
-                    self.nodes(body, inner);
-                    self.all(test);
-                    self.line(&format!("@%q{depth} bra {};", labels[*to]));
-                }
-                self.set(&end);
-            }
+            Node::Switch { select, cases } => self.switch(select, cases, depth),
+            Node::Tangle { blocks } => self.tangle(blocks, depth),
             Node::Exit { test } => {
                 self.all(test);
                 self.line(&format!("vote.sync.ballot.b32 %x0, %q9, %m{depth};"));
@@ -379,6 +353,57 @@ impl Writer {
             }
             Node::Call { callee, other, when } => self.call(*callee, other.as_ref(), when.as_deref(), depth),
         }
+    }
+
+    fn branch(&mut self, test: &[String], then: &[Node], other: &[Node], depth: usize) {
+        let inner = depth + 1;
+        let (otherwise, end) = (self.label(), self.label());
+        self.all(test);
+        if counted(then, &self.needs) || counted(other, &self.needs) {
+            self.line(&format!("vote.sync.ballot.b32 %m{inner}, %q{depth}, %m{depth};"));
+        }
+        self.line(&format!("@!%q{depth} bra {otherwise};"));
+        self.nodes(then, inner);
+        self.line(&format!("bra {end};"));
+        self.set(&otherwise);
+        if counted(other, &self.needs) {
+            self.line(&format!("not.b32 %m{inner}, %m{inner};"));
+            self.line(&format!("and.b32 %m{inner}, %m{inner}, %m{depth};"));
+        }
+        self.nodes(other, inner);
+        self.set(&end);
+    }
+
+    fn switch(&mut self, select: &[String], cases: &[(Vec<Node>, bool)], depth: usize) {
+        self.all(select);
+        let labels: Vec<String> = cases.iter().map(|_| self.label()).collect();
+        let (table, end) = (self.label(), self.label());
+        self.line(&format!("{table}: .branchtargets {};", labels.join(", ")));
+        self.line(&format!("brx.idx %n{depth}, {table};"));
+        for ((body, through), label) in cases.iter().zip(&labels) {
+            self.set(label);
+            self.nodes(body, depth + 1);
+            if !through {
+                self.line(&format!("bra {end};"));
+            }
+        }
+        self.set(&end);
+    }
+
+    fn tangle(&mut self, blocks: &[(Vec<Node>, Vec<String>, usize)], depth: usize) {
+        let labels: Vec<String> = blocks.iter().map(|_| self.label()).collect();
+        let end = self.label();
+        self.line(&format!("mov.u32 %l{depth}, 0;"));
+        for (i, (body, test, to)) in blocks.iter().enumerate() {
+            self.set(&labels[i]);
+            self.line(&format!("add.u32 %l{depth}, %l{depth}, 1;"));
+            self.line(&format!("setp.gt.u32 %q{depth}, %l{depth}, 9;"));
+            self.line(&format!("@%q{depth} bra {end};"));
+            self.nodes(body, depth + 1);
+            self.all(test);
+            self.line(&format!("@%q{depth} bra {};", labels[*to]));
+        }
+        self.set(&end);
     }
 
     fn repeat(&mut self, bound: &[String], tail: bool, body: &[Node], depth: usize) {
@@ -411,27 +436,30 @@ impl Writer {
         self.leave.pop();
     }
 
+    /// Loads the address of one of two functions, as `choose` decides for each lane; returns the register, and the depth whose mask
+    /// names the lanes that call the same one.
+    fn choose_callee(&mut self, callee: usize, second: usize, choose: &[String], depth: usize) -> (String, usize) {
+        self.all(choose);
+        self.line(&format!("mov.u64 %y1, f{callee};"));
+        self.line(&format!("mov.u64 %y2, f{second};"));
+        self.line("selp.b64 %y1, %y1, %y2, %q9;");
+        if !self.needs[callee] && !self.needs[second] {
+            return ("%y1".to_owned(), depth);
+        }
+        // Lanes that call the other function participate in other votes.
+        self.line(&format!("vote.sync.ballot.b32 %m{}, %q9, %m{depth};", depth + 1));
+        self.line(&format!("@!%q9 xor.b32 %m{0}, %m{0}, %m{depth};", depth + 1));
+        ("%y1".to_owned(), depth + 1)
+    }
+
     fn call(&mut self, callee: usize, other: Option<&(usize, Vec<String>)>, when: Option<&[String]>, depth: usize) {
         if callee >= self.needs.len() {
             return;
         }
         let other = other.filter(|(second, _)| *second < self.needs.len());
-        let mut members = depth;
-        let target = match other {
-            Some((second, choose)) => {
-                self.all(choose);
-                self.line(&format!("mov.u64 %y1, f{callee};"));
-                self.line(&format!("mov.u64 %y2, f{second};"));
-                self.line("selp.b64 %y1, %y1, %y2, %q9;");
-                if self.needs[callee] || self.needs[*second] {
-                    // Lanes that call the other function participate in other votes.
-                    self.line(&format!("vote.sync.ballot.b32 %m{}, %q9, %m{depth};", depth + 1));
-                    self.line(&format!("@!%q9 xor.b32 %m{0}, %m{0}, %m{depth};", depth + 1));
-                    members = depth + 1;
-                }
-                "%y1".to_owned()
-            }
-            None => format!("f{callee}"),
+        let (target, mut members) = match other {
+            Some((second, choose)) => self.choose_callee(callee, *second, choose, depth),
+            None => (format!("f{callee}"), depth),
         };
         let guard = if when.is_some() { "@%q9 " } else { "" };
         if let Some(when) = when {
@@ -475,6 +503,12 @@ impl Writer {
         for text in ["xor.b32 %v1, %v1, %x0;", "mov.b32 %v4, %x1;", "mov.b64 %w3, %y0;", "mov.b64 %g1, %y1;"] {
             self.line(&format!("{guard}{text}"));
         }
+        self.call_small_functions();
+        self.line("}");
+    }
+
+    /// Calls `chosen` by all lanes and `near` by some.
+    fn call_small_functions(&mut self) {
         for text in [
             ".param .b32 to_p; .param .b32 to_q; .param .b32 to_o;",
             "st.param.u32 [to_p], %u0; st.param.u32 [to_q], %u1;",
@@ -486,7 +520,6 @@ impl Writer {
             "setp.lt.u32 %q9, %lane, 9;",
             "@%q9 call (%x0), near, (%u1);",
             "add.u32 %v1, %v1, %x0;",
-            "}",
         ] {
             self.line(text);
         }

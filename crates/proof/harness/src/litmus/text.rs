@@ -89,7 +89,20 @@ impl Text<'_> {
         if config.distance == Distance::Lanes && !roles.is_power_of_two() {
             line!(self, "setp.ge.u32 %p, %role, {roles};\n    @%p bra DONE;");
         }
-        for (role, steps) in config.shape.roles.iter().enumerate() {
+        self.roles();
+        let _ = writeln!(self.out, "DONE:");
+        line!(self, "add.u32 %round, %round, 1;\n    setp.lt.u32 %p, %round, %rounds;\n    @%p bra ROUND;");
+        if config.is_shared() {
+            self.last(instances);
+        }
+        line!(self, "ret;");
+        self.out.push_str("}\n");
+        self.out
+    }
+
+    /// What each role does, and stores of the values that it has read.
+    fn roles(&mut self) {
+        for (role, steps) in self.config.shape.roles.iter().enumerate() {
             if role > 0 {
                 let _ = writeln!(self.out, "ROLE{role}:");
             }
@@ -103,14 +116,6 @@ impl Text<'_> {
             }
             line!(self, "bra DONE;");
         }
-        let _ = writeln!(self.out, "DONE:");
-        line!(self, "add.u32 %round, %round, 1;\n    setp.lt.u32 %p, %round, %rounds;\n    @%p bra ROUND;");
-        if config.is_shared() {
-            self.last(instances);
-        }
-        line!(self, "ret;");
-        self.out.push_str("}\n");
-        self.out
     }
 
     /// Zeroes all locations in shared memory.
@@ -179,54 +184,60 @@ impl Text<'_> {
                 line!(self, "atom{relaxed}{space}.add.u{ty} {e}, [{}], {e};", at(l));
                 self.gathered(r);
             }
-            Step::Release(l, v) => {
-                let before = match self.config.sync {
-                    Sync::FenceAcqRel => Some("fence.acq_rel"),
-                    Sync::FenceHalves => Some("fence.release"),
-                    Sync::FenceSc => Some("fence.sc"),
-                    _ => None,
-                };
-                if let Some(fence) = before {
-                    line!(self, "{fence}.{scope};");
-                }
-                line!(self, "mov.u32 %v, {v};");
-                match self.config.sync {
-                    Sync::Membar => {
-                        self.membar();
-                        self.write(".volatile", l);
-                    }
-                    Sync::Access => self.write(&format!(".release.{scope}"), l),
-                    Sync::Atomic => self.atomic(".release", "exch", l),
-                    Sync::AtomicBoth => self.atomic(".acq_rel", "exch", l),
-                    Sync::Reduction => {
-                        self.spread();
-                        let (ty, e) = self.whole();
-                        line!(self, "red.release.{scope}{space}.add.u{ty} [{}], {e};", at(l));
-                    }
-                    _ => self.write(&relaxed, l),
-                }
+            Step::Release(l, v) => self.release(l, v),
+            Step::Acquire(l, r) => self.acquire(l, r),
+        }
+    }
+
+    fn release(&mut self, l: Loc, v: u8) {
+        let (scope, space) = (self.config.scope, self.space());
+        let before = match self.config.sync {
+            Sync::FenceAcqRel => Some("fence.acq_rel"),
+            Sync::FenceHalves => Some("fence.release"),
+            Sync::FenceSc => Some("fence.sc"),
+            _ => None,
+        };
+        if let Some(fence) = before {
+            line!(self, "{fence}.{scope};");
+        }
+        line!(self, "mov.u32 %v, {v};");
+        match self.config.sync {
+            Sync::Membar => {
+                self.membar();
+                self.write(".volatile", l);
             }
-            Step::Acquire(l, r) => {
-                match self.config.sync {
-                    Sync::Membar => self.read(".volatile", l, r),
-                    Sync::Access | Sync::Reduction => self.read(&format!(".acquire.{scope}"), l, r),
-                    Sync::Atomic | Sync::AtomicBoth => {
-                        let order = if self.config.sync == Sync::Atomic { ".acquire" } else { ".acq_rel" };
-                        line!(self, "mov.u32 %v, 0;");
-                        let op = if self.config.form.bits == 128 { "cas" } else { "or" };
-                        self.atomic(order, op, l);
-                        self.gathered(r);
-                    }
-                    _ => self.read(&relaxed, l, r),
-                }
-                match self.config.sync {
-                    Sync::FenceAcqRel => line!(self, "fence.acq_rel.{scope};"),
-                    Sync::FenceHalves => line!(self, "fence.acquire.{scope};"),
-                    Sync::FenceSc => line!(self, "fence.sc.{scope};"),
-                    Sync::Membar => self.membar(),
-                    _ => {}
-                }
+            Sync::Access => self.write(&format!(".release.{scope}"), l),
+            Sync::Atomic => self.atomic(".release", "exch", l),
+            Sync::AtomicBoth => self.atomic(".acq_rel", "exch", l),
+            Sync::Reduction => {
+                self.spread();
+                let (ty, e) = self.whole();
+                line!(self, "red.release.{scope}{space}.add.u{ty} [{}], {e};", at(l));
             }
+            _ => self.write(&format!(".relaxed.{scope}"), l),
+        }
+    }
+
+    fn acquire(&mut self, l: Loc, r: usize) {
+        let scope = self.config.scope;
+        match self.config.sync {
+            Sync::Membar => self.read(".volatile", l, r),
+            Sync::Access | Sync::Reduction => self.read(&format!(".acquire.{scope}"), l, r),
+            Sync::Atomic | Sync::AtomicBoth => {
+                let order = if self.config.sync == Sync::Atomic { ".acquire" } else { ".acq_rel" };
+                line!(self, "mov.u32 %v, 0;");
+                let op = if self.config.form.bits == 128 { "cas" } else { "or" };
+                self.atomic(order, op, l);
+                self.gathered(r);
+            }
+            _ => self.read(&format!(".relaxed.{scope}"), l, r),
+        }
+        match self.config.sync {
+            Sync::FenceAcqRel => line!(self, "fence.acq_rel.{scope};"),
+            Sync::FenceHalves => line!(self, "fence.acquire.{scope};"),
+            Sync::FenceSc => line!(self, "fence.sc.{scope};"),
+            Sync::Membar => self.membar(),
+            _ => {}
         }
     }
 

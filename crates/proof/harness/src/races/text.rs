@@ -68,14 +68,8 @@ fn lines(to: &mut String, shared: bool, number: usize, statement: &Statement) {
     };
 }
 
-fn access(
-    to: &mut String,
-    number: usize,
-    (action, index, who): (Action, Index, Who),
-    (size, elements): (u32, u32),
-    (space, scope): (&str, &str),
-) {
-    let bytes = size * elements;
+/// Computes the address of the element: `%a` in shared memory, `%at` in global memory.
+fn address(to: &mut String, index: Index, bytes: u32, space: &str) {
     let _ = match index {
         Index::Thread(from) => writeln!(to, "    add.u32 %a, %t, {from};"),
         Index::Lane(from) => writeln!(to, "    add.u32 %a, %lane, {from};"),
@@ -89,8 +83,11 @@ fn access(
         "shared" => writeln!(to, "    mov.u32 %v, tile;\n    mad.lo.u32 %a, %a, {bytes}, %v;"),
         _ => writeln!(to, "    mul.wide.s32 %at, %a, {bytes};\n    add.u64 %at, %place, %at;"),
     };
-    let at = if space == "shared" { "%a" } else { "%at" };
-    let guard = match who {
+}
+
+/// The guard of the threads that execute an access.
+fn guard(to: &mut String, who: Who) -> &'static str {
+    match who {
         Who::All => "",
         Who::Below(n) => {
             let _ = writeln!(to, "    setp.lt.u32 %p, %t, {n};");
@@ -104,18 +101,34 @@ fn access(
             let _ = writeln!(to, "    and.b32 %v, %t, {};\n    setp.eq.u32 %p, %v, {rest};", of - 1);
             "@%p "
         }
-    };
+    }
+}
+
+/// The register of an element of `size` bytes, where `narrow` is that of 32-bit ones.
+fn register(size: u32, narrow: &'static str) -> &'static str {
+    match size {
+        1 | 2 => "%h",
+        8 => "%w",
+        _ => narrow,
+    }
+}
+
+fn access(
+    to: &mut String,
+    number: usize,
+    (action, index, who): (Action, Index, Who),
+    (size, elements): (u32, u32),
+    (space, scope): (&str, &str),
+) {
+    address(to, index, size * elements, space);
+    let at = if space == "shared" { "%a" } else { "%at" };
+    let guard = guard(to, who);
     // No other store has these values: 128 threads, 4 CTAs, 4 turns.
     to.push_str("    mad.lo.u32 %v, %turn, 4, %cta;\n    mad.lo.u32 %v, %v, 128, %t;\n");
     let _ = writeln!(to, "    add.u32 %v, %v, {};", (number + 1) * 2048);
     to.push_str("    mov.b64 %w, {%v, %v};\n    cvt.u16.u32 %h, %v;\n");
-    let register = |narrow: &'static str| match size {
-        1 | 2 => "%h",
-        8 => "%w",
-        _ => narrow,
-    };
-    let (load, store) = match elements {
-        1 => ("", register("%v").to_owned()),
+    let (vector, store) = match elements {
+        1 => ("", register(size, "%v").to_owned()),
         2 if size == 8 => (".v2", "{%w, %w}".to_owned()),
         2 => (".v2", "{%v, %v}".to_owned()),
         _ => (".v4", "{%v, %v, %v, %v}".to_owned()),
@@ -125,14 +138,14 @@ fn access(
     let _ = match action {
         Action::Load { .. } => {
             let into = match elements {
-                1 => register("%x0"),
+                1 => register(size, "%x0"),
                 2 if size == 8 => "{%y0, %y1}",
                 2 => "{%x0, %x1}",
                 _ => "{%x0, %x1, %x2, %x3}",
             };
-            writeln!(to, "    {guard}ld{order}.{space}{load}.b{bits} {into}, [{at}];")
+            writeln!(to, "    {guard}ld{order}.{space}{vector}.b{bits} {into}, [{at}];")
         }
-        Action::Store { .. } => writeln!(to, "    {guard}st{order}.{space}{load}.b{bits} [{at}], {store};"),
+        Action::Store { .. } => writeln!(to, "    {guard}st{order}.{space}{vector}.b{bits} [{at}], {store};"),
         Action::Atomic { result: true } => {
             let into = if size == 8 { "%y0" } else { "%x0" };
             writeln!(to, "    {guard}atom{order}.{space}.add.u{bits} {into}, [{at}], {store};")
