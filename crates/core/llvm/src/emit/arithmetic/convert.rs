@@ -78,14 +78,7 @@ impl Emitter<'_> {
             return Ok(None);
         };
         if let (Type::F16x2 | Type::Bf16x2, Type::F32, [high, low]) = (to, from, srcs) {
-            let half = Half::plain(to == Type::Bf16x2);
-            let [high, low] = [high, low].map(|s| self.float(s, Type::F32, false));
-            let (Some(high), Some(low)) =
-                (self.rounded_to_half(&high?, half, modes), self.rounded_to_half(&low?, half, modes))
-            else {
-                return Ok(None);
-            };
-            return Ok(Some(self.join_halves(&low, &high)));
+            return self.pair_of_halves([high, low], Half::plain(to == Type::Bf16x2), modes);
         }
         let [source] = srcs else { return Ok(None) };
         if to.bits() > 64 || from.bits() > 64 || from.bits() < 8 {
@@ -127,22 +120,41 @@ impl Emitter<'_> {
                 let v = self.value(source, Elem::I32)?;
                 Ok(self.rounded_to_tf32(&v, modes))
             }
-            (Format::Single, Format::Double) if !modes.sat && modes.integral.is_none() && !modes.relu => {
+            (Format::Single | Format::Double, Format::Single | Format::Double) => {
+                self.float_to_float(source, from, to, modes)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// `cvt` of two floats to a pair of halves.
+    fn pair_of_halves(&mut self, floats: [&Operand; 2], half: Half, modes: Modes) -> Result<Option<Val>> {
+        let [high, low] = floats.map(|s| self.float(s, Type::F32, false));
+        let (Some(high), Some(low)) =
+            (self.rounded_to_half(&high?, half, modes), self.rounded_to_half(&low?, half, modes))
+        else {
+            return Ok(None);
+        };
+        Ok(Some(self.join_halves(&low, &high)))
+    }
+
+    /// `cvt` among `.f32` and `.f64`.
+    fn float_to_float(&mut self, source: &Operand, from: Type, to: Type, modes: Modes) -> Result<Option<Val>> {
+        match (from, to) {
+            (Type::F32, Type::F64) if !modes.sat && modes.integral.is_none() && !modes.relu => {
                 let bits = self.value(source, Elem::I32)?;
                 let v = self.w.cast("bitcast", &bits, Elem::F32);
                 let v = if modes.ftz { self.flush(&v) } else { v };
                 Ok(Some(self.w.cast("fpext", &v, Elem::F64)))
             }
-            (Format::Double, Format::Single) if !modes.sat && modes.integral.is_none() && !modes.relu => {
+            (Type::F64, Type::F32) if !modes.sat && modes.integral.is_none() && !modes.relu => {
                 let v = self.float(source, from, false)?;
                 let v = self.narrowed(&v, modes.direction);
                 Ok(Some(if modes.ftz { self.flush(&v) } else { v }))
             }
             // A plain move, which preserves NaNs.
-            (Format::Single | Format::Double, to_format) if to_format == format(from) && modes.moves() => {
-                Ok(Some(self.value(source, Elem::int(from.bits()))?))
-            }
-            (Format::Single, Format::Single) if modes.direction.is_none() && !modes.relu => {
+            _ if to == from && modes.moves() => Ok(Some(self.value(source, Elem::int(from.bits()))?)),
+            (Type::F32, Type::F32) if modes.direction.is_none() && !modes.relu => {
                 let v = self.float(source, from, modes.ftz)?;
                 let v = match modes.integral {
                     Some(name) => self.w.intrinsic(name, v.ty, &[&v]),
@@ -150,7 +162,7 @@ impl Emitter<'_> {
                 };
                 Ok(Some(self.finished_single(&v, modes)))
             }
-            (Format::Double, Format::Double) if !modes.sat && modes.direction.is_none() => {
+            (Type::F64, Type::F64) if !modes.sat && modes.direction.is_none() => {
                 let Some(name) = modes.integral else { return Ok(None) };
                 let v = self.float(source, from, false)?;
                 Ok(Some(self.w.intrinsic(name, v.ty, &[&v])))

@@ -11,26 +11,21 @@ impl Emitter<'_> {
     /// Emits a row on integers of 16 to 64 bits or predicates; `None` where the helper must do it.
     pub fn integer_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
         let (op, t) = (variant.op, variant.t());
-        let (elem, signed, bits) = (Elem::int(t.bits()), t.is_signed(), t.bits());
+        let (signed, bits) = (t.is_signed(), t.bits());
         let saturates = variant.has(Mod::Sat) && !(matches!(op, Opcode::Add | Opcode::Sub) && bits == 32);
         let raised = variant.has(Mod::Relu) && !(matches!(op, Opcode::Min | Opcode::Max) && t == Type::S32);
         if saturates || raised || bits > 64 || (bits < 16 && t != Type::Pred) {
             return Ok(None);
         }
         let v = self.integer_operands(variant, srcs)?;
-        let two = |name: &str, e: &mut Self, v: &[Val]| Some(e.w.op(name, &v[0], &v[1]));
         Ok(match (op, &v[..]) {
             (Opcode::Add | Opcode::Sub, [a, b]) if variant.has(Mod::Sat) => {
                 let (a, b) = self.w.agree(a, b);
                 let full = format!("llvm.{}{}.sat", if signed { "s" } else { "u" }, op.row().name);
                 Some(self.w.intrinsic(&full, a.ty, &[&a, &b]))
             }
-            (Opcode::Add, [_, _]) => two("add", self, &v),
-            (Opcode::Sub, [_, _]) => two("sub", self, &v),
-            (Opcode::And, [_, _]) => two("and", self, &v),
-            (Opcode::Or, [_, _]) => two("or", self, &v),
-            (Opcode::Xor, [_, _]) => two("xor", self, &v),
-            (Opcode::Not, [a]) => Some(self.w.op_const("xor", a, -1)),
+            (Opcode::Add, [a, b]) => Some(self.w.op("add", a, b)),
+            (Opcode::Sub, [a, b]) => Some(self.w.op("sub", a, b)),
             (Opcode::Neg, [a]) => Some(self.w.op("sub", &constant(a.ty, 0), a)),
             (Opcode::Mul, [a, b]) => {
                 (!variant.has(Mod::Wide) || bits < 64).then(|| self.product(variant, a, b, signed))
@@ -58,6 +53,23 @@ impl Emitter<'_> {
                 let full = format!("llvm.abs.{}", crate::emit::text::mangle(a.ty));
                 Some(self.w.intrinsic_named(&full, a.ty, &[a, &int(Elem::I1, 0)]))
             }
+            (Opcode::Div | Opcode::Rem, [a, b]) => self.divide(op, a, b, signed, bits),
+            (Opcode::Dp4a | Opcode::Dp2a, [a, b, c]) => {
+                Some(self.dot(variant, op == Opcode::Dp2a, &[a.clone(), b.clone(), c.clone()]))
+            }
+            _ => self.bit_row(variant, srcs, &v),
+        })
+    }
+
+    /// The rows that act on single bits and fields of bits.
+    fn bit_row(&mut self, variant: &Variant, srcs: &[Operand], v: &[Val]) -> Option<Val> {
+        let (op, t) = (variant.op, variant.t());
+        let (signed, bits) = (t.is_signed(), t.bits());
+        match (op, v) {
+            (Opcode::And, [a, b]) => Some(self.w.op("and", a, b)),
+            (Opcode::Or, [a, b]) => Some(self.w.op("or", a, b)),
+            (Opcode::Xor, [a, b]) => Some(self.w.op("xor", a, b)),
+            (Opcode::Not, [a]) => Some(self.w.op_const("xor", a, -1)),
             (Opcode::Shl | Opcode::Shr, [a, b]) => Some(self.shift(op, a, b, bits, signed)),
             (Opcode::Brev, [a]) => Some(self.w.intrinsic("llvm.bitreverse", a.ty, &[a])),
             (Opcode::Popc, [a]) => {
@@ -71,7 +83,7 @@ impl Emitter<'_> {
             }
             (Opcode::Cnot, [a]) => {
                 let zero = self.w.cmp("icmp eq", a, &constant(a.ty, 0));
-                Some(self.w.cast("zext", &zero, elem))
+                Some(self.w.cast("zext", &zero, Elem::int(bits)))
             }
             (Opcode::Lop3, [a, b, c, _]) => match srcs[3] {
                 Operand::Imm(table) if !variant.has(Mod::And) && !variant.has(Mod::Or) => {
@@ -79,7 +91,6 @@ impl Emitter<'_> {
                 }
                 _ => None,
             },
-            (Opcode::Div | Opcode::Rem, [a, b]) => self.divide(op, a, b, signed, bits),
             (Opcode::Bfe, [a, ..]) if !signed && let Some((from, length)) = field(srcs, bits) => {
                 let v = self.w.op_const("lshr", a, i128::from(from));
                 Some(self.w.op_const("and", &v, (1 << length) - 1))
@@ -90,12 +101,9 @@ impl Emitter<'_> {
             (Opcode::Szext, [a, n]) => Some(self.szext(a, n, signed, variant.has(Mod::Clamp))),
             (Opcode::Bmsk, [a, b]) => Some(self.bmsk(a, b, variant.has(Mod::Clamp))),
             (Opcode::Prmt, [a, b, c]) => Some(self.prmt(variant, a, b, c, &srcs[2])),
-            (Opcode::Dp4a | Opcode::Dp2a, [a, b, c]) => {
-                Some(self.dot(variant, op == Opcode::Dp2a, &[a.clone(), b.clone(), c.clone()]))
-            }
             (Opcode::Shf, [a, b, c]) => Some(self.funnel_shift(variant, a, b, c)),
             _ => None,
-        })
+        }
     }
 
     /// The source operands, each as wide as the manual says.

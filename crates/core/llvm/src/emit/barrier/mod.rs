@@ -63,16 +63,7 @@ impl Emitter<'_> {
             }
             None => int(Elem::I32, 0),
         };
-        let active = self.active.clone();
-        let (here, past) = match self.guard(&inst) {
-            Some(g) => {
-                let g = self.w.splat(&g);
-                let here = self.w.op("and", &active, &g);
-                let not = self.w.op_const("xor", &g, 1);
-                (here, Some(self.w.op("and", &active, &not)))
-            }
-            None => (active.clone(), None),
-        };
+        let (here, past) = self.split_by_guard(&inst);
         let bits = self.bits(&here);
         let Operands { arrives, reduction: reduces, .. } = operands;
         let site = self.site(SiteKind::Barrier { counted: count.is_some(), reduces, arrives });
@@ -94,11 +85,22 @@ impl Emitter<'_> {
         if stays {
             self.park(barrier, &bits);
         }
-        if let Some(lanes) = if stays { past } else { Some(active) } {
+        if let Some(lanes) = if stays { past } else { Some(self.active.clone()) } {
             self.join_pending(next.0, &lanes);
         }
         self.continue_masked(next, position);
         Ok(())
+    }
+
+    /// The active lanes for which the guard of an instruction holds, and the others, if there is a guard.
+    fn split_by_guard(&mut self, inst: &Inst) -> (Val, Option<Val>) {
+        let active = self.active.clone();
+        let Some(guard) = self.guard(inst) else { return (active, None) };
+        let guard = self.w.splat(&guard);
+        let here = self.w.op("and", &active, &guard);
+        let not = self.w.op_const("xor", &guard, 1);
+        let past = self.w.op("and", &active, &not);
+        (here, Some(past))
     }
 
     /// Adds lanes to the mask of those parked at a cut.
