@@ -28,7 +28,7 @@ fn read(text: &str) -> Result<Variant, String> {
     Ok(body.variant(inst).clone())
 }
 
-/// Whether shapes tell what the form takes: not that of `call`, nor that `st.bulk.shared::cta` takes no variable by name, nor that the primary
+/// Whether shapes determine what the form takes: not that of `call`, nor that `st.bulk.shared::cta` takes no variable by name, nor that the primary
 /// size of `createpolicy.range` is at most the total size, nor that the modules made here have addresses of 64 bits.
 fn is_told(variant: &Variant) -> bool {
     match variant.op {

@@ -4,7 +4,7 @@
 //! No grid can wait for what it has queued, so performing it later is one of the orders that the guide allows. What is queued to one
 //! stream is performed in the order of the calls, and so is everything else here; the tail stream comes last.
 
-use crate::{Freer, Grid, Image, LaunchShape, mem::Path};
+use crate::{Grid, Image, Initiator, LaunchShape, mem::Path};
 use margay_check::FuncKind;
 use margay_ir::{FuncId, abi::kernel_layout};
 use parking_lot::Mutex;
@@ -208,7 +208,7 @@ pub struct Piece {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// The thread.
-    pub thread: Freer,
+    pub thread: Initiator,
     /// How much it had tried to queue before.
     pub number: u32,
     /// The stream.
@@ -233,19 +233,15 @@ struct Lists {
     work: Vec<Piece>,
     tail: Vec<Piece>,
     /// By thread.
-    errors: HashMap<Freer, u64>,
+    errors: HashMap<Initiator, u64>,
     /// By thread, how much it has tried to queue.
-    attempts: HashMap<Freer, u32>,
+    attempts: HashMap<Initiator, u32>,
 }
 
 impl Queued {
-    fn lists(&self) -> parking_lot::MutexGuard<'_, Lists> {
-        self.lists.lock()
-    }
-
     /// A thread tries to queue something to a stream.
-    pub(crate) fn origin(&self, thread: Freer, stream: u64) -> Origin {
-        let mut lists = self.lists();
+    pub(crate) fn origin(&self, thread: Initiator, stream: u64) -> Origin {
+        let mut lists = self.lists.lock();
         let attempts = lists.attempts.entry(thread).or_default();
         *attempts += 1;
         Origin { thread, number: *attempts - 1, stream }
@@ -253,21 +249,21 @@ impl Queued {
 
     /// Queues work; returns `cudaSuccess`.
     pub(crate) fn push(&self, work: Work, origin: Origin) -> u64 {
-        let mut lists = self.lists();
+        let mut lists = self.lists.lock();
         if origin.is_tail() { &mut lists.tail } else { &mut lists.work }.push(Piece { work, origin });
         0
     }
 
     /// The last error of a thread.
-    pub(crate) fn last_error(&self, thread: Freer, keep: bool) -> u64 {
-        let errors = &mut self.lists().errors;
+    pub(crate) fn last_error(&self, thread: Initiator, keep: bool) -> u64 {
+        let errors = &mut self.lists.lock().errors;
         let found = if keep { errors.get(&thread).copied() } else { errors.remove(&thread) };
         found.unwrap_or(0)
     }
 
     /// Takes what is queued: all but the tail stream's work, and that.
     pub fn take(&self) -> (Vec<Piece>, Vec<Piece>) {
-        let mut lists = self.lists();
+        let mut lists = self.lists.lock();
         (std::mem::take(&mut lists.work), std::mem::take(&mut lists.tail))
     }
 }
@@ -284,7 +280,7 @@ pub(crate) fn parameter_bytes(image: &Image, address: u64) -> u64 {
 
 /// Queues the launch that is described in front of `params`, and frees the block. Returns the error code, which also becomes the
 /// thread's last error.
-pub(crate) fn launch(grid: &Grid<'_>, params: u64, stream: u64, thread: Freer) -> u64 {
+pub(crate) fn launch(grid: &Grid<'_>, params: u64, stream: u64, thread: Initiator) -> u64 {
     let origin = grid.queued.origin(thread, stream);
     let queued = read(grid, params).and_then(|launch| {
         let LaunchShape { grid: ctas, block, .. } = launch.shape;
@@ -302,14 +298,14 @@ pub(crate) fn launch(grid: &Grid<'_>, params: u64, stream: u64, thread: Freer) -
         (Ok(code), Ok(())) => code,
     };
     if code != 0 {
-        grid.queued.lists().errors.insert(thread, code);
+        grid.queued.lists.lock().errors.insert(thread, code);
     }
     code
 }
 
 /// Queues the launch of a graph, which only grids of a graph may do (CUDA C++ Programming Guide, "Device Graph Launch"). Returns the error
 /// code, which also becomes the thread's last error.
-pub(crate) fn launch_graph(grid: &Grid<'_>, graph: u64, stream: u64, thread: Freer) -> u64 {
+pub(crate) fn launch_graph(grid: &Grid<'_>, graph: u64, stream: u64, thread: Initiator) -> u64 {
     let origin = grid.queued.origin(thread, stream);
     let tail = match stream {
         graph_stream::TAIL => Some(true),
@@ -319,7 +315,7 @@ pub(crate) fn launch_graph(grid: &Grid<'_>, graph: u64, stream: u64, thread: Fre
     match tail.filter(|_| grid.launch.graph != 0) {
         Some(tail) => grid.queued.push(Work::Graph { graph, tail }, origin),
         None => {
-            grid.queued.lists().errors.insert(thread, error::INVALID_VALUE);
+            grid.queued.lists.lock().errors.insert(thread, error::INVALID_VALUE);
             error::INVALID_VALUE
         }
     }

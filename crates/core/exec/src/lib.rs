@@ -45,7 +45,7 @@ pub use known::{Known, splat};
 pub use lanes::{LANES, Row};
 pub use launch::{Launch, LaunchShape, coordinates, thread_index};
 pub use layout::{SharedLayout, SharedSizes};
-pub use mem::{Freer, Memory};
+pub use mem::{Initiator, Memory};
 pub use observe::{
     AccessKind, Actor, BarrierEvent, Concern, CtaEvent, Grouped, Interest, LINE_BYTES, LineUse, LineUses,
     LockedObserver, MemoryEvent, ObjectStep, Observer, Ordering, RowEvent, RowLoad, RowLoads, RowPlace, Scope,

@@ -42,10 +42,10 @@ impl Log {
     /// Runs a step and logs its duration.
     pub fn time<T>(&self, what: &'static str, work: impl FnOnce() -> T) -> T {
         let started = Instant::now();
-        let before = if self.background { None } else { self.lock().now.replace(what) };
+        let before = if self.background { None } else { self.state.lock().now.replace(what) };
         let result = work();
         let done = Work { what, started, time: started.elapsed(), background: self.background };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !self.background {
             state.now = before;
         }
@@ -55,15 +55,11 @@ impl Log {
 
     /// All completed steps, in the order of completion.
     pub fn works(&self) -> Vec<Work> {
-        self.lock().works.clone()
+        self.state.lock().works.clone()
     }
 
     /// The step that a launch is waiting for, if any.
     pub fn now(&self) -> Option<&'static str> {
-        self.lock().now
-    }
-
-    fn lock(&self) -> parking_lot::MutexGuard<'_, State> {
-        self.state.lock()
+        self.state.lock().now
     }
 }

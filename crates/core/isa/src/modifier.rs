@@ -99,7 +99,7 @@ impl Mod {
         }
     }
 
-    /// Whether the modifier tells a cache what to do with the line: an eviction priority, a prefetch size, a policy operand
+    /// Whether the modifier says what a cache does with the line: an eviction priority, a prefetch size, a policy operand
     /// (manual, section 9.7.9.2).
     pub fn is_cache_hint(self) -> bool {
         use Mod::*;

@@ -59,7 +59,7 @@ impl Parts {
 
 impl Part {
     /// The selection in one word, for stages that carry it as a constant operand: nibble `i` is the index of element `i` plus 1
-    /// (0 where nothing is selected), bit 16 tells halves from bytes. A register without selector is 0.
+    /// (0 where nothing is selected), bit 16 distinguishes halves from bytes. A register without selector is 0.
     pub const fn code(self) -> u32 {
         let mut code = if self.bits == 16 { 1 << 16 } else { 0 };
         let mut i = 0;

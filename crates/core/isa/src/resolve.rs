@@ -189,7 +189,7 @@ pub struct Mismatch {
 
 /// Finds the form of `op` that takes these words. The manual's order is tried first; then any order in which every
 /// required slot is filled, as ptxas accepts (`ld.u32.global`). `accept` says whether the operands fit too
-/// ([`Variant::operands`]): forms that differ in operands only (`call` with and without a table) are told apart by it.
+/// ([`Variant::operands`]): forms that differ in operands only (`call` with and without a table) are distinguished by it.
 pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Variant) -> bool) -> Result<Resolved, Mismatch> {
     let row = op.row();
     let mut fallback = None;

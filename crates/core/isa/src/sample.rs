@@ -116,7 +116,7 @@ pub fn operand(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
         Role::Addr => {
             let space = opnd.space.and_then(Mod::space).unwrap_or(variant.space());
             let base = match space {
-                // What a callee or a call may address there is not told by shapes.
+                // What a callee or a call may address there is not determined by shapes.
                 Space::Param if variant.op == Opcode::St || variant.has(Mod::ParamFunc) => return None,
                 Space::Param => Shape::Symbol(Space::Param),
                 Space::Generic | Space::Reg | Space::Sreg | Space::Tex => Shape::Reg(Type::B64, 7),

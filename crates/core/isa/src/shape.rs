@@ -8,7 +8,7 @@ use crate::{Count, Kind, Mod, Opcode, Opnd, Role, Rule, Space, Ty, Type, Variant
 /// An operand without its names. `Display` prints it with the names that [`crate::sample::module`] declares.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Shape {
-    /// A register of that type; the number tells several apart.
+    /// A register of that type; the number distinguishes several.
     Reg(Type, u8),
     /// A special register of that type.
     Special(Type),
@@ -150,7 +150,7 @@ impl Variant {
         self.words.iter().find_map(|w| w.as_space()).unwrap_or(Space::Generic)
     }
 
-    /// Whether these operands fit this variant's row, as far as shapes tell.
+    /// Whether these operands fit this variant's row, as far as shapes show.
     pub fn accepts(&self, shapes: &[Shape]) -> bool {
         let mut rest = shapes;
         let mut left_out = false;

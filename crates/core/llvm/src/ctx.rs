@@ -74,7 +74,7 @@ pub struct WarpCtx {
     pub first_line: Cell<u64>,
     pub line_count: Cell<u64>,
     pub line_read: Cell<u64>,
-    /// Barriers of the whole CTA that have completed since the launch's observer was told of one.
+    /// Barriers of the whole CTA that have completed since one was last reported to the launch's observer.
     pub met: Cell<u32>,
     /// `%ntid`
     pub block: [u32; 3],

@@ -71,7 +71,7 @@ pub enum Form {
     Assembly,
 }
 
-/// The emission options of an effort for launches of a shape. `gains` tells whether a kernel should run as if the first two dimensions of
+/// The emission options of an effort for launches of a shape. `gains` says whether a kernel should run as if the first two dimensions of
 /// its CTAs were exchanged.
 fn options(shape: &CodeShape, effort: Effort, gains: impl FnOnce([u32; 3]) -> bool) -> emit::Options {
     let cluster = Some(shape.cluster).filter(|c| *c != [1; 3]);

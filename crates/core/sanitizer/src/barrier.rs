@@ -300,31 +300,7 @@ impl Sanitizer {
                 times: 1,
             });
         }
-        let threads = self.block.iter().product::<u32>();
-        let (place, callers) = (first.in_kernel(), first);
-        let mut skipped = None;
-        for (warp, here) in e.arrived.iter().enumerate() {
-            let left = threads - (warp as u32 * LANES as u32).min(threads);
-            let born = if left >= LANES as u32 { u32::MAX } else { (1 << left) - 1 };
-            let gone = born & !here & !e.live[warp];
-            if gone == 0 {
-                continue;
-            }
-            let Some(cta) = state.ctas.get(self.index(e.cta)) else { return };
-            let reach = &mut state.barriers.0;
-            let graph = reach.entry(place.0).or_insert_with(|| Graph::new(self.image.ir.func(place.0)));
-            let is_last = first.callers.is_empty() && graph.is_last(place.1);
-            skipped = lanes(gone).find_map(|lane| {
-                let last = cta.arrivals.last(warp, lane).filter(|l| l.0 == place.0);
-                let was_there = last.is_some_and(|(_, at)| at.span.start == place.1.span.start);
-                let skip = last.and_then(|last| graph.skip((place.1, last.1)));
-                let skip = skip.or((is_last && !was_there).then_some(Skip::WentPast))?;
-                Some((warp as u32, lane, last, skip))
-            });
-            if skipped.is_some() {
-                break;
-            }
-        }
+        let skipped = self.find_skipped(state, e, first);
         let Some((warp, lane, last, skip)) = skipped else { return };
         let other = last.map(|at| crate::Party {
             verb: "exits without it, after".into(),
@@ -337,10 +313,41 @@ impl Sanitizer {
         state.report(kind, (first.at, None), || Finding {
             kind,
             title: "barrier: some threads of the CTA wait at this barrier, and others skip it".into(),
-            parties: std::iter::once(party(callers, "waits")).chain(other).collect(),
+            parties: std::iter::once(party(first, "waits")).chain(other).collect(),
             notes: vec![format!("the barrier completed because thread ({x}, {y}, {z}) and perhaps others had exited")],
             help: Some(skip.help().into()),
             times: 1,
         });
+    }
+
+    /// A lane that has exited without arriving at the barrier at which `first` waits: its warp and number, where it was last seen, and
+    /// how it may have come by.
+    fn find_skipped(
+        &self,
+        state: &mut State,
+        e: &BarrierEvent<'_>,
+        first: &Arrival,
+    ) -> Option<(u32, u32, Option<Place>, Skip)> {
+        let threads = self.block.iter().product::<u32>();
+        let place = first.in_kernel();
+        let State { ctas, barriers, .. } = state;
+        let cta = ctas.get(self.index(e.cta))?;
+        e.arrived.iter().enumerate().find_map(|(warp, here)| {
+            let left = threads - (warp as u32 * LANES as u32).min(threads);
+            let born = if left >= LANES as u32 { u32::MAX } else { (1 << left) - 1 };
+            let gone = born & !here & !e.live[warp];
+            if gone == 0 {
+                return None;
+            }
+            let graph = barriers.0.entry(place.0).or_insert_with(|| Graph::new(self.image.ir.func(place.0)));
+            let is_last = first.callers.is_empty() && graph.is_last(place.1);
+            lanes(gone).find_map(|lane| {
+                let last = cta.arrivals.last(warp, lane).filter(|l| l.0 == place.0);
+                let was_there = last.is_some_and(|(_, at)| at.span.start == place.1.span.start);
+                let skip = last.and_then(|last| graph.skip((place.1, last.1)));
+                let skip = skip.or((is_last && !was_there).then_some(Skip::WentPast))?;
+                Some((warp as u32, lane, last, skip))
+            })
+        })
     }
 }

@@ -104,7 +104,7 @@ impl Sanitizer {
         Code { func: self.image.ir.func(func), threads, block: self.block, defs: load.defs[..].into(), values }
     }
 
-    /// Whether enough may be known to tell that some lane does not use what a load yields.
+    /// Whether enough may be known to decide that some lane does not use what a load yields.
     fn may_be_decided(&self, func: FuncId, load: &Load) -> bool {
         let read = |value: u32| load.sources.iter().map(|(r, _)| (*r, Row([value; LANES]))).collect::<Vec<_>>();
         let known = |values: Vec<(VReg, Row)>| {

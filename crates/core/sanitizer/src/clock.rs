@@ -1,7 +1,7 @@
 //! Vector clocks: up to when a thread has seen the actions of every other thread of the launch.
 //!
 //! There is one time for the whole launch. It advances at every synchronization and at every store, so that actions of
-//! a thread can be told apart by their time, and "everything before this barrier" is one number for a whole CTA. A
+//! a thread can be distinguished by their time, and "everything before this barrier" is one number for a whole CTA. A
 //! clock is a sparse tree: CTAs, each with a floor that holds for all its threads, then warps, then lanes. Subtrees are
 //! shared between the clocks of threads.
 //!
@@ -50,7 +50,7 @@ impl Copies {
             Side::Program | Side::Proxied { .. } => true,
             Side::Agent => self.complete >= time,
             Side::AgentReads => self.complete.max(self.read) >= time,
-            // Lanes wait for products together, which their clocks tell.
+            // Lanes wait for products together, as their clocks show.
             Side::Products | Side::Moves => false,
         }
     }

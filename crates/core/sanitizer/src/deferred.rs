@@ -6,7 +6,7 @@
 //! deferred.
 
 use crate::{
-    Sanitizer, State, What,
+    Checks, Sanitizer, State,
     clock::Time,
     form::{Form, RowForm},
     lanes,
@@ -29,7 +29,7 @@ const ALWAYS: u32 = u32::MAX;
 
 /// What becomes of an access that may be deferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum Deferral {
     /// It is noted.
     Noted,
     /// It must be looked at.
@@ -40,7 +40,7 @@ pub enum Fate {
 
 /// How an access uses a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+enum UseKind {
     /// Loads.
     Load,
     /// Loads by lanes that have [words of their own](LineUse::own).
@@ -53,16 +53,16 @@ enum Way {
     Same(u32),
 }
 
-impl Way {
+impl UseKind {
     /// The use of a line after an access, in an interval; `None` if the access may race with what was done before.
     #[inline(always)]
     fn after(self, line: LineUse, interval: u32) -> Option<LineUse> {
         let now = |way: u32| Some(LineUse::new(interval, way));
         if line.interval() < interval {
             return match self {
-                Way::Load => now(LineUse::READ),
-                Way::OwnStore(way) => now(way | LineUse::CHANGED),
-                Way::OwnLoad(way) | Way::Once(way) | Way::Same(way) => now(way),
+                UseKind::Load => now(LineUse::READ),
+                UseKind::OwnStore(way) => now(way | LineUse::CHANGED),
+                UseKind::OwnLoad(way) | UseKind::Once(way) | UseKind::Same(way) => now(way),
             };
         }
         if line.interval() > interval {
@@ -71,10 +71,10 @@ impl Way {
         let known = line.way();
         let mine = |way: u32| known | LineUse::CHANGED == way | LineUse::CHANGED;
         match self {
-            Way::OwnLoad(way) if mine(way) => Some(line),
-            Way::OwnStore(way) if mine(way) => now(way | LineUse::CHANGED),
-            Way::Load | Way::OwnLoad(_) if known & LineUse::CHANGED == 0 => now(LineUse::READ),
-            Way::Same(way) if known == way => Some(line),
+            UseKind::OwnLoad(way) if mine(way) => Some(line),
+            UseKind::OwnStore(way) if mine(way) => now(way | LineUse::CHANGED),
+            UseKind::Load | UseKind::OwnLoad(_) if known & LineUse::CHANGED == 0 => now(LineUse::READ),
+            UseKind::Same(way) if known == way => Some(line),
             _ => None,
         }
     }
@@ -122,10 +122,12 @@ pub struct Spread<'a> {
 
 impl Spread<'_> {
     /// In which way it uses lines, if it can be deferred wherever its lanes access them.
-    fn way(&self, kind: Kind) -> Option<Way> {
+    fn way(&self, kind: Kind) -> Option<UseKind> {
         match self.access {
-            AccessKind::Load if !kind.strong => Some(Way::Load),
-            AccessKind::Atomic if !kind.volatile && kind.element == self.size => Some(Way::Same(atomics(self.size))),
+            AccessKind::Load if !kind.strong => Some(UseKind::Load),
+            AccessKind::Atomic if !kind.volatile && kind.element == self.size => {
+                Some(UseKind::Same(atomics(self.size)))
+            }
             _ => None,
         }
     }
@@ -179,7 +181,7 @@ impl Deferred {
         self.rows.clear();
         self.scattered.clear();
         self.uses.interval = self.uses.interval.saturating_add(times);
-        // Compiled code counts on for a while before it tells.
+        // Compiled code counts on for a while before it reports.
         if self.uses.interval >= ALWAYS / 2 {
             self.uses = LineUses::new((0, 0));
         }
@@ -200,7 +202,7 @@ impl Deferred {
 
     /// Uses the lines of these bytes, the first and the last, in one more way, if the access may be deferred.
     #[inline(always)]
-    fn fits(&mut self, bytes: (u64, u64), way: Way) -> bool {
+    fn fits(&mut self, bytes: (u64, u64), way: UseKind) -> bool {
         let number = self.uses.interval;
         let Some(mut lines) = self.lines_of(bytes) else { return false };
         lines.all(|i| match self.uses.get(i).and_then(|line| way.after(line, number)) {
@@ -214,26 +216,26 @@ impl Deferred {
 
     /// Notes an access by lanes whose addresses increase evenly, if it can be deferred.
     #[inline(always)]
-    pub fn row(&mut self, access: Even, writes: bool, who: By) -> Fate {
+    pub fn row(&mut self, access: Even, writes: bool, who: By) -> Deferral {
         let (first, last) = access.range();
         let own =
             LineUse::are_apart(access.stride, access.size).then(|| LineUse::own(access.base, who.warp, access.size));
         let way = match (writes, own) {
-            (false, Some(own)) => Way::OwnLoad(own),
-            (false, None) => Way::Load,
-            (true, Some(own)) => Way::OwnStore(own),
-            (true, None) => Way::Once(LineUse::WRITTEN),
+            (false, Some(own)) => UseKind::OwnLoad(own),
+            (false, None) => UseKind::Load,
+            (true, Some(own)) => UseKind::OwnStore(own),
+            (true, None) => UseKind::Once(LineUse::WRITTEN),
         };
         if self.rows.len() < MOST && self.fits((first, last), way) {
             self.rows.push((access, who));
-            return Fate::Noted;
+            return Deferral::Noted;
         }
         // From now on, its lines are looked at as they come. Loads that come last are reported in full, which sees to that.
         let last = match writes {
             true => self.mix((first, last), (false, false)),
             false => self.rows.len() >= MOST || self.concerns((first, last)),
         };
-        if last { Fate::Last } else { Fate::Due }
+        if last { Deferral::Last } else { Deferral::Due }
     }
 
     /// Whether lines of these bytes, the first and the last, are used in one way only since the last barrier.
@@ -247,7 +249,7 @@ impl Deferred {
     pub fn repeat(&mut self, e: &Spread<'_>, kind: Kind, who: By) -> bool {
         let Some(way) = e.way(kind).filter(|_| e.size.is_power_of_two()) else { return false };
         let known = match way {
-            Way::Same(way) => LineUse::new(self.uses.interval, way),
+            UseKind::Same(way) => LineUse::new(self.uses.interval, way),
             _ => LineUse::new(self.uses.interval, LineUse::READ),
         };
         // An aligned access that is no longer than a line lies in one. A division for each lane would take most of the time.
@@ -267,7 +269,7 @@ impl Deferred {
         let Some(way) = e.way(kind).filter(|_| self.scattered.len() < MOST / 4) else { return false };
         let deferred = |lane: u32| {
             let at = e.addresses[lane as usize];
-            let whole = way == Way::Load || at.is_multiple_of(u64::from(e.size));
+            let whole = way == UseKind::Load || at.is_multiple_of(u64::from(e.size));
             whole && self.fits((at, at + u64::from(e.size) - 1), way)
         };
         if !lanes(e.lanes).all(deferred) {
@@ -304,11 +306,11 @@ impl Deferred {
 impl Sanitizer {
     /// How a CTA uses its shared memory, if nothing happens to an access there that is deferred but that.
     pub(crate) fn uses<'s>(&self, state: &'s State, cta: [u32; 3]) -> Option<&'s LineUses> {
-        let What { races, init, .. } = self.what;
+        let Checks { races, init, .. } = self.what;
         let cta =
             state.ctas.get(self.index(cta)).filter(|_| races && !init && !self.proxies && state.clashes.is_empty())?;
         let deferred = cta.deferred.uses().filter(|_| !state.threads.any_released());
-        deferred.filter(|_| !cta.threads.any_loose())
+        deferred.filter(|_| !cta.threads.any_uncertain())
     }
 
     /// Takes over what compiled code has deferred.
@@ -449,57 +451,61 @@ mod tests {
         let mut deferred = Deferred::new((4096, 8 * LINE_BYTES), true);
         let way = |line: Even, writes, who| (line, writes, who);
         for (line, writes, who) in [way(row(0), false, WHO), way(row(0), true, WHO), way(row(0), false, WHO)] {
-            assert_eq!(deferred.row(line, writes, who), Fate::Noted);
+            assert_eq!(deferred.row(line, writes, who), Deferral::Noted);
         }
         let half = Even { lanes: 0xffff, ..row(0) };
-        assert_eq!(deferred.row(half, true, WHO), Fate::Noted, "some of the same lanes");
+        assert_eq!(deferred.row(half, true, WHO), Deferral::Noted, "some of the same lanes");
         let shifted = Even { base: row(0).base + 4, lanes: u32::MAX >> 1, ..row(0) };
-        assert_eq!(deferred.row(shifted, false, WHO), Fate::Last, "other lanes");
-        assert_eq!(deferred.row(shifted, true, WHO), Fate::Last, "other lanes");
-        assert_eq!(deferred.row(row(0), true, WHO), Fate::Due, "from then on, nothing is deferred");
-        assert_eq!(deferred.row(row(1), false, WHO), Fate::Noted);
-        assert_eq!(deferred.row(row(1), false, OTHER), Fate::Noted, "only loads");
-        assert_eq!(deferred.row(row(1), true, WHO), Fate::Last, "stored to after another warp has read it");
+        assert_eq!(deferred.row(shifted, false, WHO), Deferral::Last, "other lanes");
+        assert_eq!(deferred.row(shifted, true, WHO), Deferral::Last, "other lanes");
+        assert_eq!(deferred.row(row(0), true, WHO), Deferral::Due, "from then on, nothing is deferred");
+        assert_eq!(deferred.row(row(1), false, WHO), Deferral::Noted);
+        assert_eq!(deferred.row(row(1), false, OTHER), Deferral::Noted, "only loads");
+        assert_eq!(deferred.row(row(1), true, WHO), Deferral::Last, "stored to after another warp has read it");
         let pairs = Even { base: row(2).base, stride: 8, size: 8, lanes: 0xffff };
-        assert_eq!(deferred.row(pairs, true, WHO), Fate::Noted);
-        assert_eq!(deferred.row(row(2), false, WHO), Fate::Last, "lanes that have twice as much");
+        assert_eq!(deferred.row(pairs, true, WHO), Deferral::Noted);
+        assert_eq!(deferred.row(row(2), false, WHO), Deferral::Last, "lanes that have twice as much");
         let same = Even { stride: 0, lanes: 1, ..row(3) };
-        assert_eq!(deferred.row(same, false, WHO), Fate::Noted);
-        assert_eq!(deferred.row(row(3), true, WHO), Fate::Last, "a lane may have read what another one stores");
+        assert_eq!(deferred.row(same, false, WHO), Deferral::Noted);
+        assert_eq!(deferred.row(row(3), true, WHO), Deferral::Last, "a lane may have read what another one stores");
     }
 
     #[test]
     fn lines_used_in_one_way_are_deferred() {
         let mut deferred = Deferred::new((4096, 8 * LINE_BYTES), true);
-        assert_eq!([deferred.row(row(0), false, WHO), deferred.row(row(0), false, OTHER)], [Fate::Noted; 2]);
-        assert_eq!(deferred.row(row(0), true, WHO), Fate::Last, "stored to after another warp has read it");
-        assert_eq!(deferred.row(row(0), false, WHO), Fate::Due, "from then on, nothing is deferred");
-        assert_eq!(deferred.row(row(1), true, WHO), Fate::Noted);
-        assert_eq!(deferred.row(row(1), false, OTHER), Fate::Last, "read after another warp has stored to it");
-        assert_eq!(deferred.row(row(2), true, WHO), Fate::Noted);
-        assert_eq!(deferred.row(Even { base: 4096 + 3 * LINE_BYTES - 4, ..row(0) }, true, WHO), Fate::Last, "in part");
-        assert_eq!(deferred.row(row(3), true, WHO), Fate::Due);
+        assert_eq!([deferred.row(row(0), false, WHO), deferred.row(row(0), false, OTHER)], [Deferral::Noted; 2]);
+        assert_eq!(deferred.row(row(0), true, WHO), Deferral::Last, "stored to after another warp has read it");
+        assert_eq!(deferred.row(row(0), false, WHO), Deferral::Due, "from then on, nothing is deferred");
+        assert_eq!(deferred.row(row(1), true, WHO), Deferral::Noted);
+        assert_eq!(deferred.row(row(1), false, OTHER), Deferral::Last, "read after another warp has stored to it");
+        assert_eq!(deferred.row(row(2), true, WHO), Deferral::Noted);
+        assert_eq!(
+            deferred.row(Even { base: 4096 + 3 * LINE_BYTES - 4, ..row(0) }, true, WHO),
+            Deferral::Last,
+            "in part"
+        );
+        assert_eq!(deferred.row(row(3), true, WHO), Deferral::Due);
         deferred.end(1);
         assert!(!deferred.has_notes());
-        assert_eq!(deferred.row(row(0), true, WHO), Fate::Noted, "a barrier forgets");
+        assert_eq!(deferred.row(row(0), true, WHO), Deferral::Noted, "a barrier forgets");
     }
 
     #[test]
     fn what_was_looked_at_at_once_counts_too() {
         let mut deferred = Deferred::new((4096, 8 * LINE_BYTES), true);
         assert!(!deferred.mix((4096, 4099), (true, false)));
-        assert_eq!(deferred.row(row(0), false, WHO), Fate::Noted, "two reads");
+        assert_eq!(deferred.row(row(0), false, WHO), Deferral::Noted, "two reads");
         assert!(!deferred.mix((4096, 4099), (true, false)));
-        assert_eq!(deferred.row(row(0), true, WHO), Fate::Last);
+        assert_eq!(deferred.row(row(0), true, WHO), Deferral::Last);
         assert!(!deferred.mix((4096 + LINE_BYTES, 4099 + LINE_BYTES), (true, false)));
-        assert_eq!(deferred.row(row(1), true, WHO), Fate::Last, "a store after a read that was not noted");
+        assert_eq!(deferred.row(row(1), true, WHO), Deferral::Last, "a store after a read that was not noted");
         assert!(!deferred.mix((4096 + 2 * LINE_BYTES, 4099 + 2 * LINE_BYTES), (false, true)));
         deferred.end(1);
-        assert_eq!(deferred.row(row(2), false, WHO), Fate::Due, "no barrier ends an asynchronous copy");
+        assert_eq!(deferred.row(row(2), false, WHO), Deferral::Due, "no barrier ends an asynchronous copy");
         let down = Even { base: 4096 + 4 * LINE_BYTES, stride: 0u64.wrapping_sub(4), ..row(0) };
-        assert_eq!(deferred.row(row(3), true, WHO), Fate::Noted);
-        assert_eq!(deferred.row(down, false, WHO), Fate::Last, "from lane to lane down, into the line before");
+        assert_eq!(deferred.row(row(3), true, WHO), Deferral::Noted);
+        assert_eq!(deferred.row(down, false, WHO), Deferral::Last, "from lane to lane down, into the line before");
         let mut shared = Deferred::new((4096, 8 * LINE_BYTES), false);
-        assert_eq!(shared.row(row(0), false, WHO), Fate::Due, "memory of a cluster");
+        assert_eq!(shared.row(row(0), false, WHO), Deferral::Due, "memory of a cluster");
     }
 }

@@ -16,11 +16,11 @@ use crate::{
     marks::Marks,
     name,
     row::side,
-    shadow::{Crew, Record, WORD},
+    shadow::{Record, WORD, WarpLanes},
     site::{Place, Site},
 };
 use margay_exec::{
-    AccessKind, Freer, LANES, Memory,
+    AccessKind, Initiator, LANES, Memory,
     device::{FIRE_AND_FORGET, Origin},
 };
 use std::collections::HashSet;
@@ -146,7 +146,7 @@ impl Family {
 
     /// Whether of two pieces that threads of one grid have queued the first is over when the second begins.
     fn in_order(&self, (first, a): (usize, Origin), (second, b): (usize, Origin)) -> bool {
-        let (Freer::Thread(_, cta), Freer::Thread(_, other)) = (a.thread, b.thread) else { return true };
+        let (Initiator::Thread(_, cta), Initiator::Thread(_, other)) = (a.thread, b.thread) else { return true };
         if cta != other || a.is_tail() {
             return a.is_tail();
         }
@@ -157,7 +157,7 @@ impl Family {
         // A wait for an event comes after all that the CTA has queued before it.
         let waits = |piece: &Piece| {
             let same = |(grid, by): (usize, Origin)| {
-                let alike = matches!(by.thread, Freer::Thread(_, c) if c == cta);
+                let alike = matches!(by.thread, Initiator::Thread(_, c) if c == cta);
                 Some(grid) == self.pieces[first].by.map(|(grid, _)| grid) && alike && by.stream == b.stream
             };
             piece.waits && piece.by.is_some_and(same)
@@ -179,10 +179,11 @@ impl Family {
         if ranges.is_empty() {
             return;
         }
-        let states = [a, b].map(|piece| piece.sanitizer.as_ref().map(Sanitizer::lock));
+        let states = [a, b].map(|piece| piece.sanitizer.as_ref().map(|s| s.state.lock()));
         let [mine, theirs] = states.each_ref().map(|state| state.as_deref());
         let before = queued.and_then(|piece| {
-            let (Freer::Thread(tid, cta), number) = self.pieces[piece].by.map(|(_, o)| (o.thread, o.number))? else {
+            let (Initiator::Thread(tid, cta), number) = self.pieces[piece].by.map(|(_, o)| (o.thread, o.number))?
+            else {
                 return None;
             };
             let sanitizer = a.sanitizer.as_ref()?;
@@ -245,7 +246,7 @@ fn site<'s>(state: Option<&'s State>, access: &Access) -> Option<&'s Site> {
 fn is_known(clock: &Clock, record: Record, state: Option<&State>, sanitizer: Option<&Sanitizer>) -> bool {
     let (Some(state), Some(sanitizer)) = (state, sanitizer) else { return false };
     let side = side(&record, state.sites.kinds[record.site() as usize]);
-    record.crews(sanitizer.warps).all(|Crew { cta, warp, lanes: mask }| {
+    record.warp_lanes(sanitizer.warps).all(|WarpLanes { cta, warp, lanes: mask }| {
         lanes(mask).all(|lane| clock.get((cta, warp, lane), side) >= record.time)
     })
 }
@@ -286,7 +287,7 @@ impl Piece {
     /// Who makes an access, for people.
     fn party(&self, access: &Access, site: Option<&Site>) -> Option<Party> {
         let (record, site, sanitizer) = (access.record?, site?, self.sanitizer.as_ref()?);
-        let crew = record.crews(sanitizer.warps).next()?;
+        let group = record.warp_lanes(sanitizer.warps).next()?;
         let verb = match site.access {
             AccessKind::Load => "reads",
             AccessKind::Store => "writes",
@@ -295,8 +296,8 @@ impl Piece {
         };
         Some(Party {
             verb: verb.into(),
-            thread: sanitizer.thread(crew.warp, crew.lanes.trailing_zeros()),
-            cta: sanitizer.cta_of(crew.cta),
+            thread: sanitizer.thread(group.warp, group.lanes.trailing_zeros()),
+            cta: sanitizer.cta_of(group.cta),
             at: site.at,
             callers: site.callers.clone(),
         })

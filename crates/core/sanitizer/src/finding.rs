@@ -5,7 +5,7 @@ use margay_exec::{Frame, Image};
 
 /// The selected checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct What {
+pub struct Checks {
     /// Accesses that leave their variable.
     pub memory: bool,
     /// Races.
@@ -18,17 +18,17 @@ pub struct What {
     pub leaks: bool,
     /// API calls that fail. Detected by the driver.
     pub api: bool,
-    /// Memory that nothing accesses. Detected by the driver; no part of [`What::ALL`], since it is no error.
+    /// Memory that nothing accesses. Detected by the driver; no part of [`Checks::ALL`], since it is no error.
     pub unused: bool,
 }
 
-impl What {
+impl Checks {
     /// All checks for errors.
-    pub const ALL: What =
-        What { memory: true, races: true, init: true, sync: true, leaks: true, api: true, ..What::NONE };
+    pub const ALL: Checks =
+        Checks { memory: true, races: true, init: true, sync: true, leaks: true, api: true, ..Checks::NONE };
     /// No checks.
-    pub const NONE: What =
-        What { memory: false, races: false, init: false, sync: false, leaks: false, api: false, unused: false };
+    pub const NONE: Checks =
+        Checks { memory: false, races: false, init: false, sync: false, leaks: false, api: false, unused: false };
 
     /// Whether anything is looked for that only events of a launch show.
     pub fn is_of_launches(self) -> bool {
@@ -37,8 +37,8 @@ impl What {
 
     /// Comma-separated words: `memory`, `races`, `init`, `sync`, `leaks`, `api`, `unused`, `all`. `bounds` is an older word for
     /// `memory`, and `undefined` for `all`. The error names the invalid word.
-    pub fn parse(words: &str) -> Result<What, String> {
-        let mut what = What::NONE;
+    pub fn parse(words: &str) -> Result<Checks, String> {
+        let mut what = Checks::NONE;
         for word in words.split(',').map(str::trim) {
             match word {
                 "memory" | "bounds" => what.memory = true,
@@ -48,7 +48,7 @@ impl What {
                 "leaks" => what.leaks = true,
                 "api" => what.api = true,
                 "unused" => what.unused = true,
-                "all" | "undefined" => what = What { unused: what.unused, ..What::ALL },
+                "all" | "undefined" => what = Checks { unused: what.unused, ..Checks::ALL },
                 other => {
                     return Err(format!(
                         "`{other}` is not a check; expected memory, races, init, sync, leaks, api, unused or all"

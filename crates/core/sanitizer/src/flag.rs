@@ -1,4 +1,4 @@
-//! Flags that tell of an access, without the fences that would make them order it: what is missing then is not the flag.
+//! Flags that signal an access, without the fences that would make them order it: what is missing then is not the flag.
 
 use crate::{
     Sanitizer, State,
@@ -46,13 +46,14 @@ impl Sanitizer {
         };
         let mut flags: Vec<(u64, (u32, u32))> =
             tickets.iter().filter_map(|(at, list)| Some((*at, reader(list)?))).collect();
-        // What was read last tells best why the thread went on; addresses differ from run to run.
+        // What was read last explains best why the thread continued; addresses differ from run to run.
         flags.sort_unstable_by_key(|(at, (_, when))| (Reverse(*when), *at));
         for (at, (read, when)) in flags {
             let sets = |r: &Record| {
                 let kind = sites.kinds[r.site() as usize];
-                let by = |c: crate::shadow::Crew| (c.cta, c.warp) == (other.0, other.1) && c.lanes >> other.2 & 1 == 1;
-                kind.strong && kind.writes && r.time > time && r.time < when && r.crews(self.warps).any(by)
+                let by =
+                    |c: crate::shadow::WarpLanes| (c.cta, c.warp) == (other.0, other.1) && c.lanes >> other.2 & 1 == 1;
+                kind.strong && kind.writes && r.time > time && r.time < when && r.warp_lanes(self.warps).any(by)
             };
             let mut set = None;
             shadow.update(at / WORD * WORD, |list| set = list.iter().find(|r| sets(r)).map(|r| r.site()), buffer);
@@ -100,8 +101,8 @@ impl Sanitizer {
                 "{mate} has acquired what precedes, but this thread has not: `__syncthreads()` is missing after that and before the second access"
             ));
         }
-        let told = |(warp, lane): &(u32, u32)| cta.knows(me, (other.0, *warp, *lane), time);
-        let mate = thread(all().find(told).map(|(warp, lane)| (other.0, warp, lane))?);
+        let signaled = |(warp, lane): &(u32, u32)| cta.knows(me, (other.0, *warp, *lane), time);
+        let mate = thread(all().find(signaled).map(|(warp, lane)| (other.0, warp, lane))?);
         Some(format!(
             "{mate} has released what it did itself, but not the first access: `__syncthreads()` is missing between that and the release"
         ))

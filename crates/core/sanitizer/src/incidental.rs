@@ -13,7 +13,7 @@ use crate::{
     Sanitizer, State,
     clock::{Clock, Side, Time},
     instructions, lanes,
-    row::{Hit, Lack, side},
+    row::{Hit, Missing, side},
     shadow::{Record, WORD},
     site::Place,
     threads::CtaThreads,
@@ -32,8 +32,8 @@ impl Sanitizer {
     /// Compares an access by lanes that know of others by chance with what those have done.
     pub(crate) fn look_for_incidental_order(&self, state: &mut State, e: &MemoryEvent<'_>, site: u32) {
         let index = self.index(e.actor.cta);
-        let loose = |cta: &CtaThreads| cta.loose(e.actor.warp) & e.actor.lanes;
-        if e.order.asynchronous || state.ctas.get_mut(index).is_none_or(|cta| loose(&cta.threads) == 0) {
+        let uncertain = |cta: &CtaThreads| cta.uncertain(e.actor.warp) & e.actor.lanes;
+        if e.order.asynchronous || state.ctas.get_mut(index).is_none_or(|cta| uncertain(&cta.threads) == 0) {
             return;
         }
         self.settle(state, index);
@@ -44,7 +44,7 @@ impl Sanitizer {
             let key = (read.1.span.start, access.1.span.start);
             *needs.entry(key).or_insert_with(|| is_needed(image, read, access))
         };
-        for lane in lanes(loose(&cta.threads)) {
+        for lane in lanes(uncertain(&cta.threads)) {
             let (address, end) = (e.addresses[lane as usize], e.addresses[lane as usize] + u64::from(e.size));
             if address.wrapping_sub(e.local.0) < e.local.1 {
                 continue;
@@ -56,16 +56,16 @@ impl Sanitizer {
                     r.bytes() & mask != 0 && writes
                 };
                 for earlier in shadow.records(word).into_iter().filter(conflicts) {
-                    let by_chance = earlier.crews(self.warps).find_map(|crew| {
-                        let others = (crew.cta, crew.warp, crew.lanes);
+                    let by_chance = earlier.warp_lanes(self.warps).find_map(|group| {
+                        let others = (group.cta, group.warp, group.lanes);
                         let when = (side(&earlier, sites.kinds[earlier.site() as usize]), earlier.time);
                         let (other, reads) = cta.threads.known_by_chance((e.actor.warp, lane), others, when)?;
                         let read = *reads.first()?;
                         let chance = !reads.into_iter().any(&mut needed);
-                        chance.then_some((crate::shadow::Crew { lanes: 1 << other, ..crew }, read))
+                        chance.then_some((crate::shadow::WarpLanes { lanes: 1 << other, ..group }, read))
                     });
                     if let Some((other, read)) = by_chance {
-                        hits.push(Hit { earlier, other, lane, word, mask, lack: Lack::Wait(read) });
+                        hits.push(Hit { earlier, other, lane, word, mask, missing: Missing::Wait(read) });
                     }
                 }
             }
@@ -91,11 +91,11 @@ impl CtaThreads {
         (cta, other, others): (u32, u32, u32),
         (side, time): (Side, Time),
     ) -> Option<(u32, Vec<Place>)> {
-        let (clock, sure, chances) = self.chances(warp, lane)?;
+        let (clock, certain, uncertain_clocks) = self.uncertain_clocks(warp, lane)?;
         let own = |o: &u32| (cta, other, *o) == (self.index, warp, lane) && side == Side::Program;
         let known = |clock: &Clock, o: u32| clock.get((cta, other, o), side) >= time;
-        let o = lanes(others).find(|o| !own(o) && known(clock, *o) && !known(sure, *o))?;
-        let reads = chances.iter().filter(|c| known(&c.clock, o)).map(|c| c.read.place).collect();
+        let o = lanes(others).find(|o| !own(o) && known(clock, *o) && !known(certain, *o))?;
+        let reads = uncertain_clocks.iter().filter(|c| known(&c.clock, o)).map(|c| c.read.place).collect();
         Some((o, reads))
     }
 }

@@ -17,18 +17,18 @@ use std::sync::Arc;
 const MOST_LOADED: usize = 1 << 18;
 
 /// What a thread has read at a place that was undefined. The thread is the CTA's linear index, its warp and lane.
-pub type Loaded = Map<(u32, u32, u64), What>;
+pub type Loaded = Map<(u32, u32, u64), Subject>;
 
 /// Where the undefined value of a copy was loaded.
 pub struct Source {
     place: Place,
     thread: u64,
-    what: What,
+    what: Subject,
 }
 
 /// What was read, to be named.
 #[derive(Clone)]
-pub enum What {
+pub enum Subject {
     /// An offset in shared memory, and the element's size.
     Shared(u64, u32),
     /// A copy in shared memory.
@@ -187,11 +187,11 @@ impl Sanitizer {
                     if state.loaded.len() < MOST_LOADED || state.loaded.contains_key(&key) {
                         let what = match home {
                             Home::Shared(_) if state.copied.contains_key(&at) => {
-                                What::Copied(state.copied[&at].clone())
+                                Subject::Copied(state.copied[&at].clone())
                             }
-                            Home::Shared(base) => What::Shared(at - base, e.element),
-                            Home::Local => What::Local,
-                            Home::Global => What::Global(name::global(e.memory, self.names, at, e.element)),
+                            Home::Shared(base) => Subject::Shared(at - base, e.element),
+                            Home::Local => Subject::Local,
+                            Home::Global => Subject::Global(name::global(e.memory, self.names, at, e.element)),
                         };
                         state.loaded.insert(key, what);
                     }
@@ -208,9 +208,9 @@ impl Sanitizer {
     /// The origin of an undefined value that a thread has loaded: of a copy, where the copied value was loaded.
     fn source(&self, loaded: &Loaded, place: Place, thread: u64) -> Arc<Source> {
         match loaded.get(&(place.0.0, place.1.span.start, thread)) {
-            Some(What::Copied(source)) => source.clone(),
+            Some(Subject::Copied(source)) => source.clone(),
             Some(what) => Arc::new(Source { place, thread, what: what.clone() }),
-            None => Arc::new(Source { place, thread, what: What::Unknown }),
+            None => Arc::new(Source { place, thread, what: Subject::Unknown }),
         }
     }
 
@@ -238,15 +238,15 @@ impl Sanitizer {
         let number = self.number(e.actor.cta, e.actor.warp, lane);
         let source = self.source(&state.loaded, origin, number);
         let (what, why) = match &source.what {
-            What::Shared(offset, element) => {
+            Subject::Shared(offset, element) => {
                 (name::shared(&self.image, self.names, *offset, *element), "no thread of the CTA has")
             }
-            What::Local => match self.passed(source.place) {
+            Subject::Local => match self.passed(source.place) {
                 Some(what) => what,
                 None => ("local memory".to_owned(), "the thread has not"),
             },
-            What::Global(name) => (name.clone(), "neither the host nor the kernel has"),
-            What::Copied(_) | What::Unknown => ("shared memory".to_owned(), "no thread of the CTA has"),
+            Subject::Global(name) => (name.clone(), "neither the host nor the kernel has"),
+            Subject::Copied(_) | Subject::Unknown => ("shared memory".to_owned(), "no thread of the CTA has"),
         };
         let kind = FindingKind::Uninitialized;
         state.report(kind, (source.place, None), || {

@@ -5,8 +5,8 @@ use crate::{
     clash::Clash,
     clock::Side,
     instructions, name,
-    row::{Hit, Lack},
-    shadow::{AGENT, Crew, WORD},
+    row::{Hit, Missing},
+    shadow::{AGENT, WORD, WarpLanes},
     site::{Place, Site},
     tensor,
     threads::{CtaThreads, Who},
@@ -113,7 +113,7 @@ impl Pair<'_> {
 }
 
 impl Sanitizer {
-    fn distance(&self, other: Crew, (cta, warp): ([u32; 3], u32), lane: u32) -> Distance {
+    fn distance(&self, other: WarpLanes, (cta, warp): ([u32; 3], u32), lane: u32) -> Distance {
         let id = self.cta_of(other.cta);
         match () {
             _ if id == cta && other.warp == warp && other.lanes == 1 << lane => Distance::Thread,
@@ -133,7 +133,7 @@ impl Sanitizer {
     pub(crate) fn are_morally_strong(
         &self,
         sites: (&Site, &Site),
-        (other, cta, warp, lane): (Crew, [u32; 3], u32, u32),
+        (other, cta, warp, lane): (WarpLanes, [u32; 3], u32, u32),
     ) -> bool {
         self.morally_strong(sites, self.distance(other, (cta, warp), lane)).is_ok()
     }
@@ -167,7 +167,7 @@ impl Sanitizer {
         let place = |hit: &Hit| {
             let Site { at: (func, at), callers, access, .. } = state.sites.get(hit.earlier.site());
             let callers: Vec<_> = callers.iter().map(|frame| (frame.func.0, frame.at.span.start)).collect();
-            let Crew { cta, warp, lanes } = hit.other;
+            let WarpLanes { cta, warp, lanes } = hit.other;
             (hit.lane, hit.word, (func.0, at.span.start, callers, *access as u8), (cta, warp, lanes))
         };
         hits.sort_by_cached_key(place);
@@ -218,8 +218,8 @@ impl Sanitizer {
         let (a, b) = pair.sites(state);
         let threads = || state.ctas.get(self.index(e.actor.cta)).map(|cta| &cta.threads);
         let flagged = || {
-            let crew = (other.cta, other.warp, other.lanes);
-            threads().is_some_and(|threads| threads.knows_read((e.actor.warp, *lane), crew, earlier.time))
+            let group = (other.cta, other.warp, other.lanes);
+            threads().is_some_and(|threads| threads.knows_read((e.actor.warp, *lane), group, earlier.time))
         };
         let reads = a.access == AccessKind::Load && !earlier.is_agent() && !e.order.asynchronous;
         if reads && state.threads.any_hints() && flagged() {
@@ -228,15 +228,15 @@ impl Sanitizer {
         if threads().is_some_and(|cta| ticket::permits(state, cta, e, pair.hit, (a, b))) {
             return None;
         }
-        match pair.hit.lack {
-            Lack::Proxy => return Some(Cause::Proxy),
-            Lack::Coherence => return Some(Cause::Coherence),
-            Lack::Order | Lack::Wait(_) => {}
+        match pair.hit.missing {
+            Missing::Proxy => return Some(Cause::Proxy),
+            Missing::Coherence => return Some(Cause::Coherence),
+            Missing::Order | Missing::Wait(_) => {}
         }
         // Whole warps wait for what they do together; who does not even know that it was started lacks a barrier rather than a wait.
         let started = |threads: &CtaThreads| {
-            let (now, crew) = (Who { warp: e.actor.warp, lanes: 1 << lane }, (other.cta, other.warp, other.lanes));
-            threads.unseen(now, crew, Side::Program, earlier.time).is_none()
+            let (now, group) = (Who { warp: e.actor.warp, lanes: 1 << lane }, (other.cta, other.warp, other.lanes));
+            threads.unseen(now, group, Side::Program, earlier.time).is_none()
         };
         let lacks_wait = earlier.is_agent() && (earlier.lanes != u32::MAX || threads().is_some_and(started));
         match self.morally_strong((a, b), distance) {
@@ -253,7 +253,7 @@ impl Sanitizer {
     }
 
     /// Whether stores to shared memory may be such as nobody reads: by one location of the program. Without `.loc`, the copies of an
-    /// unrolled loop's store cannot be told from others of the function.
+    /// unrolled loop's store cannot be distinguished from others of the function.
     fn may_be_unread(state: &mut State, pair: &Pair<'_>) -> bool {
         if !pair.in_own_window() || pair.distance > Distance::Cta {
             return false;
@@ -268,7 +268,7 @@ impl Sanitizer {
     /// Lets the help of a race that was found before suffice for these threads: a barrier of the warp is not enough for those of a CTA.
     fn widen(&self, state: &mut State, pair: &Pair<'_>, cause: Cause, places: (Place, Option<Place>)) {
         let (key, distance) = (state.key(FindingKind::Race, places), pair.distance);
-        let applies = matches!((cause, pair.hit.lack), (Cause::Order | Cause::Plain, Lack::Order));
+        let applies = matches!((cause, pair.hit.missing), (Cause::Order | Cause::Plain, Missing::Order));
         match state.reach.get_mut(&(key.1, key.2)) {
             Some(known) if applies && *known < distance => *known = distance,
             _ => return,
@@ -285,10 +285,10 @@ impl Sanitizer {
     fn race(&self, state: &mut State, pair: &Pair<'_>, cause: Cause, waits: bool) -> Finding {
         let Pair { e, hit: Hit { earlier, other, lane, .. }, distance, .. } = *pair;
         let thread = (other.cta, other.warp, other.lanes.trailing_zeros());
-        let hasty = state.threads.read_hastily(self.index(e.actor.cta), thread, earlier.time);
-        let flag = match (cause, pair.hit.lack) {
-            (_, Lack::Wait(read)) => Some(self.missing_wait(read)),
-            (Cause::Order, _) if hasty.is_some() => hasty.map(|read| self.ends_early(read)),
+        let early = state.threads.early_read(self.index(e.actor.cta), thread, earlier.time);
+        let flag = match (cause, pair.hit.missing) {
+            (_, Missing::Wait(read)) => Some(self.missing_wait(read)),
+            (Cause::Order, _) if early.is_some() => early.map(|read| self.ends_early(read)),
             (Cause::Order, _) if !waits && distance > Distance::Warp => {
                 self.incomplete_flag(state, e, pair.hit, distance)
             }

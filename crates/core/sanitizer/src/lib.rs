@@ -50,7 +50,7 @@ mod unused;
 mod unwritten;
 
 pub use family::Family;
-pub use finding::{Finding, FindingKind, Party, What};
+pub use finding::{Checks, Finding, FindingKind, Party};
 pub use footprint::{Conflict, Footprint};
 pub use programmatic::Overlap;
 
@@ -71,7 +71,7 @@ pub type Names = fn(&str) -> String;
 
 /// Observes one launch and collects findings.
 pub struct Sanitizer {
-    what: What,
+    what: Checks,
     image: Arc<Image>,
     names: Names,
     grid: [u32; 3],
@@ -138,7 +138,7 @@ fn who(actor: &Actor<'_>) -> Who {
 
 impl Sanitizer {
     /// Creates a sanitizer for a launch of that shape (clusters of one CTA if there are none).
-    pub fn new(what: What, image: Arc<Image>, names: Names, shape: LaunchShape) -> Sanitizer {
+    pub fn new(what: Checks, image: Arc<Image>, names: Names, shape: LaunchShape) -> Sanitizer {
         let mut threads = Threads::new();
         let decides = what.races && decision::has_decisions(&image);
         if decides {

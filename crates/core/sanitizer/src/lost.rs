@@ -14,7 +14,7 @@ use crate::{
     hash::Map,
     incidental::is_needed,
     instructions, lanes, name,
-    shadow::Crew,
+    shadow::WarpLanes,
     site::{Site, of_site},
     threads::Who,
 };
@@ -157,7 +157,7 @@ impl Sanitizer {
             return false;
         }
         let (earlier, later) = (sites.get(w.site), sites.get(site));
-        let other = Crew { cta: w.cta, warp: w.warp, lanes: 1 << w.lane };
+        let other = WarpLanes { cta: w.cta, warp: w.warp, lanes: 1 << w.lane };
         let at = e.addresses[lane as usize];
         // Volatile accesses by lanes of one warp to shared memory are a race anyway.
         let shared = e.windows.iter().any(|(base, size)| at.wrapping_sub(*base) < *size);

@@ -1,7 +1,7 @@
 //! The events of a launch, and who looks at them.
 
 use crate::{
-    Sanitizer, What,
+    Checks, Sanitizer,
     barrier::Arrivals,
     deferred::Deferred,
     ended, family,
@@ -85,10 +85,6 @@ impl LockedObserver for Locked<'_> {
 }
 
 impl Sanitizer {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
     /// Looks at an access; also for what it strays to, unless the engine reports that apart.
     fn see(&self, state: &mut State, e: &MemoryEvent<'_>, strays: bool) {
         if e.space == MemSpace::KernelParam || e.actor.lanes == 0 || e.size == 0 {
@@ -123,7 +119,7 @@ impl Sanitizer {
         }
     }
 
-    /// Whether lanes tell each other something that all of them know.
+    /// Whether lanes exchange something that all of them know.
     fn changes_nothing(&self, state: &mut State, e: &SyncEvent<'_>) -> bool {
         let cta = state.ctas.get_mut(self.index(e.actor.cta));
         e.kind == SyncKind::Exchange && cta.is_none_or(|cta| cta.threads.are_alike(e.actor.warp))
@@ -238,7 +234,7 @@ impl Sanitizer {
         state.updates.forget(e.shared.0, e.shared.1);
         forget(&mut state.copied, e.shared.0, e.shared.1);
         let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));
-        // Records cannot tell more warps apart.
+        // Records cannot distinguish more warps.
         state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
         let live = self.block.iter().product();
         let mut cta = match state.ctas.spare(e.shared) {
@@ -288,21 +284,21 @@ impl Observer for Sanitizer {
     }
 
     fn interest(&self) -> Interest {
-        let What { races, unused, sync, memory, .. } = self.what;
+        let Checks { races, unused, sync, memory, .. } = self.what;
         Interest { order: races || unused, progress: sync, bounds: memory }
     }
 
     fn locked(&self) -> Option<Box<dyn LockedObserver + '_>> {
-        Some(Box::new(Locked { sanitizer: self, state: self.lock() }))
+        Some(Box::new(Locked { sanitizer: self, state: self.state.lock() }))
     }
 
     fn memory(&self, e: &MemoryEvent<'_>) {
-        self.see(&mut self.lock(), e, true);
+        self.see(&mut self.state.lock(), e, true);
     }
 
     fn tensor(&self, e: &TensorEvent<'_>) {
         if self.what.races && self.index(e.actor.cta).is_multiple_of(self.sample) {
-            self.look_at_tensor_memory(&mut self.lock(), e);
+            self.look_at_tensor_memory(&mut self.state.lock(), e);
         }
     }
 
@@ -351,15 +347,15 @@ impl Observer for Sanitizer {
     }
 
     fn sync(&self, e: &SyncEvent<'_>) {
-        self.synchronize(&mut self.lock(), e);
+        self.synchronize(&mut self.state.lock(), e);
     }
 
     fn barrier(&self, e: &BarrierEvent<'_>) {
-        self.complete(&mut self.lock(), e);
+        self.complete(&mut self.state.lock(), e);
     }
 
     fn cta(&self, e: &CtaEvent<'_>) {
-        self.begin(&mut self.lock(), e);
+        self.begin(&mut self.state.lock(), e);
     }
 
     fn allocated(&self, at: u64, size: u64) {

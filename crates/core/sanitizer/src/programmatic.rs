@@ -42,7 +42,7 @@ impl Sanitizer {
 
     /// How the launch overlaps with others.
     pub fn overlap(&self) -> Overlap {
-        let Overlapping { triggers, waited, early } = std::mem::take(&mut self.lock().overlapping);
+        let Overlapping { triggers, waited, early } = std::mem::take(&mut self.state.lock().overlapping);
         let early = early.into_iter().map(|(place, touched)| (self.line(place), touched)).collect();
         Overlap { triggers, at_once: triggers && !waited && self.overlaps, early }
     }

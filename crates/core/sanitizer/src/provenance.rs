@@ -45,7 +45,7 @@ pub struct Arguments {
     /// The analyzed kernel.
     kernel: Option<FuncId>,
     by_place: Map<u32, Source>,
-    /// What the addresses derive from at which the kernel writes; `None` if it cannot be told.
+    /// What the addresses derive from at which the kernel writes; `None` if that is unknown.
     written: Option<Vec<Source>>,
     /// The first and last address of each argument's allocation; `None` if it is not a pointer.
     targets: Map<u32, Option<(u64, u64)>>,
@@ -152,7 +152,7 @@ impl Arguments {
         self.by_place.get(&at.span.start).copied()
     }
 
-    /// What the addresses derive from at which the kernel writes; `None` if it cannot be told.
+    /// What the addresses derive from at which the kernel writes; `None` if that is unknown.
     pub fn written(&self) -> Option<&[Source]> {
         self.written.as_deref()
     }

@@ -7,9 +7,9 @@
 //! code relies on warps executing in lockstep.
 
 use crate::{
-    Sanitizer, State, What,
+    Checks, Sanitizer, State,
     clock::Time,
-    deferred::{By, Even, Fate, Spread},
+    deferred::{By, Deferral, Even, Spread},
     form::{Form, RowForm, same_address},
     inferred::Inferred,
     lanes,
@@ -199,7 +199,7 @@ impl Sanitizer {
     /// An access in short: whether that is all there is to do. If not, nothing was done that the whole event would not do again.
     #[inline]
     pub(crate) fn see_row(&self, state: &mut State, e: &RowEvent<'_>) -> bool {
-        let What { init, races, sync, unused, .. } = self.what;
+        let Checks { init, races, sync, unused, .. } = self.what;
         let Some(site) = e.memo.get().checked_sub(1).filter(|_| !init && state.clashes.is_empty()) else {
             return false;
         };
@@ -217,7 +217,7 @@ impl Sanitizer {
         }
         let kind = sites.kinds[site as usize];
         let Some(line) = RowForm::of(e.row, (e.size, e.actor.lanes), kind) else { return false };
-        if kind.writes && threads.any_released() || cta.threads.loose(e.actor.warp) != 0 {
+        if kind.writes && threads.any_released() || cta.threads.uncertain(e.actor.warp) != 0 {
             return false;
         }
         if line.first.wrapping_sub(e.local.0) < e.local.1 {
@@ -240,9 +240,9 @@ impl Sanitizer {
         if line.first.wrapping_sub(cta.shared.0) < cta.shared.1 {
             let access = Even { base: e.row.0, stride: e.row.1, size: e.size, lanes: e.actor.lanes };
             match cta.deferred.row(access, true, By { warp: e.actor.warp, site, now: threads.now }) {
-                Fate::Noted => return true,
-                Fate::Due => {}
-                Fate::Last => self.settle(state, index),
+                Deferral::Noted => return true,
+                Deferral::Due => {}
+                Deferral::Last => self.settle(state, index),
             }
         }
         let State { shadow, ctas, sites, threads, .. } = state;
@@ -252,9 +252,9 @@ impl Sanitizer {
     }
 
     /// An access by lanes at addresses of any kind, in short, if all of it is deferred: whether that is all there is to do, as
-    /// [`Sanitizer::see_row`] tells.
+    /// [`Sanitizer::see_row`] says.
     pub(crate) fn see_spread(&self, state: &mut State, e: &SpreadEvent<'_>) -> bool {
-        let What { init, races, sync, .. } = self.what;
+        let Checks { init, races, sync, .. } = self.what;
         let plain = matches!(e.order.semantics, Semantics::Weak | Semantics::Relaxed) && !e.order.asynchronous;
         let Some(site) = e.memo.get().checked_sub(1).filter(|_| races && !init && plain && state.clashes.is_empty())
         else {
@@ -267,10 +267,10 @@ impl Sanitizer {
         let strong = e.order.semantics != Semantics::Weak;
         let State { ctas, sites, threads, yields, .. } = state;
         let Some(cta) = ctas.get_mut(index).filter(|_| index.is_multiple_of(self.sample)) else { return false };
-        // What an atomic operation yields may tell of others.
-        let tells = strong && !e.order.reduction && yields.get(site as usize).copied().flatten() != Some(false);
+        // What an atomic operation yields may depend on others.
+        let depends = strong && !e.order.reduction && yields.get(site as usize).copied().flatten() != Some(false);
         let apart = strong && !cta.threads.are_alike(e.actor.warp);
-        if tells || apart || threads.any_released() || cta.threads.loose(e.actor.warp) != 0 {
+        if depends || apart || threads.any_released() || cta.threads.uncertain(e.actor.warp) != 0 {
             return false;
         }
         if e.access.writes() && !threads.advance() {
@@ -292,7 +292,7 @@ impl Sanitizer {
 
     /// Loads in short: how many of them need no more, from the first on.
     pub(crate) fn see_loads(&self, state: &mut State, e: &RowLoads<'_>) -> usize {
-        let What { init, races, sync, unused, .. } = self.what;
+        let Checks { init, races, sync, unused, .. } = self.what;
         if state.over {
             return e.list.len();
         }
@@ -308,7 +308,7 @@ impl Sanitizer {
             if lanes == 0 {
                 continue;
             }
-            if races && cta.threads.loose(warp) != 0 {
+            if races && cta.threads.uncertain(warp) != 0 {
                 return i;
             }
             let place = &e.places[place as usize];
@@ -321,9 +321,9 @@ impl Sanitizer {
             if known != 0 && notes && start.wrapping_sub(cta.shared.0) < cta.shared.1 {
                 let access = Even { base: first, stride: place.stride, size: place.size, lanes };
                 match cta.deferred.row(access, false, By { warp, site: known - 1, now: threads.now }) {
-                    Fate::Noted => continue,
-                    Fate::Due => {}
-                    Fate::Last => return i,
+                    Deferral::Noted => continue,
+                    Deferral::Due => {}
+                    Deferral::Last => return i,
                 }
             }
             if !races && !unused {

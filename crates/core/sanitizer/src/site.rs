@@ -108,7 +108,7 @@ pub struct Sites {
     recent: Vec<(Known, u32)>,
 }
 
-/// What tells sites without callers apart.
+/// What distinguishes sites without callers.
 type Known = (u32, u32, AccessKind, Ordering, u32);
 
 /// Size of the table of recent sites.

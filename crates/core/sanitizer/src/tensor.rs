@@ -1,7 +1,7 @@
 //! Tensor memory: 128 lanes of 512 words for each CTA (manual, section 9.7.16.1). Shadow memory keeps it at addresses that no other
 //! memory has.
 //!
-//! Products, copies and shifts complete when a barrier object tells of a `tcgen05.commit`, loads and stores when the warp waits for
+//! Products, copies and shifts complete when a barrier object signals a `tcgen05.commit`, loads and stores when the warp waits for
 //! them (section 9.7.16.6.2.1). Pairs that are pipelined need no wait, but order between the threads that issue them. What lanes of a warp
 //! load or store they do together.
 

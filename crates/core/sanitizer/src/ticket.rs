@@ -95,7 +95,7 @@ pub fn note(state: &mut State, cta: u32, e: &MemoryEvent<'_>, site: u32) {
     }
 }
 
-/// Whether any instruction reads what those of a site yield: counters of histograms tell nobody anything.
+/// Whether any instruction reads what those of a site yield: counters of histograms inform nobody.
 pub fn is_used(state: &mut State, site: u32) -> bool {
     let State { yields, sites, image, .. } = state;
     let Some(image) = image else { return true };

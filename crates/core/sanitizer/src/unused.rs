@@ -8,8 +8,8 @@ use crate::{
     Sanitizer, State,
     clock::Side,
     lanes,
-    row::{Hit, Lack},
-    shadow::Crew,
+    row::{Hit, Missing},
+    shadow::WarpLanes,
     threads::Who,
 };
 use margay_exec::{AccessKind, Known, LANES, MemoryEvent, Row};
@@ -167,7 +167,7 @@ impl Sanitizer {
     /// Whether one of two unordered accesses is a load, and all threads whose loads these may be either do not use the value or are ordered
     /// with the other access.
     pub(crate) fn is_unused(&self, state: &mut State, e: &MemoryEvent<'_>, hit: &Hit, site: u32) -> bool {
-        if matches!(hit.lack, Lack::Proxy) {
+        if matches!(hit.missing, Missing::Proxy) {
             return false;
         }
         let at = e.addresses[hit.lane as usize];
@@ -175,13 +175,13 @@ impl Sanitizer {
         let side = Side::Program;
         if e.access == AccessKind::Load {
             let unused = self.unused(state, site, e.actor.warp);
-            if matches!(hit.lack, Lack::Wait(_) | Lack::Coherence) {
+            if matches!(hit.missing, Missing::Wait(_) | Missing::Coherence) {
                 return unused >> hit.lane & 1 == 1;
             }
             let Some(cta) = state.ctas.get(index) else { return false };
             let unordered = |lane: &u32| {
                 let who = Who { warp: e.actor.warp, lanes: 1 << lane };
-                let Crew { cta: other, warp, lanes } = hit.other;
+                let WarpLanes { cta: other, warp, lanes } = hit.other;
                 e.addresses[*lane as usize] == at
                     && cta.threads.unseen(who, (other, warp, lanes), side, hit.earlier.time).is_some()
             };
@@ -189,15 +189,15 @@ impl Sanitizer {
                 && lanes(e.actor.lanes).filter(unordered).all(|lane| unused >> lane & 1 == 1);
         }
         let earlier = hit.earlier.site();
-        if hit.earlier.is_agent() || !matches!(hit.lack, Lack::Order) {
+        if hit.earlier.is_agent() || !matches!(hit.missing, Missing::Order) {
             return false;
         }
-        hit.earlier.crews(self.warps).all(|crew| {
-            let unused = self.unused(state, earlier, crew.warp);
+        hit.earlier.warp_lanes(self.warps).all(|group| {
+            let unused = self.unused(state, earlier, group.warp);
             let who = Who { warp: e.actor.warp, lanes: 1 << hit.lane };
-            let left = crew.lanes & !unused;
+            let left = group.lanes & !unused;
             let Some(cta) = state.ctas.get(index).filter(|_| left != 0) else { return left == 0 };
-            cta.threads.unseen(who, (crew.cta, crew.warp, left), side, hit.earlier.time).is_none()
+            cta.threads.unseen(who, (group.cta, group.warp, left), side, hit.earlier.time).is_none()
         })
     }
 }

@@ -27,7 +27,7 @@ pub enum Written {
     Nothing,
     /// What its address derives from.
     Target,
-    /// It cannot be told.
+    /// That is unknown.
     Anything,
 }
 

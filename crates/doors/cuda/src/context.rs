@@ -11,7 +11,7 @@ use crate::{
     work::{stream::Stream, worker::is_at_work},
 };
 use margay_runtime::{Cancel, Device, Error, Limits, Mark, Stream as Queue};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Write,
@@ -70,8 +70,8 @@ pub struct Context {
     pub flags: AtomicU32,
     /// The stream denoted by null.
     pub default_stream: Stream,
-    /// Allocations by address.
-    memory: Mutex<BTreeMap<u64, Allocated>>,
+    /// The allocations of this context, by address.
+    pub allocations: Mutex<BTreeMap<u64, Allocated>>,
     cache: AtomicU32,
     /// Limits set by the program that have no effect here.
     limits: Mutex<BTreeMap<u32, usize>>,
@@ -149,7 +149,7 @@ impl Context {
             id: unique(),
             flags: AtomicU32::new(flags),
             default_stream,
-            memory: Mutex::default(),
+            allocations: Mutex::default(),
             cache: AtomicU32::new(0),
             limits: Mutex::default(),
             peers: Mutex::default(),
@@ -187,7 +187,7 @@ impl Context {
     pub fn check(&self) -> Outcome {
         let mut failed = self.failed.lock();
         let Some(code) = *failed else { return Ok(()) };
-        if crate::process::reports::forgives() {
+        if crate::process::reports::clears_errors() {
             *failed = None;
         }
         Err(code)
@@ -245,7 +245,7 @@ impl Context {
         marks.iter().all(|mark| mark.wait_for(end.saturating_duration_since(Instant::now())))
     }
 
-    /// What a call tells that has waited: the error of work that failed meanwhile. What was printed is written first.
+    /// What a call returns that has waited: the error of work that failed meanwhile. What was printed is written first.
     pub fn waited(&self) -> Outcome {
         self.write_printed();
         self.check()?;
@@ -296,17 +296,12 @@ impl Context {
         self.runtime.device().memory()
     }
 
-    /// The allocations of this context, by address.
-    pub fn memory(&self) -> MutexGuard<'_, BTreeMap<u64, Allocated>> {
-        self.memory.lock()
-    }
-
     /// Frees all allocations of the context.
     pub fn free_memory(&self) {
         crate::checks::watch::leaks(self);
         crate::checks::usage::left(self);
         // Without the lock, since freeing may wait for launches.
-        let all = std::mem::take(&mut *self.memory());
+        let all = std::mem::take(&mut *self.allocations.lock());
         for address in all.into_keys() {
             let _ = self.device_memory().free(address); // it may already be freed
         }

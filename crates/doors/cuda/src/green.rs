@@ -303,7 +303,7 @@ fn destroy(handle: Handle<Green>) -> Outcome {
     let green = driver.greens.remove(handle).map_err(|_| Code::INVALID_CONTEXT)?;
     streams(handle, |stream| {
         stream.queue.settle();
-        if let Some(capture) = &*stream.capture() {
+        if let Some(capture) = &*stream.capture.lock() {
             capture.sequence.invalidate();
         }
     })?;
@@ -323,7 +323,7 @@ fn streams(green: Handle<Green>, mut of: impl FnMut(&Arc<Stream>)) -> Outcome {
 fn check_capture(green: Handle<Green>) -> Outcome {
     let mut outcome = Ok(());
     streams(green, |stream| {
-        if let Some(capture) = &*stream.capture() {
+        if let Some(capture) = &*stream.capture.lock() {
             capture.sequence.invalidate();
             outcome = Err(Code::STREAM_CAPTURE_UNSUPPORTED);
         }

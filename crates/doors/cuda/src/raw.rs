@@ -434,7 +434,7 @@ static NOTED: AtomicBool = AtomicBool::new(false);
 /// Whether the reader has reported everything, so that the handler may return.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Handles a signal that would end the process: writes its number to the pipe, and waits while the reader tells what there is to tell and
+/// Handles a signal that would end the process: writes its number to the pipe, and waits while the reader reports what there is to report and
 /// ends the process. Interrupted calls must not return: programs would go on. Calls only functions that signal-safety(7) permits.
 extern "C" fn note(signal: c_int) {
     let number = signal as u8;

@@ -101,7 +101,7 @@ fn streams_run_beside_the_program() {
         let ended = run(engine, &[]);
         let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
         assert!(ended.status.success() && out == "right\n", "{engine}:\n{out}{err}");
-        assert_eq!(err.matches("error: ").count(), 1, "the fault is told once:\n{err}");
+        assert_eq!(err.matches("error: ").count(), 1, "the fault is reported once:\n{err}");
         // A program ends although its work does not, nor what compiles its kernels.
         let _ = std::fs::remove_dir_all(folder.join("cache"));
         let left = run(engine, &["leave"]);
@@ -149,7 +149,7 @@ fn processes_share_memory_and_events() {
     assert!(run.status.success() && out == "right\n", "{out}{err}");
 }
 
-/// What `margay exec` tells at the end is told also if a signal ends the program, unless the program handles the signal itself.
+/// What `margay exec` reports at the end is reported also if a signal ends the program, unless the program handles the signal itself.
 #[test]
 fn the_end_by_a_signal_is_told() {
     let (folder, client) = build("interrupted");
@@ -220,9 +220,9 @@ fn kernels_launch_kernels() {
         let mut command = Command::new(&client);
         let command = command.arg(argument).env("LD_LIBRARY_PATH", &folder).env("MARGAY_CHECK", "races");
         let err = String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned();
-        let told = format!("by `append` and a {} by `{argument}`", if argument == "hasty" { "write" } else { "read" });
+        let pair = format!("by `append` and a {} by `{argument}`", if argument == "hasty" { "write" } else { "read" });
         assert_eq!(
-            (err.matches("error: ").count() > 0, err.contains(&told)),
+            (err.matches("error: ").count() > 0, err.contains(&pair)),
             (races > 0, races > 0),
             "{argument}: {err}"
         );
@@ -274,7 +274,7 @@ fn operations_limits_and_names_are_as_documented() {
     assert_eq!(Capture::read(&launches.join("0003")).unwrap().kernel, "decide");
     assert!(!launches.join("0004").exists());
 
-    // A wait that nobody ends is told, and does not keep the program from its end.
+    // A wait that nobody ends is reported, and does not keep the program from its end.
     let run = command.env_remove("MARGAY_CAPTURE").arg("wait").output().unwrap();
     let err = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(3), "{err}");
@@ -292,7 +292,7 @@ fn a_c_program_runs() {
         let run = run.env("LD_LIBRARY_PATH", &folder).env("MARGAY_ENGINE", engine).output().unwrap();
         let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
         assert!(run.status.success(), "{engine}:\n{out}{err}");
-        assert!(err.contains("out of bounds") && err.contains("[%d1]"), "the fault is told with its place:\n{err}");
+        assert!(err.contains("out of bounds") && err.contains("[%d1]"), "the fault is reported with its place:\n{err}");
         let opting_in =
             "65536 bytes of dynamic shared memory exceeds the 49152 that the kernel may have; `cudaFuncSetAttribute`";
         assert!(err.contains(opting_in), "{err}");

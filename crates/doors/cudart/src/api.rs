@@ -71,14 +71,14 @@ thread_local! {
     static LAST: Cell<Code> = const { Cell::new(Code::SUCCESS) };
     static THREAD_STREAM: Cell<bool> = const { Cell::new(false) };
     /// The last error of a call of the driver since the current call began: the driver has reported it.
-    static TOLD: Cell<Code> = const { Cell::new(Code::SUCCESS) };
+    static DRIVER_ERROR: Cell<Code> = const { Cell::new(Code::SUCCESS) };
     /// Why the current call is about to fail.
     static REASON: Cell<Option<String>> = const { Cell::new(None) };
 }
 
 /// The driver has failed, and reported that if somebody looks for failing calls (`--check api`).
-pub fn told(code: Code) {
-    TOLD.set(code);
+pub fn driver_failed(code: Code) {
+    DRIVER_ERROR.set(code);
 }
 
 /// Records why the current call is about to fail, for reports of failing calls.
@@ -90,15 +90,15 @@ pub fn because(why: impl FnOnce() -> String) {
 }
 
 /// Lets the driver report an error that is not its own.
-fn tell(name: &'static str, code: Code) {
+fn report_to_driver(name: &'static str, code: Code) {
     let why = REASON.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    if TOLD.get() == code || code == Code::NOT_READY || code.is_sticky() {
+    if DRIVER_ERROR.get() == code || code == Code::NOT_READY || code.is_sticky() {
         return;
     }
     let (error, meaning) = Code::words(code.number());
     let [function, why] = [name, &why].map(|text| format!("{text}\0"));
     let [function, error, meaning, why] = [&function, error, meaning, &why].map(Ptr::of);
-    let _ = driver::margayRuntimeFailed(function, error, meaning, why); // what cannot be told is still returned
+    let _ = driver::margayRuntimeFailed(function, error, meaning, why); // an error that cannot be reported is still returned
 }
 
 /// Whether the default stream of the function that was called is the thread's.
@@ -135,7 +135,7 @@ fn context_error() -> Code {
 
 /// Runs the body of a function and records its error. A panic counts as an error.
 pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
-    TOLD.set(Code::SUCCESS);
+    DRIVER_ERROR.set(Code::SUCCESS);
     let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
         eprintln!("margay has a bug: `{name}` panicked; please report it");
         Err(Code::UNKNOWN)
@@ -143,7 +143,7 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
     match outcome {
         Ok(()) => 0,
         Err(code) => {
-            tell(name, code);
+            report_to_driver(name, code);
             // "Not considered an error and therefore not reported" (CUDA C++ Programming Guide, "Error Checking").
             if code != Code::NOT_READY {
                 LAST.set(code);

@@ -70,7 +70,7 @@ impl Code {
         match driver {
             0 => Ok(()),
             other => {
-                crate::api::told(Code(other));
+                crate::api::driver_failed(Code(other));
                 Err(Code(other))
             }
         }

@@ -106,7 +106,7 @@ fn command(name: &str, bytes: usize, command: &mut Command) {
     println!("{:18} {:9.2} bytes of memory for each of text", "", peak as f64 / bytes as f64);
 }
 
-/// The most memory that a process held so far, in bytes; 0 where the system does not tell.
+/// The most memory that a process held so far, in bytes; 0 where the system does not say.
 fn resident(process: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
@@ -114,9 +114,9 @@ fn resident(process: u32) -> usize {
 }
 
 /// A linear congruential generator (the constants of MMIX): the module is the same everywhere and for ever.
-struct Dice(u64);
+struct Lcg(u64);
 
-impl Dice {
+impl Lcg {
     fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) % n
@@ -125,7 +125,7 @@ impl Dice {
 
 /// A module of about that many bytes, as compilers write them: kernels and functions, calls, tables, line information.
 fn module(bytes: usize) -> String {
-    let mut dice = Dice(1);
+    let mut dice = Lcg(1);
     let mut out = String::with_capacity(bytes + 10_000);
     out.push_str(
         "//\n// Made by the benchmark of the front end\n//\n\n.version 8.0\n.target sm_80\n.address_size 64\n\n",
@@ -143,7 +143,7 @@ fn module(bytes: usize) -> String {
     out
 }
 
-fn table(out: &mut String, dice: &mut Dice, n: usize) {
+fn table(out: &mut String, dice: &mut Lcg, n: usize) {
     let _ = write!(out, ".global .align 4 .b8 table_{n}[512] = {{");
     for i in 0..512 {
         let _ = write!(out, "{}{}", if i > 0 { ", " } else { "" }, dice.below(256));
@@ -154,7 +154,7 @@ fn table(out: &mut String, dice: &mut Dice, n: usize) {
 const REGISTERS: &str =
     "\t.reg .pred \t%p<17>;\n\t.reg .f32 \t%f<65>;\n\t.reg .b32 \t%r<65>;\n\t.reg .b64 \t%rd<33>;\n\n";
 
-fn function(out: &mut String, dice: &mut Dice, n: usize) {
+fn function(out: &mut String, dice: &mut Lcg, n: usize) {
     let _ = write!(
         out,
         ".func  (.param .b32 func_retval0) helper_{n}(\n\t.param .b64 helper_{n}_param_0,\n\t.param .b32 helper_{n}_param_1\n)\n{{\n{REGISTERS}\
@@ -164,7 +164,7 @@ fn function(out: &mut String, dice: &mut Dice, n: usize) {
     out.push_str("\tst.param.b32 \t[func_retval0+0], %r1;\n\tret;\n\n}\n\n");
 }
 
-fn kernel(out: &mut String, dice: &mut Dice, n: usize) {
+fn kernel(out: &mut String, dice: &mut Lcg, n: usize) {
     let _ = write!(
         out,
         ".visible .entry _Z6kernel{n}PfS_i(\n\t.param .u64 _Z6kernel{n}PfS_i_param_0,\n\t.param .u64 _Z6kernel{n}PfS_i_param_1,\n\
@@ -178,7 +178,7 @@ fn kernel(out: &mut String, dice: &mut Dice, n: usize) {
     let _ = write!(out, "$L__END_{n}:\n\tret;\n\n}}\n\n");
 }
 
-fn body(out: &mut String, dice: &mut Dice, n: usize, count: usize, callee: Option<usize>) {
+fn body(out: &mut String, dice: &mut Lcg, n: usize, count: usize, callee: Option<usize>) {
     for i in 0..count {
         let mut r = |n: u64| 1 + dice.below(n);
         let (a, b, c, d) = (r(60), r(60), r(60), r(30));

@@ -332,7 +332,7 @@ fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
         let output = with_input(&arguments, &one_warp(body));
         (code(&output), err(&output))
     };
-    let told = [
+    let cases = [
         ("st.global.u32 [%o], %u;", "makes known `%u`"),
         ("add.u32 %v, %u, 1;\nst.global.u32 [%o], %v;", "makes known `%v`"),
         ("setp.eq.u32 %p, %i, 3;\n@%p mov.u32 %u, 1;\nst.global.u32 [%o], %u;", "makes known `%u`"),
@@ -345,7 +345,7 @@ fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
             "has member mask 0xffffffff, which includes the exited lane 20",
         ),
     ];
-    for (body, what) in told {
+    for (body, what) in cases {
         let (code, text) = check(body);
         assert_eq!(code, 1, "{body}");
         assert!(text.contains(what), "{body}:\n{text}");

@@ -1,4 +1,4 @@
-//! What `margay run` tells about its cost: statistics, counts, traces; and the code that it keeps on disk.
+//! What `margay run` says about its cost: statistics, counts, traces; and the code that it keeps on disk.
 
 use serde_json::Value;
 use std::{
@@ -54,9 +54,9 @@ fn engines_count_the_same_accesses() {
 
 #[test]
 fn text_statistics_show_the_counters() {
-    let told = text(&saxpy("reference", None, &["--stats"]));
-    assert!(told.contains("3 contiguous, 0 to one address, 0 gathers and scatters"), "{told}");
-    assert!(told.contains("bytes         global 240 B"), "{told}");
+    let output = text(&saxpy("reference", None, &["--stats"]));
+    assert!(output.contains("3 contiguous, 0 to one address, 0 gathers and scatters"), "{output}");
+    assert!(output.contains("bytes         global 240 B"), "{output}");
 }
 
 #[test]

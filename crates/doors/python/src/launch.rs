@@ -3,7 +3,7 @@
 use crate::{device::Device, errors, loans::Range};
 use margay_exec::Observer;
 use margay_runtime::{Cancel, Error, Kernel, LaunchConfig, LaunchShape, LaunchStats};
-use margay_sanitizer::{Sanitizer, What};
+use margay_sanitizer::{Checks, Sanitizer};
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyBytes};
 use serde_json::Value;
 use std::{
@@ -36,7 +36,7 @@ pub type Ended = (f64, f64, String, Option<String>);
 
 /// Runs a kernel.
 pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -> PyResult<Ended> {
-    let what = a.checks.map(What::parse).transpose().map_err(errors::value)?;
+    let what = a.checks.map(Checks::parse).transpose().map_err(errors::value)?;
     let mut block = kernel.arguments();
     for bytes in &a.params {
         block.push(bytes).map_err(errors::value)?;

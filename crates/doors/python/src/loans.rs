@@ -12,7 +12,7 @@ use margay_exec::{
     Memory,
     mem::{Kind, Retracted},
 };
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use pyo3::prelude::*;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -73,7 +73,7 @@ pub struct Loans {
 }
 
 /// The loans of a launch; they end when it is dropped.
-pub struct Lent {
+pub struct LoanGuard {
     loans: Arc<Loans>,
     device: Arc<margay_runtime::Device>,
     launch: u64,
@@ -81,32 +81,28 @@ pub struct Lent {
 }
 
 impl Loans {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
     /// Takes memory in. Waits where another launch has a part of it on other terms, and hears of Python's signals meanwhile.
     pub fn take(
         self: &Arc<Loans>,
         device: &Arc<margay_runtime::Device>,
         ranges: Vec<Range>,
         owner: Py<PyAny>,
-    ) -> PyResult<Lent> {
+    ) -> PyResult<LoanGuard> {
         let ranges = joined(ranges);
         ranges.iter().try_for_each(reachable)?;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while ranges.iter().any(|range| conflicts(&state.held, range)) {
             if self.ended.wait_for(&mut state, LOOK).timed_out() {
                 drop(state);
                 Python::attach(|py| py.check_signals())?;
-                state = self.lock();
+                state = self.state.lock();
             }
         }
         state.launches += 1;
         let launch = state.launches;
         state.running.insert(launch);
         // From here on, dropping it cleans up in every case.
-        let mut lent = Lent { loans: self.clone(), device: device.clone(), launch, addresses: Vec::new() };
+        let mut lent = LoanGuard { loans: self.clone(), device: device.clone(), launch, addresses: Vec::new() };
         for range in ranges {
             let address = range.address;
             let known = match around(&mut state.held, &range) {
@@ -128,7 +124,7 @@ impl Loans {
     }
 }
 
-impl Drop for Lent {
+impl Drop for LoanGuard {
     /// Does not wait for concurrent launches.
     fn drop(&mut self) {
         let mut state = self.loans.lock();

@@ -80,7 +80,7 @@ impl Doors {
     }
 
     /// Whether loaded objects are listed.
-    pub fn tells(&self) -> bool {
+    pub fn is_verbose(&self) -> bool {
         self.tells
     }
 

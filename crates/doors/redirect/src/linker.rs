@@ -113,11 +113,11 @@ impl Link {
     }
 
     fn refuse(&mut self, name: &str, why: &str, result: u32) -> Taken {
-        self.tell(&format!("{} {why}", or_anonymous(name)));
+        self.append(&format!("{} {why}", or_anonymous(name)));
         Taken::Refused(result)
     }
 
-    fn tell(&mut self, words: &str) {
+    fn append(&mut self, words: &str) {
         let line = format!("margay: nvJitLink: {words}\n");
         eprint!("{line}");
         self.log += &line;
@@ -150,9 +150,9 @@ impl Link {
             format!("undefined reference to `{name}` in {}", self.names[text].as_deref().unwrap_or_default())
         };
         let lines: Vec<String> = missing.map(at).collect();
-        lines.iter().for_each(|line| self.tell(line));
+        lines.iter().for_each(|line| self.append(line));
         if optimized && !lines.is_empty() {
-            self.tell(
+            self.append(
                 "link-time optimization removes what only PTX uses of LTO-IR; compile all inputs to LTO-IR, or all to PTX",
             );
         }

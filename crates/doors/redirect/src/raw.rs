@@ -104,11 +104,11 @@ pub extern "C" fn la_activity(_cookie: *mut usize, flag: c_uint) {
     with_doors(|doors| {
         for work in doors.settle() {
             let written = write_all(&work.jumps);
-            if doors.tells() {
+            if doors.is_verbose() {
                 eprintln!("margay: {}: {}", work.path.display(), work.words);
             }
             match written {
-                Ok(short) if short > 0 && doors.tells() => eprintln!("  {short} of them are too short for a jump"),
+                Ok(short) if short > 0 && doors.is_verbose() => eprintln!("  {short} of them are too short for a jump"),
                 Ok(_) => {}
                 Err(error) => report_error(&work.path, &error),
             }

@@ -15,7 +15,7 @@ use margay_exec::Stop;
 use margay_ir::{FuncId, SourcePlace};
 use margay_isa::Type;
 use margay_runtime::Module;
-use margay_sanitizer::{Finding, Sanitizer, What};
+use margay_sanitizer::{Checks, Finding, Sanitizer};
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -89,7 +89,7 @@ fn launch(
     context: &Arc<Context>,
     module: &Module,
     label: &Label,
-    (seed, what): (u64, What),
+    (seed, what): (u64, Checks),
 ) -> Result<Outcome, String> {
     let kernel = module.kernel(&label.kernel).map_err(|e| e.to_string())?;
     let mut arguments = kernel.arguments();
@@ -196,8 +196,8 @@ fn stable(report: &str) -> String {
 
 /// Compiled code, where it may be observed, has the findings of the reference engine, word for word.
 fn compare(path: &Path, label: &Label) -> Result<(), Failed> {
-    let order = What { races: true, sync: true, ..What::NONE };
-    for what in [order, What { races: false, ..order }, What { memory: true, ..order }] {
+    let order = Checks { races: true, sync: true, ..Checks::NONE };
+    for what in [order, Checks { races: false, ..order }, Checks { memory: true, ..order }] {
         let mut all = Vec::new();
         for engine in ["reference", "simd"] {
             let (context, module) = load(path, engine)?;
@@ -213,7 +213,7 @@ fn compare(path: &Path, label: &Label) -> Result<(), Failed> {
 
 fn run(path: &Path, label: &Label) -> Result<(), Failed> {
     let (context, module) = load(path, "reference")?;
-    let (found, fault) = launch(&context, &module, label, (0, What::ALL))?;
+    let (found, fault) = launch(&context, &module, label, (0, Checks::ALL))?;
     if label.marks.is_empty() {
         // A launch finds in variables what the one before it has left there.
         let keeps = std::fs::read_to_string(path.with_extension("ptx"))?.lines().any(|l| l.contains(".global .align"));
@@ -223,7 +223,7 @@ fn run(path: &Path, label: &Label) -> Result<(), Failed> {
                 fresh = load(path, "reference")?;
             }
             let (context, module) = &fresh;
-            let found = if seed == 0 { found.clone() } else { launch(context, module, label, (seed, What::ALL))?.0 };
+            let found = if seed == 0 { found.clone() } else { launch(context, module, label, (seed, Checks::ALL))?.0 };
             if !found.is_empty() {
                 return Err(format!("it is right, and with seed {seed}:\n{}", show(module, label, &found)).into());
             }

@@ -12,7 +12,7 @@ use margay_harness::{
     races::{BYTES, CTAS, Program, THREADS},
 };
 use margay_runtime::Module;
-use margay_sanitizer::{Finding, Sanitizer, What};
+use margay_sanitizer::{Checks, Finding, Sanitizer};
 use std::{collections::BTreeSet, fmt::Write};
 
 /// Programs in which one access races with several others at a word, of which records are kept in different orders.
@@ -55,7 +55,7 @@ fn launch(
     }
     let block = arguments.finish().map_err(|e| e.to_string())?;
     let shape = LaunchShape::new([program.ctas, 1, 1], [program.threads, 1, 1]);
-    let what = What { races: true, ..What::NONE };
+    let what = Checks { races: true, ..Checks::NONE };
     let sanitizer = Sanitizer::new(what, kernel.image().clone(), str::to_owned, shape);
     let sanitizer = if at_once { sanitizer.at_once() } else { sanitizer };
     let config = LaunchConfig { seed, observer: Some(&sanitizer), ..LaunchConfig::of(shape) };

@@ -1,7 +1,7 @@
 //! Maps mnemonics to table rows. A module repeats a few hundred mnemonics, so each text is resolved once, and everything derived
 //! from it (candidate forms, types of operands, availability) is cached.
 
-use super::brief::Brief;
+use super::short_str::ShortStr;
 use crate::compat::{self, Constants, Types};
 use crate::report::{Lack, lacking, since};
 use crate::{FxHashMap, Module};
@@ -100,8 +100,8 @@ pub(crate) struct Entry {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memo {
     entries: FxHashMap<Box<str>, Entry>,
-    /// Those of short ones once more, in the places that [`Brief::slot`] gives; of several with the same place, the last.
-    quick: Vec<Option<(Brief, Entry)>>,
+    /// Those of short ones once more, in the places that [`ShortStr::slot`] gives; of several with the same place, the last.
+    quick: Vec<Option<(ShortStr, Entry)>>,
     candidates: Vec<Candidate>,
 }
 
@@ -109,7 +109,7 @@ impl Memo {
     /// What a mnemonic means, if it was seen before.
     #[inline]
     pub(crate) fn get(&self, text: &str) -> Option<Entry> {
-        if let Some(brief) = Brief::of(text)
+        if let Some(brief) = ShortStr::of(text)
             && let Some(Some((known, entry))) = self.quick.get(brief.slot())
             && *known == brief
         {
@@ -124,8 +124,8 @@ impl Memo {
         self.candidates.extend(candidates(text, module));
         let entry = Entry { start, len: self.candidates.len() as u32 - start };
         self.entries.insert(text.into(), entry);
-        if let Some(brief) = Brief::of(text) {
-            self.quick.resize(Brief::SLOTS, None);
+        if let Some(brief) = ShortStr::of(text) {
+            self.quick.resize(ShortStr::SLOTS, None);
             self.quick[brief.slot()] = Some((brief, entry));
         }
         entry

@@ -2,7 +2,6 @@
 //! the types; the others resolve and check.
 
 mod address;
-mod brief;
 mod call;
 mod call_table;
 mod declare;
@@ -16,6 +15,7 @@ mod labels;
 mod memo;
 mod names;
 mod operand;
+mod short_str;
 mod source;
 mod stem;
 mod symbol;

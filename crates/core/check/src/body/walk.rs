@@ -122,7 +122,7 @@ pub(super) struct Place {
     /// Which operand, from 0.
     pub(super) operand: usize,
     /// Bits of a register that an error has called too wide or too narrow for the instruction.
-    pub(super) told: Option<u32>,
+    pub(super) width_error: Option<u32>,
 }
 
 impl<'a, 'm> Walker<'a, 'm> {

@@ -26,13 +26,13 @@ pub(super) fn locations(
     }
     // A module has many more places than functions are inlined at.
     let wanted: FxHashSet<_> = inlining.filter_map(|d| place(tree.operands(d.args).get(6..)?)).collect();
-    let (mut seen, mut told) = (FxHashSet::default(), false);
+    let (mut seen, mut reported) = (FxHashSet::default(), false);
     for d in directives.iter().filter(|d| tree.is(d.name, ".loc")) {
         let args = tree.operands(d.args);
         if let [_, _, _, _, name, _, at @ ..] = args {
-            if let Some(lack) = lacking(module, &since(7, 0, 0)).filter(|_| !told) {
+            if let Some(lack) = lacking(module, &since(7, 0, 0)).filter(|_| !reported) {
                 report.push(lack.diagnose(module, "the location of inlined code", d.span));
-                told = true;
+                reported = true;
             }
             if let Some(place) = place(at)
                 && !seen.contains(&place)

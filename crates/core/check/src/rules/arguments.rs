@@ -11,17 +11,17 @@ use margay_syntax::{
 
 /// Which way a value goes.
 #[derive(Clone, Copy)]
-pub(super) enum Way {
+pub(super) enum Direction {
     Argument(usize),
     Result(usize),
 }
 
-impl std::fmt::Display for Way {
+impl std::fmt::Display for Direction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Way::Argument(i) => write!(f, "argument {}", i + 1),
-            Way::Result(0) => write!(f, "the result"),
-            Way::Result(i) => write!(f, "result {}", i + 1),
+            Direction::Argument(i) => write!(f, "argument {}", i + 1),
+            Direction::Result(0) => write!(f, "the result"),
+            Direction::Result(i) => write!(f, "result {}", i + 1),
         }
     }
 }
@@ -39,8 +39,15 @@ struct Actual {
 }
 
 /// One argument or result.
-pub(super) fn check(w: &mut Walker<'_, '_>, span: Span, actual: Operand, formal: &Formal, f: &Function, way: Way) {
-    let result = matches!(way, Way::Result(_));
+pub(super) fn check(
+    w: &mut Walker<'_, '_>,
+    span: Span,
+    actual: Operand,
+    formal: &Formal,
+    f: &Function,
+    way: Direction,
+) {
+    let result = matches!(way, Direction::Result(_));
     let actual = match actual {
         Operand::Error => return,
         Operand::Sink if result => return,
@@ -99,7 +106,7 @@ pub(super) fn check(w: &mut Walker<'_, '_>, span: Span, actual: Operand, formal:
 
 /// Something that is neither register, `.param` variable of the caller, nor constant.
 #[cold]
-fn not_passable(w: &mut Walker<'_, '_>, span: Span, actual: Operand, way: Way) {
+fn not_passable(w: &mut Walker<'_, '_>, span: Span, actual: Operand, way: Direction) {
     let name = w.tree.str(span).to_owned();
     let d = match actual {
         Operand::Symbol(symbol @ (SymRef::Param(_) | SymRef::Ret(_)), _) => {
@@ -143,7 +150,7 @@ fn kinds(x: Type, y: Type) -> bool {
     bits(x) || bits(y) || x == y || (x.is_int() && y.is_int())
 }
 
-fn matches(w: &mut Walker<'_, '_>, span: Span, a: &Actual, formal: &Formal, f: &Function, way: Way) {
+fn matches(w: &mut Walker<'_, '_>, span: Span, a: &Actual, formal: &Formal, f: &Function, way: Direction) {
     let arrays = (a.extent != Extent::Scalar, formal.extent != Extent::Scalar);
     let fits = match arrays {
         (false, false) => {
@@ -207,7 +214,7 @@ fn wrong_type(
     a: &Actual,
     formal: &Formal,
     f: &Function,
-    way: Way,
+    way: Direction,
     arrays: (bool, bool),
 ) {
     let name = w.tree.str(span);
@@ -247,7 +254,7 @@ fn bytes(n: u64) -> String {
 }
 
 #[cold]
-fn wrong_alignment(w: &mut Walker<'_, '_>, span: Span, a: &Actual, formal: &Formal, f: &Function, way: Way) {
+fn wrong_alignment(w: &mut Walker<'_, '_>, span: Span, a: &Actual, formal: &Formal, f: &Function, way: Direction) {
     let name = w.tree.str(span);
     let mut d = Diagnostic::new(
         Code::CallAlignment,
@@ -268,7 +275,7 @@ fn wrong_alignment(w: &mut Walker<'_, '_>, span: Span, a: &Actual, formal: &Form
 }
 
 /// An integer constant as an argument.
-fn integer(w: &mut Walker<'_, '_>, span: Span, value: i64, formal: &Formal, way: Way) {
+fn integer(w: &mut Walker<'_, '_>, span: Span, value: i64, formal: &Formal, way: Direction) {
     let ty = formal.ty;
     let vector = formal.vector > 1 && formal.size == 8;
     let fits = formal.extent == Extent::Scalar
@@ -299,7 +306,7 @@ fn integer(w: &mut Walker<'_, '_>, span: Span, value: i64, formal: &Formal, way:
 }
 
 /// A floating-point constant as an argument.
-fn float(w: &mut Walker<'_, '_>, span: Span, _bits: u64, single: bool, formal: &Formal, way: Way) {
+fn float(w: &mut Walker<'_, '_>, span: Span, _bits: u64, single: bool, formal: &Formal, way: Direction) {
     let ty = formal.ty;
     // A vector of the constant's own size takes it.
     let vector = formal.vector > 1 && formal.size == if single { 4 } else { 8 };
@@ -330,7 +337,7 @@ fn float(w: &mut Walker<'_, '_>, span: Span, _bits: u64, single: bool, formal: &
 }
 
 #[cold]
-fn no_constant(w: &mut Walker<'_, '_>, span: Span, formal: &Formal, way: Way) {
+fn no_constant(w: &mut Walker<'_, '_>, span: Span, formal: &Formal, way: Direction) {
     let text = w.tree.str(span);
     let d = Diagnostic::new(
         Code::CallType,

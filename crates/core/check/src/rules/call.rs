@@ -1,6 +1,6 @@
 //! `call`: checks results and arguments against the callee's signature (manual, sections 7.1 and 9.7.12.5).
 
-use super::arguments::{self, Way};
+use super::arguments::{self, Direction};
 use crate::body::{Candidate, Inst, Operand, SymRef, TargetTable, Walker};
 use crate::report::count;
 use crate::{Extent, Formal, FormalSpace, FuncId, FuncKind, Function};
@@ -140,10 +140,10 @@ fn signature(w: &mut Walker<'_, '_>, site: &Site<'_>, f: &Function, rets: Operan
         return wrong_arguments(w, site, f, args.len());
     }
     for (i, (actual, formal)) in rets.zip(&f.rets).enumerate() {
-        arguments::check(w, site.rets[i].span, w.body.operands[actual], formal, f, Way::Result(i));
+        arguments::check(w, site.rets[i].span, w.body.operands[actual], formal, f, Direction::Result(i));
     }
     for (i, (actual, formal)) in args.zip(&f.params).enumerate() {
-        arguments::check(w, site.args[i].span, w.body.operands[actual], formal, f, Way::Argument(i));
+        arguments::check(w, site.args[i].span, w.body.operands[actual], formal, f, Direction::Argument(i));
     }
 }
 

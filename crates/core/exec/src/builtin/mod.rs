@@ -4,7 +4,7 @@
 mod printf;
 
 use crate::{
-    Access, FaultKind, Freer, Grid, LANES, device,
+    Access, FaultKind, Grid, Initiator, LANES, device,
     mem::{BadFree, Path},
 };
 use margay_ir::Builtin;
@@ -29,7 +29,7 @@ pub struct Call<'c, 'g> {
     /// Reads the byte at a generic address of a lane; `None` where that is no memory of the lane's.
     pub byte: &'c mut dyn FnMut(u64, usize) -> Option<u8>,
     /// The thread of a lane.
-    pub thread: &'c dyn Fn(usize) -> Freer,
+    pub thread: &'c dyn Fn(usize) -> Initiator,
     /// Where the call is.
     pub path: &'c dyn Fn() -> Path,
 }

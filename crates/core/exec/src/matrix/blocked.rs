@@ -9,7 +9,7 @@ pub const COLUMNS: usize = 8;
 /// Rows of a block.
 const ROWS: usize = 4;
 
-/// Runs `f` compiled for AVX2 and fused multiply-add where the host has them, which the argument tells; elsewhere as
+/// Runs `f` compiled for AVX2 and fused multiply-add where the host has them, as the argument says; elsewhere as
 /// compiled by default.
 #[inline(always)]
 pub fn vectorize<R>(f: impl Loops<Output = R>) -> R {

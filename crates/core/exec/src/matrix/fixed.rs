@@ -84,9 +84,9 @@ impl Format<f64> for Half {
 }
 
 #[derive(Clone, Copy)]
-struct Brain;
+struct Bfloat;
 
-impl Format<f64> for Brain {
+impl Format<f64> for Bfloat {
     const PER: usize = 2;
     #[inline(always)]
     fn value(&self, word: u32, i: usize) -> f64 {
@@ -307,7 +307,7 @@ macro_rules! load_floats {
     ($load:path, $e:expr, $registers:expr, $to:expr) => {
         match $e.ty {
             Type::F16 => $load(Half, $registers, $to),
-            Type::Bf16 => $load(Brain, $registers, $to),
+            Type::Bf16 => $load(Bfloat, $registers, $to),
             // The low bits of the register are ignored.
             Type::Tf32 => $load(Single(0xffff_e000), $registers, $to),
             Type::F32 => $load(Single(u32::MAX), $registers, $to),

@@ -421,7 +421,7 @@ fn saturation_and_wrapping() {
 
 #[test]
 fn halves_are_rounded_once() {
-    // 2048 + 1 + 2^-10 rounds up to 2050; by way of single precision it would not be told from the tie at 2049.
+    // 2048 + 1 + 2^-10 rounds up to 2050; by way of single precision it could not be distinguished from the tie at 2049.
     let v = variant("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16");
     let half = |x: f64| soft::F16.pack(soft::F64.unpack(x.to_bits()), soft::Rnd::Nearest, false) as u32;
     let mut a = [Row::ZERO; 2];

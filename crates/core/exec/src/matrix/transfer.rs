@@ -14,7 +14,7 @@ pub trait Memory {
     /// Writes at the address of a lane.
     fn write(&mut self, lane: usize, address: u64, from: &[u8]) -> Result<(), Self::Error>;
 
-    /// Reads bytes for all lanes at once; false if one of them may not read them, or if an observer must be told of each
+    /// Reads bytes for all lanes at once; false if one of them may not read them, or if each must be reported to an observer
     /// lane's access.
     fn try_read(&mut self, address: u64, to: &mut [u8]) -> bool;
 

@@ -136,7 +136,7 @@ pub(super) fn describe(
     write!(f, "of {len} bytes at {base:#x}")
 }
 
-/// A distance in bytes from which on it tells nothing about what an address was meant to be.
+/// From this distance in bytes on, an allocation is no hint of what an address was meant to be.
 const FAR: u64 = 1 << 36;
 /// Addresses below this are null pointers with an index or the offset of a field.
 const NULL_END: u64 = 1 << 16;

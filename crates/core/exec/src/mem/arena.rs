@@ -5,7 +5,7 @@
 
 use super::{Block, RED_ZONE};
 use crate::LANES;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     collections::VecDeque,
     sync::{
@@ -89,14 +89,10 @@ impl Arena {
         &self.memory
     }
 
-    fn slots(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock()
-    }
-
     /// A zeroed slot of `room` bytes, a power of two up to [`LARGEST`]; `None` if the arena is full. Some granules behind each slot have no
     /// object, so that accesses past the end fault.
     pub fn slot(self: &Arc<Arena>, room: usize) -> Option<Block> {
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         let slots = &mut *slots;
         let size = room.next_multiple_of(Self::GRANULE) + room.clamp(LEAST_GAP, RED_ZONE);
         let fresh = self.memory.len() - slots.used;
@@ -119,7 +115,7 @@ impl Arena {
 
     /// Takes back a slot whose block is gone.
     pub(super) fn take_back(&self, base: u64, room: usize) {
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         if let Some(list) = slots.free.get_mut(room.ilog2() as usize) {
             list.push_back(base);
             slots.free_bytes += room;

@@ -1,6 +1,8 @@
 //! The heap of device code: `malloc` and `free`.
 
-use super::{Allocation, Arena, BadFree, Block, Freer, Kind, Memory, Path, Reach, allocation::new_block, arena, take};
+use super::{
+    Allocation, Arena, BadFree, Block, Initiator, Kind, Memory, Path, Reach, allocation::new_block, arena, take,
+};
 use crate::Exhausted;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -53,7 +55,7 @@ impl Memory {
     }
 
     /// `free` of device code, called there: null is allowed; any other pointer that `malloc` did not return is an error.
-    pub fn heap_free(&self, address: u64, by: Freer, path: Path) -> Result<(), BadFree> {
+    pub fn heap_free(&self, address: u64, by: Initiator, path: Path) -> Result<(), BadFree> {
         if address == 0 {
             return Ok(());
         }

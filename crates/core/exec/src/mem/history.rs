@@ -2,7 +2,7 @@
 
 use super::{Allocation, Kind, allocation::describe};
 use margay_ir::{Source, SourcePlace};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{collections::VecDeque, fmt, sync::Arc};
 
 /// Number of allocations remembered.
@@ -10,7 +10,7 @@ const MOST: usize = 1 << 12;
 
 /// Who freed an allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Freer {
+pub enum Initiator {
     /// The host.
     Host,
     /// A device thread: its index in its CTA, and the CTA's index in the grid.
@@ -37,21 +37,21 @@ impl fmt::Display for Path {
 
 /// A freed allocation.
 #[derive(Debug)]
-struct Gone {
+struct Freed {
     base: u64,
     len: usize,
     kind: Kind,
     name: Box<str>,
-    by: Freer,
+    by: Initiator,
     path: Path,
 }
 
-impl fmt::Display for Gone {
+impl fmt::Display for Freed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         describe(f, self.kind, &self.name, self.len, self.base)?;
         match self.by {
-            Freer::Host => write!(f, ", which the host freed"),
-            Freer::Thread([x, y, z], [i, j, k]) => {
+            Initiator::Host => write!(f, ", which the host freed"),
+            Initiator::Thread([x, y, z], [i, j, k]) => {
                 write!(f, ", which thread ({x}, {y}, {z}) of CTA ({i}, {j}, {k}) freed{}", self.path)
             }
         }
@@ -60,39 +60,35 @@ impl fmt::Display for Gone {
 
 /// The latest freed allocations, oldest first.
 #[derive(Default, Debug)]
-pub struct History(Mutex<VecDeque<Gone>>);
+pub struct History(Mutex<VecDeque<Freed>>);
 
 impl History {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Gone>> {
-        self.0.lock()
-    }
-
     /// Records that an allocation was freed.
-    pub fn add(&self, a: &Allocation, by: Freer, path: Path) {
-        let mut all = self.lock();
+    pub fn add(&self, a: &Allocation, by: Initiator, path: Path) {
+        let mut all = self.0.lock();
         if all.len() == MOST {
             all.pop_front();
         }
         let (base, len) = (a.block.base(), a.block.len());
-        all.push_back(Gone { base, len, kind: a.kind, name: a.name.clone(), by, path });
+        all.push_back(Freed { base, len, kind: a.kind, name: a.name.clone(), by, path });
     }
 
     /// Describes the position of an address in the allocation that was freed last there.
     pub fn at(&self, address: u64) -> Option<String> {
-        let all = self.lock();
+        let all = self.0.lock();
         let gone = all.iter().rev().find(|g| address.wrapping_sub(g.base) < g.len as u64)?;
         Some(format!("{} bytes into the {gone}", address - gone.base))
     }
 
     /// Where the allocation that was freed last at an address began.
     pub fn base(&self, address: u64) -> Option<u64> {
-        let all = self.lock();
+        let all = self.0.lock();
         all.iter().rev().find(|g| address.wrapping_sub(g.base) < g.len as u64).map(|g| g.base)
     }
 
     /// Whether the allocation freed last at `address` was on the device heap and began there.
     pub fn is_freed_heap(&self, address: u64) -> bool {
-        let all = self.lock();
+        let all = self.0.lock();
         let gone = all.iter().rev().find(|g| address.wrapping_sub(g.base) < g.len as u64);
         gone.is_some_and(|g| g.kind == Kind::Heap && g.base == address)
     }

@@ -5,7 +5,7 @@
 //! that ran at the time has ended. Memory of the device heap may be reused earlier, by device code only.
 
 use super::{Allocation, Block, Kind, Ranges};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::{
     collections::VecDeque,
     sync::{
@@ -75,7 +75,7 @@ impl Running<'_> {
     /// Registers a table, whose ranges are emptied when their memory is freed until the launch ends. Ranges entered
     /// before may already be stale: compare [`super::Memory::epoch`], read after this call.
     pub fn watch(&self, table: &Arc<Ranges>) {
-        self.launches.lock().tables.push((self.number, table.clone()));
+        self.launches.state.lock().tables.push((self.number, table.clone()));
     }
 }
 
@@ -86,14 +86,10 @@ impl Drop for Running<'_> {
 }
 
 impl Launches {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
     /// Starts a launch.
     pub fn begin(&self) -> Running<'_> {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // Under the lock, so that the numbers of one memory ascend.
         let number = NUMBERS.fetch_add(1, Relaxed);
         state.begun = number;
@@ -103,7 +99,7 @@ impl Launches {
 
     /// Ends a launch; returns the memory that is no longer in use, to be dropped outside the lock.
     fn end(&self, number: u64) -> Vec<Kept> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let state = &mut *state;
         state.running.retain(|n| *n != number);
         state.tables.retain(|(n, _)| *n != number);
@@ -127,12 +123,12 @@ impl Launches {
 
     /// Empties all ranges in the allocation that begins at `base`.
     pub fn forget(&self, base: u64) {
-        self.lock().tables.iter().for_each(|(_, table)| table.forget(base));
+        self.state.lock().tables.iter().for_each(|(_, table)| table.forget(base));
     }
 
     /// Keeps freed memory while launches run; returns whether the host holds too much of it.
     pub fn keep(&self, gone: Arc<Allocation>) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.running.is_empty() {
             drop(state);
             return false; // and `gone` goes
@@ -151,7 +147,7 @@ impl Launches {
     /// Reuses a freed heap block of capacity `room`, if such blocks take more than `bytes` bytes; it then has `len`
     /// zero bytes.
     pub fn reuse(&self, room: u64, len: usize, bytes: u64) -> Option<Block> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.heap_bytes <= bytes {
             return None;
         }
@@ -175,7 +171,7 @@ impl Launches {
 
     /// Waits until all launches that run now have ended.
     pub fn wait(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let now = state.begun;
         let some = |s: &mut State| s.running.first().is_some_and(|n| *n <= now);
         state.waiting += 1;

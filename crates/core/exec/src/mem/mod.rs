@@ -23,7 +23,7 @@ mod written;
 pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes};
 pub use allocation::{Allocation, Kind, Reach, nearest};
 pub use arena::Arena;
-pub use history::{Freer, Path};
+pub use history::{Initiator, Path};
 pub use launches::Running;
 pub use lookaside::{Lookaside, is_small};
 pub use origins::Origins;
@@ -162,7 +162,7 @@ impl Memory {
         })?;
         match make(size) {
             Ok(a) => {
-                self.write_lock().insert(a.block.base(), a.clone());
+                self.blocks.write().insert(a.block.base(), a.clone());
                 if let Some(arena) = a.block.arena() {
                     arena.enter(a.block.base(), a.block.len());
                 }
@@ -186,7 +186,7 @@ impl Memory {
 
     /// The same with a name for messages.
     pub fn adopt_as(&self, block: Block, kind: Kind, name: &str) -> Result<(), Arc<Allocation>> {
-        adopt(&mut self.write_lock(), block, kind, name)
+        adopt(&mut self.blocks.write(), block, kind, name)
     }
 
     /// Frees the allocation that begins at `address`. Waits for the running launches if the memory is on loan
@@ -194,7 +194,7 @@ impl Memory {
     ///
     /// Must not be called from a thread that executes a launch, which would wait for itself.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
-        let gone = self.remove(address, (Freer::Host, Path::default()), |_| true)?;
+        let gone = self.remove(address, (Initiator::Host, Path::default()), |_| true)?;
         if !gone.block.is_owned() {
             self.settle(vec![Retracted(gone)]);
         } else if self.keep(gone) {
@@ -212,7 +212,7 @@ impl Memory {
         blocks: Vec<Block>,
         kind: Kind,
     ) -> (Vec<Retracted>, Result<(), Arc<Allocation>>) {
-        let mut all = self.write_lock();
+        let mut all = self.blocks.write();
         let on_loan = |a: &u64| all.get(a).is_some_and(|a| !a.block.is_owned());
         let gone: Vec<u64> = gone.iter().copied().filter(on_loan).collect();
         let gone: Vec<Retracted> = gone.iter().filter_map(|a| all.remove(a).map(Retracted)).collect();
@@ -239,7 +239,7 @@ impl Memory {
     /// Frees memory that the launch allocated for itself, without waiting.
     pub(crate) fn free_own(&self, address: u64) {
         // Nobody else frees it, so it is registered.
-        if let Ok(gone) = self.remove(address, (Freer::Host, Path::default()), |_| true) {
+        if let Ok(gone) = self.remove(address, (Initiator::Host, Path::default()), |_| true) {
             let _ = self.keep(gone);
         }
     }
@@ -248,11 +248,11 @@ impl Memory {
     fn remove(
         &self,
         address: u64,
-        (by, path): (Freer, Path),
+        (by, path): (Initiator, Path),
         may: impl FnOnce(&Allocation) -> bool,
     ) -> Result<Arc<Allocation>, MemoryError> {
         let gone = {
-            let mut blocks = self.write_lock();
+            let mut blocks = self.blocks.write();
             match blocks.get(&address) {
                 Some(a) if may(a) => blocks.remove(&address),
                 _ => None,
@@ -322,7 +322,7 @@ impl Memory {
 
     /// The allocation that contains an address.
     pub fn find(&self, address: u64) -> Option<Arc<Allocation>> {
-        let blocks = self.read_lock();
+        let blocks = self.blocks.read();
         let (_, a) = blocks.range(..=address).next_back()?;
         a.block.contains(address, 1).then(|| a.clone())
     }
@@ -331,7 +331,7 @@ impl Memory {
     /// keep it in [`Ranges`] that are registered with the launch ([`Running::watch`]). The launch's `own` allocation
     /// may be cached during the launch.
     pub fn remember(&self, address: u64, own: &Allocation) -> Option<Arc<Allocation>> {
-        let blocks = self.read_lock();
+        let blocks = self.blocks.read();
         let (_, a) = blocks.range(..=address).next_back()?;
         if !a.block.contains(address, 1) {
             return None;
@@ -399,7 +399,7 @@ impl Memory {
 
     /// The same, also considering windows.
     pub fn describe_among(&self, address: u64, windows: &[Arc<Allocation>]) -> String {
-        let blocks = self.read_lock();
+        let blocks = self.blocks.read();
         // Nobody means to point at a parameter block or an array: they are neighbors by chance.
         let likely =
             |a: &&Arc<Allocation>| a.block.contains(address, 1) || !matches!(a.kind, Kind::Param | Kind::Array);
@@ -421,7 +421,7 @@ impl Memory {
     /// Where the allocation began that an address belonged to until it was freed; none if the address belongs to another one now, or
     /// lies so close behind one that the access may as well be an overrun of that.
     pub fn freed(&self, address: u64) -> Option<u64> {
-        let blocks = self.read_lock();
+        let blocks = self.blocks.read();
         let below = blocks.range(..=address).next_back().map(|(_, a)| a);
         let near = below.is_some_and(|a| a.block.contains(address, 1) || address - a.end() < JUST_BEHIND);
         self.history.base(address).filter(|_| !near)
@@ -429,25 +429,17 @@ impl Memory {
 
     /// All allocations, in order of address.
     pub fn allocations(&self) -> Vec<Arc<Allocation>> {
-        self.read_lock().values().cloned().collect()
+        self.blocks.read().values().cloned().collect()
     }
 
     fn at(&self, address: u64, size: usize) -> Result<Arc<Allocation>, MemoryError> {
         let found =
-            self.find(address).or_else(|| if size == 0 { self.read_lock().values().next().cloned() } else { None });
+            self.find(address).or_else(|| if size == 0 { self.blocks.read().values().next().cloned() } else { None });
         found.filter(|a| size == 0 || a.block.contains(address, size)).ok_or_else(|| self.error(address, size))
     }
 
     fn error(&self, address: u64, size: usize) -> MemoryError {
         MemoryError { address, size: size as u64, note: self.describe(address) }
-    }
-
-    fn read_lock(&self) -> parking_lot::RwLockReadGuard<'_, BTreeMap<u64, Arc<Allocation>>> {
-        self.blocks.read()
-    }
-
-    fn write_lock(&self) -> parking_lot::RwLockWriteGuard<'_, BTreeMap<u64, Arc<Allocation>>> {
-        self.blocks.write()
     }
 }
 

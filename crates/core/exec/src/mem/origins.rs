@@ -1,7 +1,7 @@
 //! Where device code has allocated what it has not freed, for reports of leaks.
 
-use super::history::{Freer, Path};
-use parking_lot::{Mutex, MutexGuard};
+use super::history::{Initiator, Path};
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -14,14 +14,10 @@ const MOST: usize = 1 << 12;
 #[derive(Default, Debug)]
 pub struct Origins {
     on: AtomicBool,
-    all: Mutex<BTreeMap<u64, (Freer, Path)>>,
+    all: Mutex<BTreeMap<u64, (Initiator, Path)>>,
 }
 
 impl Origins {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, (Freer, Path)>> {
-        self.all.lock()
-    }
-
     /// Starts to remember.
     pub fn start(&self) {
         self.on.store(true, Relaxed);
@@ -33,8 +29,8 @@ impl Origins {
     }
 
     /// Remembers an allocation.
-    pub fn add(&self, address: u64, by: Freer, path: impl FnOnce() -> Path) {
-        let mut all = self.lock();
+    pub fn add(&self, address: u64, by: Initiator, path: impl FnOnce() -> Path) {
+        let mut all = self.all.lock();
         if all.len() < MOST {
             all.insert(address, (by, path()));
         }
@@ -43,14 +39,14 @@ impl Origins {
     /// Forgets one, which is freed.
     pub fn remove(&self, address: u64) {
         if self.is_on() {
-            self.lock().remove(&address);
+            self.all.lock().remove(&address);
         }
     }
 
     /// The places of the allocations that are left, each with the number of these and one of the threads.
-    pub fn places(&self) -> Vec<(String, usize, Freer)> {
-        let mut places = BTreeMap::<String, (usize, Freer)>::new();
-        for (by, path) in self.lock().values() {
+    pub fn places(&self) -> Vec<(String, usize, Initiator)> {
+        let mut places = BTreeMap::<String, (usize, Initiator)>::new();
+        for (by, path) in self.all.lock().values() {
             places.entry(path.to_string()).or_insert((0, *by)).0 += 1;
         }
         places.into_iter().map(|(place, (count, by))| (place, count, by)).collect()

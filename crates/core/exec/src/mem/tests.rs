@@ -65,7 +65,7 @@ fn a_request_that_is_refused_takes_no_room_from_others() {
             m.free(a).unwrap();
             let a = m.heap_alloc(Reach::Full, 16);
             assert_ne!(a, 0);
-            m.heap_free(a, Freer::Host, Path::default()).unwrap();
+            m.heap_free(a, Initiator::Host, Path::default()).unwrap();
         }
     });
     assert_eq!(m.usage().0, 0);
@@ -78,7 +78,7 @@ fn the_device_heap_has_its_limit() {
     let a = m.heap_alloc(Reach::Full, 60);
     assert!(a != 0 && a % 16 == 0);
     assert_eq!(m.heap_alloc(Reach::Full, 60), 0);
-    let by = Freer::Thread([1, 2, 3], [4, 5, 6]);
+    let by = Initiator::Thread([1, 2, 3], [4, 5, 6]);
     assert!(!m.heap_free(a + 16, by, Path::default()).unwrap_err().twice);
     m.heap_free(0, by, Path::default()).unwrap();
     m.heap_free(a, by, Path::default()).unwrap();
@@ -152,7 +152,7 @@ fn the_device_heap_reuses_memory_once_much_was_freed() {
         m.fill(a, &[0xff], size).unwrap();
         let _ = remembered(&m, a);
         again += u32::from(!before.insert(a));
-        m.heap_free(a, Freer::Host, Path::default()).unwrap();
+        m.heap_free(a, Initiator::Host, Path::default()).unwrap();
         assert!(m.find(a).is_none());
     }
     // All of it would be 20 MiB and 15 MiB of what lies around it; a block is 1024 bytes on average.

@@ -119,17 +119,17 @@ impl Tensor {
         }
     }
 
-    /// Whether groups (`wgmma`) or barrier objects (`tcgen05.commit`) tell of its completion.
+    /// Whether groups (`wgmma`) or barrier objects (`tcgen05.commit`) signal its completion.
     pub fn is_product(self) -> bool {
         matches!(self, Tensor::Product | Tensor::Copy | Tensor::Shift)
     }
 
-    /// Whether `tcgen05.wait` tells of its completion.
+    /// Whether `tcgen05.wait` waits for its completion.
     pub fn is_move(self) -> bool {
         matches!(self, Tensor::Load | Tensor::Store)
     }
 
-    /// Whether a later operation of the same thread is performed after it without being told to wait (section 9.7.16.6.2).
+    /// Whether a later operation of the same thread is performed after it without a wait (section 9.7.16.6.2).
     pub fn precedes(self, later: Tensor) -> bool {
         use Tensor::{Copy, Product, Shift};
         matches!((self, later), (Product | Copy | Shift, Product) | (Product, Shift) | (Shift, Copy))

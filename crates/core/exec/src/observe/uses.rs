@@ -39,7 +39,7 @@ impl LineUse {
     /// See [`LineUse::ORIGIN`].
     pub const WARP: u32 = 3;
 
-    /// What tells [`LineUse::own`] from other ways, and rows with different elements apart.
+    /// Distinguishes [`LineUse::own`] from other uses, and rows with different elements.
     pub const fn threads(bytes: u32) -> u32 {
         (bytes.trailing_zeros() - 1) << 1
     }

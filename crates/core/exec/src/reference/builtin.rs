@@ -10,7 +10,7 @@ use super::{
     },
 };
 use crate::{
-    Freer, LANES, SyncKind,
+    Initiator, LANES, SyncKind,
     builtin::{self, Call, Failure},
     mem::{self, Path},
 };
@@ -31,7 +31,7 @@ pub fn call(ctx: &mut Ctx<'_>, site: &CallOp, builtin: Builtin) -> Flow {
         notify(ctx, active, SyncKind::Queue);
     }
     let (tid, cta) = (ctx.warp.tid, ctx.cta.id);
-    let thread = |lane: usize| Freer::Thread(std::array::from_fn(|d| tid[d].0[lane]), cta);
+    let thread = |lane: usize| Initiator::Thread(std::array::from_fn(|d| tid[d].0[lane]), cta);
     let path = match builtin {
         Builtin::Free => path(ctx),
         Builtin::Malloc if grid.memory.origins().is_on() => path(ctx),

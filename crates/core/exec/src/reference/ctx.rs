@@ -132,12 +132,12 @@ impl<'a> Ctx<'a> {
     /// Runs the group until it is put away, or jumps after `fuel` ops.
     pub fn run(&mut self, fuel: u64) {
         // Counting and observing cost time and are rarely requested.
-        let told = self.grid.counts.is_some() || self.grid.observer.is_some();
+        let observed = self.grid.counts.is_some() || self.grid.observer.is_some();
         loop {
             let op: &'a Op = &self.func.ops[self.pc as usize];
             self.executed += 1;
             self.active = self.guarded(op);
-            if told {
+            if observed {
                 self.lanes += u64::from(self.active.count_ones());
                 if self.grid.observer.is_some() {
                     super::uninitialized::check_uses(self);
@@ -149,11 +149,11 @@ impl<'a> Ctx<'a> {
             }
             match (op.run)(self, op) {
                 Flow::Next => {
-                    if told && self.undefined_lanes.get().0 != Undefined::default() {
+                    if observed && self.undefined_lanes.get().0 != Undefined::default() {
                         super::uninitialized::note_loaded(self);
                     }
                     self.pc += 1;
-                    if told && self.cta.yielding.warp.get() {
+                    if observed && self.cta.yielding.warp.get() {
                         // It goes on where it is, whatever other groups the warp has.
                         self.warp.favored = (self.mask.trailing_zeros(), 1);
                         self.requeue();

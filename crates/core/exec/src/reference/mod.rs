@@ -68,7 +68,7 @@ impl ReferenceKernel {
         *self.yields.get_or_init(|| {
             let funcs = || self.code.funcs.iter().flatten();
             Yields {
-                told: funcs().any(|f| communicates(&f.func)),
+                publishes: funcs().any(|f| communicates(&f.func)),
                 tested: funcs().any(|f| !tests_and_sets(&f.func).is_empty()),
             }
         })

@@ -82,9 +82,9 @@ impl Cluster<'_> {
     fn count_loops(&mut self) {
         let code = &self.kernel.code;
         let alone = self.members.len() == 1 && self.random.is_none();
-        let told = self.grid.observer.is_some() || self.grid.counts.is_some();
+        let observed = self.grid.observer.is_some() || self.grid.counts.is_some();
         let loops = match code.funcs.get(code.kernel.0 as usize).and_then(Option::as_ref) {
-            Some(kernel) if alone && !told && can_move(code, kernel) => loops(kernel),
+            Some(kernel) if alone && !observed && can_move(code, kernel) => loops(kernel),
             _ => Vec::new(),
         };
         if !loops.is_empty() {

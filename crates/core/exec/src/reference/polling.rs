@@ -95,7 +95,7 @@ impl Polling {
 
     /// After a slice in which a cluster did more than poll: whether it keeps returning to one state, which includes shared memory. Then only
     /// others can end what it does, such as a loop in which a CTA meets at a barrier until another CTA has set a flag.
-    pub fn goes_in_circles(&mut self, state: impl FnOnce() -> u64) -> bool {
+    pub fn is_cycling(&mut self, state: impl FnOnce() -> u64) -> bool {
         let seen = &mut self.inside;
         seen.slices = seen.slices.wrapping_add(1);
         if seen.ops >= QUIET && seen.slices.is_multiple_of(SLICES) {
@@ -123,7 +123,7 @@ mod tests {
     fn circles(polling: &mut Polling, states: impl IntoIterator<Item = u64>) -> bool {
         let mut found = false;
         for state in states {
-            (0..SLICES).for_each(|_| found = polling.goes_in_circles(|| state));
+            (0..SLICES).for_each(|_| found = polling.is_cycling(|| state));
         }
         found
     }

@@ -250,8 +250,8 @@ const LEAD: u64 = 16;
 /// After what the warps of a kernel yield: nothing, unless the launch is observed.
 #[derive(Clone, Copy, Default)]
 pub struct Yields {
-    /// When they have told others something: its threads wait for each other or take work.
-    pub told: bool,
+    /// When they have published something to others: its threads wait for each other or take work.
+    pub publishes: bool,
     /// When they have tested a place that they set then.
     pub tested: bool,
 }
@@ -259,7 +259,7 @@ pub struct Yields {
 /// When a warp yields to the others, and a CTA to other CTAs.
 ///
 /// In their natural order, a CTA runs to its end unless it waits: the first one does all work that CTAs take from a counter, and nobody
-/// ever waits for a lock. So in launches that are observed for races, a thread that has told others something yields: often at first, and
+/// ever waits for a lock. So in launches that are observed for races, a thread that has published something to others yields: often at first, and
 /// then more and more rarely, since some mistakes show where threads keep up with each other, and others where one runs ahead. CTAs beside
 /// each other begin differently: the next one finds what was said first, or what was said last, or runs ahead.
 ///
@@ -270,9 +270,9 @@ pub struct Yielding {
     pub when: Yields,
     /// The sum of the CTA's coordinates, in which neighbors differ by one.
     index: u64,
-    /// How many times its threads have told others something, and at which number they yield next: in the shared memory of the CTA, and
+    /// How many times its threads have published something to others, and at which number they yield next: in the shared memory of the CTA, and
     /// elsewhere.
-    told: [Cell<(u64, u64)>; 2],
+    published: [Cell<(u64, u64)>; 2],
     /// The same for tests of places that are set then: those of warps that run ahead, and those of warps that wait.
     tested: [Cell<(u64, u64)>; 2],
     /// The warp ends its turn.
@@ -287,18 +287,18 @@ impl Yielding {
     /// That of a CTA.
     pub fn new(when: Yields, cta: [u32; 3]) -> Yielding {
         let index = cta.iter().map(|i| u64::from(*i)).sum::<u64>();
-        let told = [Cell::new((0, 0)), Cell::new((0, index % 3))];
+        let published = [Cell::new((0, 0)), Cell::new((0, index % 3))];
         let tested = [Cell::new((0, LEAD)), Cell::new((0, 0))];
-        Yielding { when, index, told, tested, ..Yielding::default() }
+        Yielding { when, index, published, tested, ..Yielding::default() }
     }
 
     /// Threads of a warp have changed memory by an atomic or a strong store: that of the CTA, or memory that others share.
-    pub fn tell(&self, shared: bool, warp: u32) {
+    pub fn publish(&self, shared: bool, warp: u32) {
         // Those that run ahead stay ahead of those that wait.
         if self.when.tested && !self.waits(warp) && self.tested[0].get().0 < LEAD {
             return;
         }
-        self.count(&self.told[usize::from(!shared)], shared, 0);
+        self.count(&self.published[usize::from(!shared)], shared, 0);
     }
 
     /// Threads of a warp test a place that they set then: others may do the same before they do.

@@ -308,7 +308,7 @@ fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [O
             origin |= COMPUTED;
         }
     }
-    // The predicate of `shfl` tells whether the source lane exists, regardless of its value.
+    // The predicate of `shfl` says whether the source lane exists, regardless of its value.
     let truth = func.operands(inst.dsts).get(1).filter(|_| variant.op == Opcode::Shfl);
     inst_writes(func, inst, &mut |r| {
         let undefined = if truth == Some(&Operand::Reg(r)) { 0 } else { undefined };

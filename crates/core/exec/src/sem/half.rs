@@ -28,7 +28,7 @@ trait Half {
 }
 
 struct Ieee;
-struct Brain;
+struct Bfloat;
 
 impl Half for Ieee {
     const FORMAT: Format = soft::F16;
@@ -55,7 +55,7 @@ impl Half for Ieee {
     }
 }
 
-impl Half for Brain {
+impl Half for Bfloat {
     const FORMAT: Format = soft::BF16;
     #[inline(always)]
     fn read(bits: u16) -> f32 {
@@ -159,13 +159,13 @@ pub(super) fn arithmetic(v: &Variant, t: Type) -> Option<PureFn> {
                     Some(|_, _, s, d| map::$scalar::<$($bits),+, u16>(s, d, |$($arg),+| PLAIN.$f::<Ieee>($($arg),+)))
                 }
                 Type::Bf16 if plain => {
-                    Some(|_, _, s, d| map::$scalar::<$($bits),+, u16>(s, d, |$($arg),+| PLAIN.$f::<Brain>($($arg),+)))
+                    Some(|_, _, s, d| map::$scalar::<$($bits),+, u16>(s, d, |$($arg),+| PLAIN.$f::<Bfloat>($($arg),+)))
                 }
                 Type::F16x2 if plain => {
                     Some(|_, _, s, d| map::$packed(s, d, |$($arg),+| PLAIN.$f::<Ieee>($($arg),+)))
                 }
                 Type::Bf16x2 if plain => {
-                    Some(|_, _, s, d| map::$packed(s, d, |$($arg),+| PLAIN.$f::<Brain>($($arg),+)))
+                    Some(|_, _, s, d| map::$packed(s, d, |$($arg),+| PLAIN.$f::<Bfloat>($($arg),+)))
                 }
                 Type::F16 => Some(|v, _, s, d| {
                     let m = Post::of(v);
@@ -173,7 +173,7 @@ pub(super) fn arithmetic(v: &Variant, t: Type) -> Option<PureFn> {
                 }),
                 Type::Bf16 => Some(|v, _, s, d| {
                     let m = Post::of(v);
-                    map::$scalar::<$($bits),+, u16>(s, d, |$($arg),+| m.$f::<Brain>($($arg),+));
+                    map::$scalar::<$($bits),+, u16>(s, d, |$($arg),+| m.$f::<Bfloat>($($arg),+));
                 }),
                 Type::F16x2 => Some(|v, _, s, d| {
                     let m = Post::of(v);
@@ -181,7 +181,7 @@ pub(super) fn arithmetic(v: &Variant, t: Type) -> Option<PureFn> {
                 }),
                 Type::Bf16x2 => Some(|v, _, s, d| {
                     let m = Post::of(v);
-                    map::$packed(s, d, |$($arg),+| m.$f::<Brain>($($arg),+));
+                    map::$packed(s, d, |$($arg),+| m.$f::<Bfloat>($($arg),+));
                 }),
                 _ => None,
             }
@@ -248,7 +248,7 @@ impl Pick {
             let x = match (self.ftz, self.bf16) {
                 (false, _) => x,
                 (true, false) => Ieee::flush(x),
-                (true, true) => Brain::flush(x),
+                (true, true) => Bfloat::flush(x),
             };
             if self.xorsign { x & 0x7fff } else { x }
         };

@@ -62,7 +62,7 @@ fn second_operation_and_merge() {
     assert_eq!(merge("vadd.s32.s32.s32", ""), 0xffff_fe00);
 }
 
-/// The form with a selector on the destination, which the words alone do not tell from the plain one.
+/// The form with a selector on the destination, which the words alone do not distinguish from the plain one.
 fn merged(text: &str) -> Variant {
     let (name, words) = text.split_once('.').unwrap();
     let op = margay_isa::Opcode::from_name(name).unwrap();

@@ -20,9 +20,9 @@ svg text{fill:var(--ink)}svg .soft{fill:var(--soft)}svg .on{fill:#fff}\
 .empty{fill:var(--empty);stroke:var(--line)}.frame{fill:none;stroke:var(--line)}\
 .c{display:inline-block;width:.75em;height:.75em;border-radius:2px;margin-right:.5em}";
 
-/// Colors of formals, told apart by most people.
+/// Colors of formals that most people can distinguish.
 const COLOURS: [&str; 8] = ["#2c6fb0", "#b5542a", "#2f7f57", "#7d4ba0", "#9a3b63", "#52701c", "#1f7a86", "#8a6a12"];
-/// Height of a register or of a stack word in the picture.
+/// Height of a register or of a stack word in the diagram.
 const CELL: u32 = 24;
 /// Most words of the stack, and most rows of a kernel's block, that are drawn.
 const MOST_ROWS: usize = 40;
@@ -52,7 +52,7 @@ fn section(f: &FuncReport, abi: &dyn Abi) -> String {
         let _ = writeln!(out, "<p class=\"n\">This ABI cannot pass it: {}</p></section>", escape(why));
         return out;
     }
-    out += &if f.block.is_some() { block(f) } else { picture(f, abi) };
+    out += &if f.block.is_some() { block(f) } else { diagram(f, abi) };
     out += &table(f);
     for note in f.notes() {
         let _ = writeln!(out, "<p class=\"n\">{}</p>", escape(&note));
@@ -155,7 +155,7 @@ fn value_label(role: &str, row: &Row) -> String {
 }
 
 /// Formals on the left, the places on the right: registers at the call and at the return, and below them the outgoing area.
-fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
+fn diagram(f: &FuncReport, abi: &dyn Abi) -> String {
     let values = values(f);
     if values.is_empty() {
         return String::new();

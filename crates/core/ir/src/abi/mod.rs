@@ -203,7 +203,7 @@ pub trait Abi: Send + Sync {
     }
 
     /// Whether values that are the same in all lanes of a call are passed differently: if so, [`place()`] determines them.
-    fn tells_uniform(&self) -> bool {
+    fn distinguishes_uniform(&self) -> bool {
         false
     }
 

@@ -29,7 +29,7 @@ const FIRST_LOCAL: u32 = 16;
 pub fn place(mut ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
     abi.accepts(&ir)?;
     mark_observing_calls(&mut ir);
-    if abi.tells_uniform() {
+    if abi.distinguishes_uniform() {
         mark_uniform_values(&mut ir);
     }
     let mut plans: HashMap<Signature, Plan> = HashMap::new();
@@ -44,7 +44,7 @@ pub fn place(mut ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
     let mut admitted = Admitted::default();
     let mut funcs = Vec::with_capacity(ir.funcs.len());
     // Most functions of a large module are only names to the kernel that is wanted. What they get follows from their signature,
-    // of which they have few: linking shares equal ones, so that the address tells which it is.
+    // of which they have few: linking shares equal ones, so that the address identifies it.
     let mut bare: HashMap<(FuncKind, *const Signature), Arc<FuncPlaces>> = HashMap::new();
     for func in &ir.funcs {
         let is_bare = func.blocks.is_empty() && func.frame.is_empty() && func.calls.is_empty();

@@ -117,7 +117,7 @@ pub struct Passed {
 /// Reports on a whole program.
 pub fn report(ir: &Ir<Virtual>, abi: &dyn Abi) -> Report {
     let mut ir = ir.clone();
-    if abi.tells_uniform() {
+    if abi.distinguishes_uniform() {
         mark_uniform_values(&mut ir);
     }
     let functions = ir.funcs.iter().map(|f| function(&ir, f, abi)).collect();

@@ -71,7 +71,7 @@ impl Abi for Simd {
         "whole warps: uniform values in scalar registers, varying ones in vectors"
     }
 
-    fn tells_uniform(&self) -> bool {
+    fn distinguishes_uniform(&self) -> bool {
         true
     }
 

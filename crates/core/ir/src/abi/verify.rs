@@ -47,8 +47,8 @@ pub fn verify(plan: &Plan, sig: &Signature) -> Result<(), PlanError> {
 pub fn verify_with(abi: &dyn Abi, plan: &Plan, sig: &Signature) -> Result<(), PlanError> {
     verify(plan, sig)?;
     let own: HashSet<Reg> = abi.registers().iter().copied().collect();
-    let strange = carriers(plan).map(|(_, r)| r).chain(plan.clobbers.iter().copied()).find(|r| !own.contains(r));
-    strange.map_or(Ok(()), |r| Err(PlanError(format!("{r:?} is not a register of `{}`", abi.name()))))
+    let foreign = carriers(plan).map(|(_, r)| r).chain(plan.clobbers.iter().copied()).find(|r| !own.contains(r));
+    foreign.map_or(Ok(()), |r| Err(PlanError(format!("{r:?} is not a register of `{}`", abi.name()))))
 }
 
 fn cover(pieces: &[Piece], value: &Value) -> Result<(), String> {

@@ -173,7 +173,7 @@ impl Ranges {
         self.found.get(r.0 as usize).copied().flatten()
     }
 
-    /// The bounds of a register in a block, of which the branches that lead there may tell more.
+    /// The bounds of a register in a block, which the branches that lead there may narrow.
     pub fn at(&self, func: &Func, cfg: &Cfg, block: BlockId, r: VReg) -> Option<Bounds> {
         let mut known = HashMap::new();
         let mut here = block;

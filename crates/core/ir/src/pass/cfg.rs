@@ -241,7 +241,7 @@ fn reach(marked: &mut [bool], mut work: Vec<u32>, next: impl Fn(u32) -> Vec<u32>
 
 /// Adds the blocks of a loop that control enters at several places: those that its header reaches and that reach the header,
 /// without blocks that come before it. Lanes may wait at any of them, so nothing that follows may begin before all have left.
-fn tangle(body: &mut Body, succs: &[Vec<BlockId>], preds: &[Vec<BlockId>], number: &[u32]) {
+fn add_irreducible_body(body: &mut Body, succs: &[Vec<BlockId>], preds: &[Vec<BlockId>], number: &[u32]) {
     let header = body.header;
     let from_header = |edges: &[Vec<BlockId>]| {
         let mut marked = vec![false; number.len()];
@@ -285,7 +285,7 @@ fn layout(
             if natural {
                 reach(&mut body.blocks, vec![b.0], |x| preds[x as usize].iter().map(|p| p.0).collect());
             } else if !std::mem::replace(&mut body.irreducible, true) {
-                tangle(body, succs, preds, &number);
+                add_irreducible_body(body, succs, preds, &number);
             }
         }
     }

@@ -145,7 +145,7 @@ fn a_call_may_tell_whether_others_have_made_progress() {
     assert!(waits("mbarrier.test_wait.parity.shared.b64 %p, [a], 0; selp.b32 r, 0, 1, %p;", "f, (%d)"));
     assert!(waits(takes, "f, (%d); setp.gt.u32 %p, %n, 99999; @%p bra E"));
     assert!(!waits("ld.global.b32 r, [a];", "f, (%d)"));
-    // A function that succeeds in the end does not tell how often it has tried.
+    // A function that succeeds in the end does not show how often it has tried.
     let update = "M: ld.global.u32 %n, [a]; atom.global.cas.b32 %m, [a], %n, 5; setp.ne.u32 %p, %m, %n; @%p bra M; \
         and.b32 r, %n, 1;";
     assert!(!waits(update, "f, (%d)"));
@@ -219,8 +219,8 @@ fn threads_that_take_work_from_a_counter_share_it() {
     // One thread takes it for its warp, or for its CTA.
     let take = "L: @%p4 atom.global.add.u32 %r1, [%d], 1;";
     assert!(shares(&format!("{take} shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; {test}")));
-    let tell = "@%p4 st.shared.u32 [%s], %r1; bar.sync 0; ld.shared.u32 %r2, [%s]; bar.sync 0;";
-    assert!(shares(&format!("{take} {tell} {test}")));
+    let pass = "@%p4 st.shared.u32 [%s], %r1; bar.sync 0; ld.shared.u32 %r2, [%s]; bar.sync 0;";
+    assert!(shares(&format!("{take} {pass} {test}")));
     // A place in a list is no work, nor is an update that is tried again, nor a look at the counter.
     let counted = "add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 8; @%p2 bra L;";
     assert!(!shares(&format!("{take} st.global.u32 [%d+8], %r1; {counted}")));
@@ -245,7 +245,7 @@ fn threads_wait_by_reads_that_they_repeat() {
     let both = |func: &Func, cfg: &Cfg| (0..func.insts.len() as u32).filter(|i| awaits(func, cfg, *i)).count() == 2;
     let first = "ld.volatile.global.u32 %r1, [%d]; setp.eq.u32 %p2, %r1, 0; @%p2 bra D;";
     assert!(ask(&format!("{first} L: ld.volatile.global.u32 %r2, [%d]; {until} D:"), both));
-    // A ticket is drawn once, an update is tried again, and a plain read tells of nobody.
+    // A ticket is drawn once, an update is tried again, and a plain read depends on nobody.
     assert!(!waits(
         "atom.global.add.u32 %r2, [%d], 1; setp.ne.u32 %p1, %r2, 3; @%p1 bra L; st.global.u32 [%d+8], 1; L:"
     ));

@@ -153,7 +153,7 @@ fn main() -> ExitCode {
         }
     }
     for Kept { line, times, covered } in &differences.keep {
-        // Only a whole run can tell that a line has had its day.
+        // Only a whole run can show that a line is obsolete.
         if *times > 0 && listed || *times == 0 && whole {
             println!("{times} differ as listed: {}", line.join("  "));
             for ((said, _), at) in covered.iter().take(show) {

@@ -106,7 +106,7 @@ impl CompilerScope {
         }
         // SAFETY: always succeeds, for the calling thread.
         let thread = unsafe { libc::pthread_self() };
-        compiler_threads().push(CompilerThread { thread, since: Instant::now() });
+        COMPILER_THREADS.lock().push(CompilerThread { thread, since: Instant::now() });
         let scope = CompilerScope(());
         let Some(last) = ENDING.get() else { return Some(scope) };
         drop(scope);
@@ -123,15 +123,11 @@ impl Drop for CompilerScope {
     fn drop(&mut self) {
         // SAFETY: as above.
         let own = unsafe { libc::pthread_self() };
-        let mut threads = compiler_threads();
+        let mut threads = COMPILER_THREADS.lock();
         if let Some(at) = threads.iter().position(|g| g.thread == own) {
             threads.swap_remove(at);
         }
     }
-}
-
-fn compiler_threads() -> parking_lot::MutexGuard<'static, Vec<CompilerThread>> {
-    COMPILER_THREADS.lock()
 }
 
 /// Its thread-local value is dropped when the thread ends.
@@ -197,12 +193,12 @@ extern "C" fn at_end() {
         let in_grace = |g: &CompilerThread| {
             g.thread != own && began.elapsed() < (began.saturating_duration_since(g.since) / 8).min(GRACE)
         };
-        if !compiler_threads().iter().any(in_grace) {
+        if !COMPILER_THREADS.lock().iter().any(in_grace) {
             break;
         }
         nap();
     }
-    if !compiler_threads().iter().any(|g| g.thread != own) {
+    if !COMPILER_THREADS.lock().iter().any(|g| g.thread != own) {
         return;
     }
     // SAFETY: `action` is zeroed and then filled in; the handler has the signature that `SA_SIGINFO` requires.
@@ -214,7 +210,7 @@ extern "C" fn at_end() {
     }
     // A thread outside LLVM's code will soon be back in it or leave; one that blocks the signal is given up.
     while began.elapsed() < 10 * GRACE {
-        let Some(thread) = compiler_threads().iter().find(|g| g.thread != own).map(|g| g.thread) else { return };
+        let Some(thread) = COMPILER_THREADS.lock().iter().find(|g| g.thread != own).map(|g| g.thread) else { return };
         let (elsewhere, stopped) = (ELSEWHERE.load(SeqCst), STOPPED.load(SeqCst));
         // SAFETY: the thread is registered, and it unregisters before it ends, so it is alive.
         unsafe { libc::pthread_kill(thread, SIGNAL) };
@@ -223,7 +219,7 @@ extern "C" fn at_end() {
             std::thread::yield_now();
         }
         if STOPPED.load(SeqCst) != stopped {
-            compiler_threads().retain(|g| g.thread != thread);
+            COMPILER_THREADS.lock().retain(|g| g.thread != thread);
         } else {
             nap();
         }

@@ -15,7 +15,7 @@ use margay_exec::{
     mem::{self, Allocation},
 };
 use margay_ir::FuncId;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{rc::Rc, sync::Arc};
 
 /// Stack of a warp in bytes beyond the frames of the kernel's functions: without recursion, and with it. Pages that are
@@ -30,20 +30,16 @@ const QUIET: u32 = 4;
 pub struct Stacks(Mutex<Vec<Stack>>);
 
 impl Stacks {
-    fn lock(&self) -> MutexGuard<'_, Vec<Stack>> {
-        self.0.lock()
-    }
-
     /// Takes at most `most` stacks.
     fn take(&self, most: usize) -> Vec<Stack> {
-        let mut stacks = self.lock();
+        let mut stacks = self.0.lock();
         let kept = stacks.len().saturating_sub(most);
         stacks.split_off(kept)
     }
 
     /// Returns stacks to the pool.
     fn put(&self, stacks: impl IntoIterator<Item = Stack>) {
-        self.lock().extend(stacks);
+        self.0.lock().extend(stacks);
     }
 }
 

@@ -10,7 +10,7 @@ use margay_exec::{
     mem::{self, Allocation, Arena, Kind, Lookaside, Ranges},
     thread_index,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     cell::{Cell, RefCell},
     sync::Arc,
@@ -49,15 +49,11 @@ pub struct Pool(Mutex<Free>);
 type Free = Vec<Box<Windows>>;
 
 impl Pool {
-    fn lock(&self) -> MutexGuard<'_, Free> {
-        self.0.lock()
-    }
-
     /// Takes windows of the right sizes for a launch, or allocates them.
     pub fn take(&self, compiled: &Compiled, grid: &Grid<'_>) -> Result<Box<Windows>, Stop> {
         let (shared, stride, rows) = sizes(compiled, grid);
         let found = {
-            let mut pool = self.lock();
+            let mut pool = self.0.lock();
             pool.retain(|w| w.shared.block.len() as u64 == shared && (w.stride, w.rows) == (stride, rows));
             pool.pop()
         };
@@ -76,7 +72,7 @@ impl Pool {
 
     /// Returns windows to the pool.
     pub fn put(&self, windows: Box<Windows>) {
-        let mut pool = self.lock();
+        let mut pool = self.0.lock();
         if pool.len() < 64 && !windows.brought {
             pool.push(windows);
         }

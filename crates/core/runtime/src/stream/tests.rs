@@ -15,18 +15,18 @@ fn streams(n: usize) -> Vec<Stream> {
 #[test]
 fn work_runs_in_order_and_concurrently_with_the_caller() {
     let stream = &streams(1)[0];
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let (open, door) = mpsc::channel::<()>();
     stream.push(Vec::new(), move || door.recv().unwrap());
     for i in 0..100 {
-        let tell = tell.clone();
-        stream.push(Vec::new(), move || tell.send(i).unwrap());
+        let sender = sender.clone();
+        stream.push(Vec::new(), move || sender.send(i).unwrap());
     }
     let mark = stream.mark();
     assert!(!mark.is_reached() && !stream.is_idle());
     open.send(()).unwrap();
     mark.wait();
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+    assert_eq!(receiver.try_iter().collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
     stream.settle();
 }
 

@@ -229,16 +229,16 @@ impl Tiers {
         std::thread::scope(|scope| {
             let watch = || {
                 let name = &self.image.ir.func(self.kernel).name;
-                let (mut patience, mut told) = (FIRST, false);
+                let (mut patience, mut reported) = (FIRST, false);
                 let mut over = done.0.lock();
                 while !*over {
                     done.1.wait_for(&mut over, patience);
                     if !*over && started.elapsed() >= FIRST {
                         waiting(name, Some(self.log.now().unwrap_or("compile")), started.elapsed());
-                        (patience, told) = (EVERY, true);
+                        (patience, reported) = (EVERY, true);
                     }
                 }
-                if told {
+                if reported {
                     waiting(name, None, started.elapsed());
                 }
             };

@@ -5,7 +5,7 @@
 //! more starts.
 
 use margay_exec::Effort;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     sync::{
         Arc,
@@ -105,13 +105,13 @@ impl Queue {
 
     /// Whether a compilation that is queued now starts at once.
     pub fn is_free(&self, effort: Effort) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.threads < state.limit(effort, self.most)
     }
 
     /// Queues a compilation.
     pub fn push(self: &Arc<Queue>, job: Job) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let limit = state.limit(job.effort, self.most);
         state.jobs.push(job);
         if state.threads < limit {
@@ -129,13 +129,13 @@ impl Queue {
         loop {
             let Some(job) = self.next() else { return };
             (job.work)();
-            self.lock().recompiling -= usize::from(job.effort == Effort::Full);
+            self.state.lock().recompiling -= usize::from(job.effort == Effort::Full);
         }
     }
 
     /// The next compilation for a thread; `None` if it should end.
     fn next(&self) -> Option<Job> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let best = (0..state.jobs.len()).min_by_key(|i| {
             let Job { worth, effort, .. } = state.jobs[*i];
             (effort, u64::MAX - worth)
@@ -147,10 +147,6 @@ impl Queue {
         let job = state.jobs.swap_remove(best);
         state.recompiling += usize::from(job.effort == Effort::Full);
         Some(job)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::queue::{Job, Queue};
 use crate::engine::Policy;
 use margay_exec::{CodeShape, Effort, Kernel, Log, NoCode, Program};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::{
     sync::{
         Arc, OnceLock,
@@ -80,7 +80,7 @@ pub(super) struct Slot {
     recurs: AtomicBool,
     /// An earlier process ended before the code that would have paid was there, so it is made whatever this one seems to need.
     demanded: OnceLock<Effort>,
-    /// The best tier of which later processes are told that its code would have paid, as a [`Tier`].
+    /// The best tier whose code would have paid, as noted for later processes, as a [`Tier`].
     noted: AtomicU8,
     /// Notified when the code changes.
     changed: Condvar,
@@ -135,7 +135,7 @@ impl Slot {
 
     /// The best code, if there is some.
     pub fn code(&self) -> Option<(Arc<dyn Kernel>, Tier)> {
-        self.lock().clone()
+        self.code.lock().clone()
     }
 
     /// The shape of its launches.
@@ -327,23 +327,19 @@ impl Slot {
 
     /// Waits for the first code, but no longer than `most`.
     pub fn wait(&self, most: Duration) {
-        let mut code = self.lock();
+        let mut code = self.code.lock();
         if code.is_none() {
             self.changed.wait_for(&mut code, most);
         }
     }
 
     fn put(&self, kernel: Arc<dyn Kernel>, tier: Tier) {
-        let mut code = self.lock();
+        let mut code = self.code.lock();
         if code.as_ref().is_none_or(|(_, old)| *old < tier) {
             *code = Some((kernel, tier));
             self.asked.fetch_max(tier as u8, Relaxed);
             self.version.fetch_add(1, Release);
             self.changed.notify_all();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<(Arc<dyn Kernel>, Tier)>> {
-        self.code.lock()
     }
 }

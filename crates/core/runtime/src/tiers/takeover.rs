@@ -136,7 +136,7 @@ impl Ready<'_> {
     pub(super) fn try_take_over(&self, attempt: &mut Attempt, cta: &mut dyn Cta) -> Result<Option<Moved<'_>>, Stop> {
         let Some(slot) = self.slot.as_ref().filter(|_| self.takes_over) else { return Ok(None) };
         let eager = self.tiers.engine.policy == Policy::TakeOver;
-        if attempt.ran < attempt.next || !eager && attempt.ran < patience(slot) {
+        if attempt.ran < attempt.next || !eager && attempt.ran < takeover_delay(slot) {
             return Ok(None);
         }
         if attempt.form.is_none()
@@ -212,7 +212,7 @@ fn cost(slot: &Slot) -> Duration {
 }
 
 /// Time on the reference engine after which moving a CTA is considered: a fraction of what compiling costs.
-fn patience(slot: &Slot) -> Duration {
+fn takeover_delay(slot: &Slot) -> Duration {
     SHORT.max(cost(slot) / 4)
 }
 

@@ -1,9 +1,9 @@
 //! Compares an access of a word with the records of earlier ones.
 
-use super::{Hit, Lack, Row, side};
+use super::{Hit, Missing, Row, side};
 use crate::{
     clock::Side,
-    shadow::{Crew, MOST, Record},
+    shadow::{MOST, Record, WarpLanes},
     site::Kind,
     threads::{CtaThreads, Who},
 };
@@ -59,7 +59,7 @@ impl WordAccess<'_> {
     fn joins(&self, r: &mut Record) -> bool {
         let Row { kind, agent, published, warps, cta, warp, .. } = *self.row;
         let stands = self.is_same(r) && (!kind.writes || kind.strong) && !agent && r.time > published;
-        stands && r.join(Crew { cta, warp, lanes: self.lanes }, warps)
+        stands && r.join(WarpLanes { cta, warp, lanes: self.lanes }, warps)
     }
 
     /// Compares the access with an earlier one of some of its bytes; whether later accesses must be compared with the earlier one, too.
@@ -80,27 +80,27 @@ impl WordAccess<'_> {
             return !self.is_same(r) || row.agent || self.supersedes_part(r);
         }
         let before = self.unordered(r);
-        let mut hit = |(lane, other), lack| {
-            hits.push(Hit { earlier: *r, other, lane, word: self.word, mask: self.mask, lack });
+        let mut hit = |(lane, other), missing| {
+            hits.push(Hit { earlier: *r, other, lane, word: self.word, mask: self.mask, missing });
         };
         if let Some(pair) = before {
-            hit(pair, Lack::Order);
+            hit(pair, Missing::Order);
         } else {
             let proxied = row.kind.proxy && earlier.writes && !r.is_agent();
             if proxied && let Some(pair) = self.unproxied(r) {
-                hit(pair, Lack::Proxy);
+                hit(pair, Missing::Proxy);
             }
-            if let Some(crew) = r.crews(row.warps).next().filter(|_| cached) {
-                let first = Crew { lanes: crew.lanes & crew.lanes.wrapping_neg(), ..crew };
-                hit((self.lanes.trailing_zeros(), first), Lack::Coherence);
+            if let Some(group) = r.warp_lanes(row.warps).next().filter(|_| cached) {
+                let first = WarpLanes { lanes: group.lanes & group.lanes.wrapping_neg(), ..group };
+                hit((self.lanes.trailing_zeros(), first), Missing::Coherence);
             }
         }
         // A later access that races with the earlier one races with this one too.
         let like = earlier.strong && scope <= earlier.scope && element == earlier.element;
         let narrower = like && r.cta(row.warps) == row.cta;
         let covers = (writes || !earlier.writes) && (!strong || narrower) && r.bytes() & !self.mask == 0;
-        let told = !strong && !earlier.strong && writes;
-        !(covers && (before.is_none() || told))
+        let overwritten = !strong && !earlier.strong && writes;
+        !(covers && (before.is_none() || overwritten))
     }
 
     /// Removes from an earlier record the lanes that now repeat the access by the same instruction; whether any are left.
@@ -109,10 +109,10 @@ impl WordAccess<'_> {
         if !self.is_same(r) {
             return true;
         }
-        let own = |c: Crew| (c.cta, c.warp) == (row.cta, row.warp) && c.lanes & !self.lanes == 0;
+        let own = |c: WarpLanes| (c.cta, c.warp) == (row.cta, row.warp) && c.lanes & !self.lanes == 0;
         if r.who == row.who() {
             r.lanes &= !self.lanes;
-        } else if !row.agent && r.is_joined() && r.cta(row.warps) == row.cta && r.crews(row.warps).any(own) {
+        } else if !row.agent && r.is_joined() && r.cta(row.warps) == row.cta && r.warp_lanes(row.warps).any(own) {
             r.lanes &= !(1 << row.warp);
         }
         r.is_some()
@@ -120,7 +120,7 @@ impl WordAccess<'_> {
 
     /// A lane that did not see an earlier access by one of its lanes: the two, if there are any. What lanes do together, none of them must have
     /// seen.
-    fn unordered(&self, earlier: &Record) -> Option<(u32, Crew)> {
+    fn unordered(&self, earlier: &Record) -> Option<(u32, WarpLanes)> {
         // Most earlier accesses lie before a barrier, which one comparison shows.
         if self.row.has_seen(*earlier, self.lanes) {
             return None;
@@ -133,7 +133,7 @@ impl WordAccess<'_> {
 
     /// A lane whose copy, or lanes whose product, comes after an access of a program, without a proxy fence in between: the two, if there are
     /// any.
-    fn unproxied(&self, earlier: &Record) -> Option<(u32, Crew)> {
+    fn unproxied(&self, earlier: &Record) -> Option<(u32, WarpLanes)> {
         let side = Side::Proxied { shared: self.row.shared };
         self.pair(earlier, side, |now, others| self.cta.unproxied(now, others, (side, earlier.time)))
     }
@@ -145,17 +145,17 @@ impl WordAccess<'_> {
         earlier: &Record,
         side: Side,
         alone: impl Fn(Who, (u32, u32, u32)) -> Option<(u32, u32)>,
-    ) -> Option<(u32, Crew)> {
+    ) -> Option<(u32, WarpLanes)> {
         let Row { warp, warps, kind, .. } = *self.row;
         let now = || Who { warp, lanes: self.lanes };
-        earlier.crews(warps).find_map(|crew| {
-            let others = (crew.cta, crew.warp, crew.lanes);
+        earlier.warp_lanes(warps).find_map(|group| {
+            let others = (group.cta, group.warp, group.lanes);
             let together = || {
                 let other = self.cta.unseen_together(now(), others, side, earlier.time);
                 other.map(|other| (self.lanes.trailing_zeros(), other))
             };
             let found = if kind.tensor != Tensor::No { together() } else { alone(now(), others) };
-            found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
+            found.map(|(lane, other)| (lane, WarpLanes { lanes: 1 << other, ..group }))
         })
     }
 }

@@ -7,7 +7,7 @@ mod words;
 
 use crate::{
     clock::{Side, Time},
-    shadow::{AGENT, Crew, Record},
+    shadow::{AGENT, Record, WarpLanes},
     site::{Kind, Place},
     threads::Seen,
 };
@@ -37,16 +37,16 @@ pub struct Row {
 /// An earlier access by one lane that is unordered with the present one.
 pub struct Hit {
     pub earlier: Record,
-    pub other: Crew,
+    pub other: WarpLanes,
     pub lane: u32,
     pub word: u64,
     pub mask: u32,
-    pub lack: Lack,
+    pub missing: Missing,
 }
 
 /// What two accesses lack.
 #[derive(Clone, Copy)]
-pub enum Lack {
+pub enum Missing {
     /// Order.
     Order,
     /// Order that is not only due to what the later thread has read here by chance.

@@ -26,9 +26,9 @@ impl Row {
         span.time <= self.seen.cta && span.cta(self.warps) == self.cta
     }
 
-    /// As [`Row::quick_span`], of a line that has one span at most; `None` if it needs another one.
+    /// As [`Row::fast_span`], of a line that has one span at most; `None` if it needs another one.
     #[inline(always)]
-    fn quick_one(&self, one: &mut Span, kinds: &[Kind], new: &Span) -> Option<bool> {
+    fn fast_single(&self, one: &mut Span, kinds: &[Kind], new: &Span) -> Option<bool> {
         let common = one.words & new.words;
         let repeated = || one.site == new.site && one.words == new.words && one.pattern == new.pattern;
         if one.words == 0 {
@@ -58,7 +58,7 @@ impl Row {
     /// Records an access of a line's words among its spans, if there is no race and room for it. What it may have changed if
     /// not is nothing that [`Row::access`] would not change.
     #[inline(always)]
-    fn quick_span(&self, spans: &mut Spans, kinds: &[Kind], new: &Span) -> bool {
+    fn fast_span(&self, spans: &mut Spans, kinds: &[Kind], new: &Span) -> bool {
         if self.kind.writes {
             if spans.all().iter().any(|s| s.words & new.words != 0 && !self.has_seen_span(s, new)) {
                 return false;
@@ -174,16 +174,16 @@ impl Row {
     #[inline(always)]
     fn try_span(&self, shadow: &mut Shadow, kinds: &[Kind], span: Span, line: u64) -> bool {
         match shadow.kept(line) {
-            Kept::One(one) => self.quick_one(one, kinds, &span).unwrap_or_else(|| {
+            Kept::One(one) => self.fast_single(one, kinds, &span).unwrap_or_else(|| {
                 shadow
                     .spans(line, |s| kinds[s.site as usize].writes)
-                    .is_some_and(|spans| self.quick_span(spans, kinds, &span))
+                    .is_some_and(|spans| self.fast_span(spans, kinds, &span))
             }),
-            Kept::Spans(spans) => self.quick_span(spans, kinds, &span),
+            Kept::Spans(spans) => self.fast_span(spans, kinds, &span),
             // A line that is written whole becomes one span.
             Kept::Words(_) if self.kind.writes => false,
             Kept::Words(cells) => {
-                let slow = self.quick_words(cells, kinds, &span);
+                let slow = self.fast_words(cells, kinds, &span);
                 bits(slow).all(|k| self.repeats(shadow, kinds, line + u64::from(k) * WORD, (span.record(k).lanes, ALL)))
             }
         }
@@ -191,7 +191,7 @@ impl Row {
 
     /// Takes the fast path for each of a span's words, and returns those that have none.
     #[inline(always)]
-    fn quick_words(&self, cells: &mut [Cell; LINE], kinds: &[Kind], span: &Span) -> u32 {
+    fn fast_words(&self, cells: &mut [Cell; LINE], kinds: &[Kind], span: &Span) -> u32 {
         let slow = |k: &u32| !self.quick(&mut cells[*k as usize], kinds, span.record(*k).lanes, ALL);
         bits(span.words).filter(slow).fold(0, |slow, k| slow | 1 << k)
     }
@@ -213,7 +213,7 @@ impl Row {
                 }
             }
             Kept::Words(cells) => {
-                slow = self.quick_words(cells, context.1, &span);
+                slow = self.fast_words(cells, context.1, &span);
                 if slow == 0 && self.kind.writes && span.words == u32::MAX {
                     // Each cell holds this access alone.
                     return shadow.narrow(line, Some(span));
@@ -281,7 +281,7 @@ mod tests {
         let (mut spans, mut words, mut buffer) = (Shadow::default(), Shadow::default(), Vec::new());
         let (mut compact, mut races) = (0, 0);
         // Warps that share a record of a word may have spans of their own, of different words.
-        let told = |hits: &[Hit]| {
+        let found = |hits: &[Hit]| {
             let mut all: Vec<_> = hits.iter().map(|h| (h.word, h.lane, h.earlier.site())).collect();
             all.sort_unstable();
             all.dedup();
@@ -335,7 +335,7 @@ mod tests {
                     row.access((&mut words, &mut buffer), context, 1 << lane, access, &mut each);
                 }
             }
-            assert_eq!(told(&one), told(&each));
+            assert_eq!(found(&one), found(&each));
             races += one.len();
             compact += u32::from(!matches!(spans.kept(address), Kept::Words(_)));
         }

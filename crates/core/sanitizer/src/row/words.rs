@@ -2,7 +2,7 @@
 
 use super::{Hit, Row, compare::WordAccess};
 use crate::{
-    shadow::{Cell, Crew, MOST, Record, Shadow, WORD},
+    shadow::{Cell, MOST, Record, Shadow, WORD, WarpLanes},
     site::Kind,
     threads::CtaThreads,
 };
@@ -21,7 +21,7 @@ impl Row {
         }
         let Some(records) = cell.records() else { return false };
         if self.kind.strong {
-            return self.quick_strong(records, kinds, lanes, mask);
+            return self.fast_strong(records, kinds, lanes, mask);
         }
         let new = Record::new((self.who(), lanes), self.now, self.site, mask);
         if self.kind.writes {
@@ -37,9 +37,9 @@ impl Row {
                 return false;
             }
         }
-        let crew = Crew { cta: self.cta, warp: self.warp, lanes };
+        let group = WarpLanes { cta: self.cta, warp: self.warp, lanes };
         for r in records.iter_mut().filter(|r| r.is_some() && r.site() == self.site && r.bytes() == mask) {
-            if r.time > self.published && r.join(crew, self.warps) {
+            if r.time > self.published && r.join(group, self.warps) {
                 return true;
             }
             // What is unordered with the earlier read of this instruction is so with the present one.
@@ -60,7 +60,7 @@ impl Row {
     /// The fast path for strong accesses: one that repeats an earlier one beside which there is no more than one record, and
     /// that stays as it is.
     #[inline(always)]
-    fn quick_strong(&self, records: &mut [Record; 2], kinds: &[Kind], lanes: u32, mask: u32) -> bool {
+    fn fast_strong(&self, records: &mut [Record; 2], kinds: &[Kind], lanes: u32, mask: u32) -> bool {
         let same = |r: &Record| r.is_some() && r.site() == self.site && r.bytes() == mask && r.time > self.published;
         let [first, second] = records;
         let (mine, other) = if same(first) { (first, second) } else { (second, first) };
@@ -72,8 +72,8 @@ impl Row {
             true => self.kind.is_morally_strong_with(earlier) && other.site() != self.site,
             false => self.has_seen(*other, lanes) || !self.kind.writes && !earlier.writes && other.site() != self.site,
         };
-        let crew = Crew { cta: self.cta, warp: self.warp, lanes };
-        (!other.is_some() || other.bytes() & mask == 0 || stays) && mine.join(crew, self.warps)
+        let group = WarpLanes { cta: self.cta, warp: self.warp, lanes };
+        (!other.is_some() || other.bytes() & mask == 0 || stays) && mine.join(group, self.warps)
     }
 
     /// Whether an access is one more of many that do not race with each other (plain reads, or strong accesses), and beside them there is
@@ -114,14 +114,14 @@ impl Row {
         // Most CTAs come after those whose accesses these are.
         if list.latest >= self.begun {
             let same = |r: &Record| r.form() == new.form();
-            let crew = Crew { cta: self.cta, warp: self.warp, lanes };
-            let joins = |r: &mut Record| same(r) && r.time > self.published && r.join(crew, self.warps);
+            let group = WarpLanes { cta: self.cta, warp: self.warp, lanes };
+            let joins = |r: &mut Record| same(r) && r.time > self.published && r.join(group, self.warps);
             let recently = list.recent.iter().any(|place| rest.get_mut(usize::from(*place)).is_some_and(joins));
             if recently || std::iter::once(&mut *first).chain(&mut *rest).any(joins) {
                 return true;
             }
             // What the same CTA has done by this instruction may have to go.
-            let mine = |r: &Record| r.crews(self.warps).any(|c| c.warp == self.warp && c.lanes & !lanes == 0);
+            let mine = |r: &Record| r.warp_lanes(self.warps).any(|c| c.warp == self.warp && c.lanes & !lanes == 0);
             let goes = |r: &Record| strong || self.has_seen(*r, lanes) || mine(r);
             let own = |r: &Record| same(r) && r.cta(self.warps) == self.cta && goes(r);
             if std::iter::once(&*first).chain(&*rest).any(own) {

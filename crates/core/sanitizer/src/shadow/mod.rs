@@ -10,7 +10,7 @@
 mod record;
 mod span;
 
-pub use record::{AGENT, Crew, MOST_SITES, MOST_WARPS, Record};
+pub use record::{AGENT, MOST_SITES, MOST_WARPS, Record, WarpLanes};
 pub use span::{Pattern, Span, Spans};
 
 use crate::{clock::Time, hash::Map};
@@ -208,7 +208,7 @@ impl Shadow {
         }
     }
 
-    /// Gives a line with one span a list of them; `writes` tells whether that one is of a write.
+    /// Gives a line with one span a list of them; `writes` says whether that one is of a write.
     pub fn spans(&mut self, address: u64, writes: impl Fn(&Span) -> bool) -> Option<&mut Spans> {
         let (page, index) = self.line(address);
         let line = &mut self.lines[page as usize][index];
@@ -411,23 +411,23 @@ mod tests {
 
     #[test]
     fn warps_that_do_the_same_share_a_record() {
-        let crew = |cta, warp, lanes| Crew { cta, warp, lanes };
-        let of = |r: Record| r.crews(8).collect::<Vec<_>>();
+        let group = |cta, warp, lanes| WarpLanes { cta, warp, lanes };
+        let of = |r: Record| r.warp_lanes(8).collect::<Vec<_>>();
         // Warp 3 of CTA 2, of CTAs of 8 warps.
         let mut record = Record::new((2 * 8 + 3, 1 << 5), 9, 1, 0xf);
-        assert_eq!(of(record), [crew(2, 3, 1 << 5)]);
-        assert!(record.join(crew(2, 6, 1 << 5), 8) && record.join(crew(2, 0, 1 << 5), 8));
-        assert_eq!(of(record), [crew(2, 0, 1 << 5), crew(2, 3, 1 << 5), crew(2, 6, 1 << 5)]);
+        assert_eq!(of(record), [group(2, 3, 1 << 5)]);
+        assert!(record.join(group(2, 6, 1 << 5), 8) && record.join(group(2, 0, 1 << 5), 8));
+        assert_eq!(of(record), [group(2, 0, 1 << 5), group(2, 3, 1 << 5), group(2, 6, 1 << 5)]);
         let before = record;
-        assert!(!record.join(crew(2, 1, 1 << 6), 8), "other lanes");
-        assert!(!record.join(crew(1, 1, 1 << 5), 8), "another CTA");
-        assert!(!record.join(crew(2, 1, 0b11), 8), "lanes that have no number");
+        assert!(!record.join(group(2, 1, 1 << 6), 8), "other lanes");
+        assert!(!record.join(group(1, 1, 1 << 5), 8), "another CTA");
+        assert!(!record.join(group(2, 1, 0b11), 8), "lanes that have no number");
         assert_eq!(record, before);
         let mut own = Record::new((7, 0b11), 9, 1, 0xf);
-        assert!(own.join(crew(0, 7, 0b100), 8));
-        assert_eq!(of(own), [crew(0, 7, 0b111)]);
+        assert!(own.join(group(0, 7, 0b100), 8));
+        assert_eq!(of(own), [group(0, 7, 0b111)]);
         let mut agent = Record::new((7 | AGENT, 1), 9, 1, 0xf);
-        assert!(!agent.join(crew(0, 6, 1), 8) && !agent.join(crew(0, 7, 1), 8));
+        assert!(!agent.join(group(0, 6, 1), 8) && !agent.join(group(0, 7, 1), 8));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct Record {
 
 /// Lanes of a warp of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Crew {
+pub struct WarpLanes {
     /// Linear index of the CTA.
     pub cta: u32,
     /// Warp in the CTA.
@@ -101,7 +101,7 @@ impl Record {
     }
 
     /// The warps and lanes of the accesses.
-    pub fn crews(self, warps: u32) -> impl Iterator<Item = Crew> {
+    pub fn warp_lanes(self, warps: u32) -> impl Iterator<Item = WarpLanes> {
         let cta = self.cta(warps);
         let (mut left, lanes) = match self.is_joined() {
             true => {
@@ -113,30 +113,30 @@ impl Record {
         std::iter::from_fn(move || {
             let warp = (left != 0).then(|| left.trailing_zeros())?;
             left &= left - 1;
-            Some(Crew { cta, warp, lanes })
+            Some(WarpLanes { cta, warp, lanes })
         })
     }
 
     /// Merges an access of other lanes by the same instruction; false if they cannot share a record. They must not have
     /// released anything since the time of this record, and must not be agents.
     #[inline]
-    pub fn join(&mut self, crew: Crew, warps: u32) -> bool {
-        let own = crew.cta * warps + crew.warp;
+    pub fn join(&mut self, group: WarpLanes, warps: u32) -> bool {
+        let own = group.cta * warps + group.warp;
         if self.who == own {
-            let joins = !are_alike(self.lanes, crew.lanes);
-            self.lanes |= if joins { crew.lanes } else { 0 };
+            let joins = !are_alike(self.lanes, group.lanes);
+            self.lanes |= if joins { group.lanes } else { 0 };
             return joins;
         }
-        let (Some(pattern), true) = (pattern(crew.lanes), crew.cta < MOST_CTAS && !self.is_agent()) else {
+        let (Some(pattern), true) = (pattern(group.lanes), group.cta < MOST_CTAS && !self.is_agent()) else {
             return false;
         };
-        let joined = JOINED | pattern << 24 | crew.cta;
+        let joined = JOINED | pattern << 24 | group.cta;
         if self.who == joined {
-            self.lanes |= 1 << crew.warp;
+            self.lanes |= 1 << group.warp;
             return true;
         }
-        if !self.is_joined() && self.lanes == crew.lanes && self.who / warps == crew.cta {
-            (self.who, self.lanes) = (joined, 1 << (self.who % warps) | 1 << crew.warp);
+        if !self.is_joined() && self.lanes == group.lanes && self.who / warps == group.cta {
+            (self.who, self.lanes) = (joined, 1 << (self.who % warps) | 1 << group.warp);
             return true;
         }
         false

@@ -27,7 +27,7 @@ impl CtaThreads {
             return false;
         }
         self.common = Some(Warp::Alike(Thread { clock: clock.clone(), reads: reads.cloned(), ..Thread::default() }));
-        self.loose.fill(0);
+        self.uncertain.fill(0);
         true
     }
 
@@ -40,9 +40,9 @@ impl CtaThreads {
         }
         Arc::make_mut(&mut thread.clock).raise_all(self.index, now);
         // What it has seen by chance comes by the barrier now.
-        thread.chances.clear();
-        thread.sure = None;
-        self.loose.fill(0);
+        thread.uncertain_clocks.clear();
+        thread.certain = None;
+        self.uncertain.fill(0);
         self.published.fill(now);
         self.seen.fill(Some((0, Seen { cta: now, warp: now })));
         true

@@ -30,7 +30,7 @@ impl Threads {
             t.passed = t.phase;
             let phase = t.phase;
             if let Some(clock) = self.clusters.get(&(cta.cluster, phase)) {
-                cta.learn(who.warp, lane, &Arc::new(clock.clone()), None);
+                cta.acquire_clock(who.warp, lane, &Arc::new(clock.clone()), None);
             }
             // All threads have arrived at this phase, so none waits for the one before the previous.
             if phase > 2 {

@@ -20,7 +20,7 @@ const MOST_LOCATIONS: usize = 1 << 16;
 /// How many of them there may be when one is added where nothing was released yet.
 const MOST_UNRELEASED: usize = 1 << 12;
 /// Reads of an earlier value that are kept for reports.
-const MOST_HASTY: usize = 64;
+const MOST_EARLY_READS: usize = 64;
 
 /// A thread: its CTA, warp and lane.
 type Thread = (u32, u32, u32);
@@ -65,7 +65,7 @@ pub(super) struct History {
 }
 
 /// A read that might have found an earlier value.
-struct Hasty {
+struct EarlyRead {
     cta: u32,
     place: Place,
     /// What it would not have acquired then.
@@ -80,7 +80,7 @@ pub(super) struct Histories {
     by_location: Map<u64, History>,
     /// By thread: when it last executed a fence.
     fences: Map<Thread, Time>,
-    hasty: VecDeque<Hasty>,
+    early_reads: VecDeque<EarlyRead>,
 }
 
 /// Whether a value makes a thread leave a loop, as the one that it has read does.
@@ -145,7 +145,7 @@ impl Histories {
         let last = writes.len().checked_sub(1)?;
         writes[last].value = writes[last].value.or(held);
         let clock = &cta.look(warp, lane).clock;
-        // Lanes tell each other what they have done by shuffles, on which programs rely.
+        // Lanes inform each other of what they have done by shuffles, on which programs rely.
         let knows = |by: Thread, time: Time| (by.0, by.1) == (me.0, me.1) || clock.get(by, Side::Program) >= time;
         let fenced = |by: Thread| self.fences.get(&by).copied().unwrap_or(0);
         let mine = fenced(me);
@@ -172,10 +172,10 @@ impl Threads {
         self.histories.wanted
     }
 
-    /// Where a thread of a CTA has read a value that told of another one's access, but might have read an earlier one that did not.
-    pub fn read_hastily(&self, cta: u32, other: Thread, time: Time) -> Option<Place> {
-        let tells = |h: &&Hasty| h.cta == cta && h.clocks.iter().any(|c| c.get(other, Side::Program) >= time);
-        self.histories.hasty.iter().find(tells).map(|h| h.place)
+    /// Where a thread of a CTA has read a value that signaled another one's access, but might have read an earlier one that did not.
+    pub fn early_read(&self, cta: u32, other: Thread, time: Time) -> Option<Place> {
+        let signals = |h: &&EarlyRead| h.cta == cta && h.clocks.iter().any(|c| c.get(other, Side::Program) >= time);
+        self.histories.early_reads.iter().find(signals).map(|h| h.place)
     }
 
     /// What a thread would have acquired from a location that holds a value, if it had read the earliest one with which it takes the same
@@ -188,7 +188,7 @@ impl Threads {
     ) -> Option<Vec<Release>> {
         let cta = who.0.index;
         let (list, count) = self.histories.earliest(who, (at, held), (same, self.now))?;
-        self.note_hasty(cta, at, place);
+        self.note_early_read(cta, at, place);
         let all = match &list {
             List::Present => self.released.get(&at).map_or(&[][..], Vec::as_slice),
             List::Past(all) => all.as_slice(),
@@ -197,12 +197,12 @@ impl Threads {
     }
 
     /// Keeps for reports what a read would not have acquired.
-    fn note_hasty(&mut self, cta: u32, at: u64, place: Place) {
+    fn note_early_read(&mut self, cta: u32, at: u64, place: Place) {
         let Some(list) = self.released.get(&at) else { return };
-        let hasty = &mut self.histories.hasty;
-        if hasty.len() >= MOST_HASTY {
-            hasty.pop_front();
+        let early_reads = &mut self.histories.early_reads;
+        if early_reads.len() >= MOST_EARLY_READS {
+            early_reads.pop_front();
         }
-        hasty.push_back(Hasty { cta, place, clocks: list.iter().map(|r| r.clock.clone()).collect() });
+        early_reads.push_back(EarlyRead { cta, place, clocks: list.iter().map(|r| r.clock.clone()).collect() });
     }
 }

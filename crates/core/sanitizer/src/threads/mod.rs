@@ -11,7 +11,7 @@
 //! * A barrier of a CTA or a warp passes on what fences of its participants have made visible: "all write and fence,
 //!   barrier, one sets the flag".
 //! * A shuffle or vote passes on what its lanes have seen of others, but nothing of what they did: one lane acquires
-//!   and tells the warp, or one lane reads a flag and tells the warp, whose lanes then acquire it by fences.
+//!   and informs the warp, or one lane reads a flag and informs the warp, whose lanes then acquire it by fences.
 //! * A flag that is set and read without release and acquire orders nothing, except that what threads have read before a barrier
 //!   that came before the flag was set is read before what they write who have seen the flag: [`Threads::hint`].
 //! * A CTA barrier counts as an acquire fence for what its threads have read before, unless they have waited for it in a loop. The manual
@@ -19,15 +19,15 @@
 //!   acquired by a fence of any thread that has passed the barrier.
 
 mod barrier;
-mod chance;
 mod cluster;
 mod history;
 mod sync;
+mod uncertain;
 
 use barrier::Gathered;
-use chance::{Chance, Read};
 pub use history::Same;
 use history::{Change, Histories};
+use uncertain::{Read, UncertainClock};
 
 use crate::{
     clock::{Clock, Copies, Side, Time},
@@ -83,8 +83,8 @@ struct Pending {
 struct Thread {
     clock: Arc<Clock>,
     /// What of the clock came by reads of single places, which may be by chance, and the clock without that; none if there are none.
-    chances: Vec<Chance>,
-    sure: Option<Arc<Clock>>,
+    uncertain_clocks: Vec<UncertainClock>,
+    certain: Option<Arc<Clock>>,
     /// Up to when its own asynchronous copies are over.
     copies: Copies,
     /// The last releasing fence by scope: `.cta`, `.cluster`, `.gpu` or wider.
@@ -102,7 +102,18 @@ struct Thread {
 impl Thread {
     /// Whether it has nothing but clocks, and what it knows of reads.
     fn is_plain(&self) -> bool {
-        let Thread { clock: _, reads: _, chances: _, sure: _, copies, fences, pending, groups, phase, passed } = self;
+        let Thread {
+            clock: _,
+            reads: _,
+            uncertain_clocks: _,
+            certain: _,
+            copies,
+            fences,
+            pending,
+            groups,
+            phase,
+            passed,
+        } = self;
         let nothing = pending.is_empty() && groups.iter().all(VecDeque::is_empty) && fences.iter().all(Option::is_none);
         nothing && (*copies, *phase, *passed) == (Copies::default(), 0, 0)
     }
@@ -163,8 +174,8 @@ pub struct CtaThreads {
     /// By warp: the time of the last release by its threads.
     published: Vec<Time>,
     /// By warp: the lanes that may know of others by chance; whether there have been any.
-    loose: Vec<u32>,
-    any_loose: bool,
+    uncertain: Vec<u32>,
+    any_uncertain: bool,
     /// By warp: the lanes of the last query (0: any) and what they have all seen, until it changes.
     seen: Vec<Option<(u32, Seen)>>,
 }
@@ -266,19 +277,32 @@ impl CtaThreads {
         let all = warps as usize;
         let common = Some(Warp::Alike(Thread::default()));
         let (barriers, ended, spare, warps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (published, loose, seen) = (vec![0; all], vec![0; all], vec![None; all]);
-        let (begun, any_loose) = (0, false);
-        CtaThreads { index, cluster, begun, common, warps, barriers, ended, spare, published, loose, any_loose, seen }
+        let (published, uncertain, seen) = (vec![0; all], vec![0; all], vec![None; all]);
+        let (begun, any_uncertain) = (0, false);
+        CtaThreads {
+            index,
+            cluster,
+            begun,
+            common,
+            warps,
+            barriers,
+            ended,
+            spare,
+            published,
+            uncertain,
+            any_uncertain,
+            seen,
+        }
     }
 
     /// The threads of another CTA, which begins when this one has ended.
     pub fn restart(&mut self, index: u32, cluster: u32) {
-        (self.index, self.cluster, self.any_loose) = (index, cluster, false);
+        (self.index, self.cluster, self.any_uncertain) = (index, cluster, false);
         match &mut self.common {
             Some(Warp::Alike(thread)) if thread.is_plain() => {
                 thread.clock = Arc::default();
-                thread.chances.clear();
-                (thread.sure, thread.reads) = (None, None);
+                thread.uncertain_clocks.clear();
+                (thread.certain, thread.reads) = (None, None);
             }
             common => *common = Some(Warp::Alike(Thread::default())),
         }
@@ -286,7 +310,7 @@ impl CtaThreads {
         self.barriers.clear();
         self.ended.clear();
         self.published.fill(0);
-        self.loose.fill(0);
+        self.uncertain.fill(0);
         self.seen.fill(None);
     }
 
@@ -341,7 +365,7 @@ impl CtaThreads {
         if let Warp::Alike(thread) = warp {
             *warp = Warp::Apart(Box::new(std::array::from_fn(|_| thread.clone())));
         }
-        let Warp::Apart(threads) = warp else { unreachable!("they have just been told apart") };
+        let Warp::Apart(threads) = warp else { unreachable!("they have just been separated") };
         &mut threads[lane as usize]
     }
 
@@ -509,7 +533,7 @@ impl CtaThreads {
     }
 
     fn give(&mut self, who: Who, clock: &Arc<Clock>, reads: Option<&Arc<Clock>>) {
-        self.loose[who.warp as usize] &= !who.lanes;
+        self.uncertain[who.warp as usize] &= !who.lanes;
         let warp = self.warp_mut(who.warp);
         if let (Warp::Alike(thread), u32::MAX) = (&mut *warp, who.lanes) {
             thread.clock = clock.clone();
@@ -536,7 +560,7 @@ impl CtaThreads {
     }
 
     /// Passes on what fences have made visible.
-    fn pass_on(&mut self, who: Who, fences: &[Option<Fence>; 3]) {
+    fn propagate_fences(&mut self, who: Who, fences: &[Option<Fence>; 3]) {
         if fences.iter().any(Option::is_some) {
             lanes(who.lanes).for_each(|lane| self.thread(who.warp, lane).fences = fences.clone());
         }

@@ -50,7 +50,7 @@ impl Threads {
         !self.released.is_empty()
     }
 
-    /// Whether flags tell of reads.
+    /// Whether flags signal reads.
     pub fn any_hints(&self) -> bool {
         !self.hints.is_empty()
     }
@@ -84,45 +84,10 @@ impl Threads {
     ) {
         let strong = order.semantics != Semantics::Weak;
         let me = (cta.index, cta.cluster);
-        let t = cta.look(warp, lane);
-        let (mut made, mut published) = (Vec::new(), false);
-        let mut make = |fence: &Fence, scope: Scope| {
-            let mut clock = (*fence.clock).clone();
-            clock.raise((cta.index, warp, 1 << lane), Side::Program, fence.time);
-            clock.raise_copies((cta.index, warp, lane), fence.copies);
-            let (clock, fence) = (Arc::new(clock), fence.clone());
-            made.push(Release { cta: cta.index, cluster: cta.cluster, scope, clock, by: (warp, lane), fence });
-        };
-        if strong && order.semantics.releases() {
-            published = true;
-            make(&Fence { clock: t.clock.clone(), copies: t.copies, time: self.now }, order.scope);
-        }
+        let published = strong && order.semantics.releases();
+        let mut made = self.releases_of(cta, (warp, lane), order);
         if strong {
-            let mut last: Option<&Fence> = None;
-            for (class, fence) in t.fences.iter().enumerate().rev() {
-                // A fence of a wider scope counts for narrower ones too.
-                if let Some(fence) = fence.as_ref().filter(|f| !last.is_some_and(|last| last.is(f))) {
-                    make(fence, CLASSES[class].min(order.scope));
-                    last = Some(fence);
-                }
-            }
-        }
-        // A strong write continues what the thread has released there before by a releasing operation (section 8.8).
-        let mine = |r: &Release| (r.cta, r.by) == (cta.index, (warp, lane));
-        match self.releasing.get_mut(&at) {
-            Some(list) if strong && !published => {
-                let first = list.iter().rev().find(|r| mine(r));
-                made.extend(first.map(|r| Release { scope: r.scope.min(order.scope), ..r.clone() }));
-            }
-            Some(list) if published => {
-                list.retain(|r| !mine(r));
-                if list.len() >= MOST_RELEASES {
-                    list.remove(0);
-                }
-                list.extend(made.first().cloned());
-            }
-            None if published => drop(self.releasing.insert(at, made.first().cloned().into_iter().collect())),
-            _ => {}
+            self.continue_release((cta.index, (warp, lane)), at, (order.scope, published), &mut made);
         }
         if published {
             cta.published[warp as usize] = self.now;
@@ -157,6 +122,61 @@ impl Threads {
         }
     }
 
+    /// What an observer of a lane's write acquires, by the write itself and by the fences before it.
+    fn releases_of(&self, cta: &CtaThreads, (warp, lane): (u32, u32), order: Ordering) -> Vec<Release> {
+        let mut made = Vec::new();
+        if order.semantics == Semantics::Weak {
+            return made;
+        }
+        let t = cta.look(warp, lane);
+        let mut make = |fence: &Fence, scope: Scope| {
+            let mut clock = (*fence.clock).clone();
+            clock.raise((cta.index, warp, 1 << lane), Side::Program, fence.time);
+            clock.raise_copies((cta.index, warp, lane), fence.copies);
+            let (clock, fence) = (Arc::new(clock), fence.clone());
+            made.push(Release { cta: cta.index, cluster: cta.cluster, scope, clock, by: (warp, lane), fence });
+        };
+        if order.semantics.releases() {
+            make(&Fence { clock: t.clock.clone(), copies: t.copies, time: self.now }, order.scope);
+        }
+        let mut last: Option<&Fence> = None;
+        for (class, fence) in t.fences.iter().enumerate().rev() {
+            // A fence of a wider scope counts for narrower ones too.
+            if let Some(fence) = fence.as_ref().filter(|f| !last.is_some_and(|last| last.is(f))) {
+                make(fence, CLASSES[class].min(order.scope));
+                last = Some(fence);
+            }
+        }
+        made
+    }
+
+    /// A strong write continues what the thread has released there before by a releasing operation (section 8.8); one that is
+    /// `published` releases itself, first in `made`.
+    fn continue_release(
+        &mut self,
+        (cta, by): (u32, (u32, u32)),
+        at: u64,
+        (scope, published): (Scope, bool),
+        made: &mut Vec<Release>,
+    ) {
+        let mine = |r: &Release| (r.cta, r.by) == (cta, by);
+        match self.releasing.get_mut(&at) {
+            Some(list) if !published => {
+                let first = list.iter().rev().find(|r| mine(r));
+                made.extend(first.map(|r| Release { scope: r.scope.min(scope), ..r.clone() }));
+            }
+            Some(list) => {
+                list.retain(|r| !mine(r));
+                if list.len() >= MOST_RELEASES {
+                    list.remove(0);
+                }
+                list.extend(made.first().cloned());
+            }
+            None if published => drop(self.releasing.insert(at, made.first().cloned().into_iter().collect())),
+            None => {}
+        }
+    }
+
     /// Records a lane's strong read of a location, which holds a value, if that is known; where it is, and whether that is in the kernel itself;
     /// `vain` if no instruction uses the value, `awaited` if threads repeat the read until they find what they wait for; and which values would
     /// have made no difference to the thread.
@@ -179,7 +199,7 @@ impl Threads {
             let before = cta.look(warp, lane).pending.iter().find(known).and_then(|p| p.read);
             let read = if vain { before.or(read) } else { read };
             if order.semantics.acquires() {
-                cta.learn(warp, lane, &release.clock, read);
+                cta.acquire_clock(warp, lane, &release.clock, read);
             } else {
                 let new = Pending { release: release.clone(), scope: order.scope, read, awaited };
                 push_pending(cta.thread(warp, lane), new);
@@ -194,18 +214,18 @@ impl Threads {
             if semantics.acquires() {
                 let t = cta.thread(who.warp, lane);
                 let mut kept = Vec::new();
-                let mut loose = false;
+                let mut uncertain = false;
                 for p in std::mem::take(&mut t.pending) {
                     if p.release.is_morally_strong_with(me, scope.min(p.scope)) {
                         t.join(&p.release.clock, p.read);
-                        loose |= p.read.is_some();
+                        uncertain |= p.read.is_some();
                     } else {
                         kept.push(p);
                     }
                 }
                 t.pending = kept;
-                cta.loose[who.warp as usize] |= u32::from(loose) << lane;
-                cta.any_loose |= loose;
+                cta.uncertain[who.warp as usize] |= u32::from(uncertain) << lane;
+                cta.any_uncertain |= uncertain;
             }
             if semantics.releases() {
                 let t = cta.thread(who.warp, lane);
@@ -242,7 +262,7 @@ impl Threads {
                 let mut fences = [const { None }; 3];
                 cta.gather_fences(who, &mut fences);
                 cta.give(who, &Arc::new(clock), reads.as_ref());
-                cta.pass_on(who, &fences.map(made_visible));
+                cta.propagate_fences(who, &fences.map(made_visible));
             }
             SyncKind::Exchange => exchange(cta, who),
             SyncKind::Object { at: object, done, completes, order } => {
@@ -328,7 +348,7 @@ impl Threads {
                 let clock = object.done.clone();
                 for lane in lanes(who.lanes) {
                     if order.semantics.acquires() {
-                        cta.learn(who.warp, lane, &clock, read);
+                        cta.acquire_clock(who.warp, lane, &clock, read);
                     } else {
                         let (index, cluster) = (cta.index, cta.cluster);
                         let fence = Fence { clock: clock.clone(), copies: Copies::default(), time: self.now };
@@ -344,7 +364,7 @@ impl Threads {
             ObjectStep::Expect | ObjectStep::Pending { .. } => {}
         }
         if completes {
-            // Waits tell of these.
+            // Waits name these.
             let side = match done {
                 ObjectStep::Arrive if order.semantics.releases() => Some(Side::Program),
                 ObjectStep::ArriveAfterCopies | ObjectStep::Complete => Some(Side::Agent),
@@ -417,7 +437,7 @@ impl Threads {
             if together && cta.are_alike(warp as u32) && *mask == u32::MAX {
                 cta.seen[warp] = Some((0, Seen { cta: self.now, warp: self.now }));
             }
-            cta.pass_on(Who { warp: warp as u32, lanes: *mask }, &fences);
+            cta.propagate_fences(Who { warp: warp as u32, lanes: *mask }, &fences);
             for lane in lanes(if pending.is_empty() { 0 } else { *mask }) {
                 let t = cta.thread(warp as u32, lane);
                 pending.iter().for_each(|p| push_pending(t, p.clone()));
@@ -486,7 +506,7 @@ fn made_visible(clock: Option<Clock>) -> Option<Fence> {
     clock.map(|clock| Fence { clock: Arc::new(clock), copies: Copies::default(), time: 0 })
 }
 
-/// One lane reads a flag, and tells the warp: the fences of the others acquire it, too.
+/// One lane reads a flag, and informs the warp: the fences of the others acquire it, too.
 fn pass_pending(cta: &mut CtaThreads, who: Who) {
     if cta.are_alike(who.warp) {
         return;

@@ -4,8 +4,8 @@
 //! and the name `%3`. Text with an obvious meaning that is not a token (`0f3F80`, `5ull`, `–1` with a typographic dash)
 //! becomes the intended token, with a diagnostic, so that parsing can continue.
 
+mod invalid;
 mod number;
-mod strange;
 
 use crate::{Code, Diagnostic, Span};
 
@@ -328,7 +328,7 @@ impl<'t> Lexer<'t> {
                 T::Eof
             }
             b'#' if self.line_marker(start) => return None,
-            _ => return self.strange(start),
+            _ => return self.unexpected_character(start),
         };
         Some(kind)
     }

@@ -245,7 +245,7 @@ mod tests {
         assert!(apart.is_none_or(|mut apart| !apart.body(1)));
     }
 
-    /// Every body ends where it cannot be told from a block: no search goes to the end of the text for each of them.
+    /// Every body ends where it cannot be distinguished from a block: no search goes to the end of the text for each of them.
     #[test]
     fn vain_guesses_take_linear_time() {
         let text = ".entry k$ () {\n ret;\n}\n.pragma \"nounroll\";\n";

@@ -1,5 +1,5 @@
 //! What programs are checked for (`MARGAY_CHECK`) beyond what engines find in one launch: [`watch`] selects launches and collects findings,
-//! [`order`] compares work in different streams, and the other files tell it what it needs to know.
+//! [`order`] compares work in different streams, and the other files give it what it needs to know.
 
 pub mod faults;
 pub mod order;

@@ -65,13 +65,13 @@ pub fn freed(address: u64) {
 pub fn free(address: u64) -> Vec<String> {
     let all = frees();
     let latest = all.iter().rev().find(|(at, _)| *at == address);
-    told("freed in", &latest.map_or(Vec::new(), |(_, stack)| program(&stack.to_string())))
+    format_stack("freed in", &latest.map_or(Vec::new(), |(_, stack)| program(&stack.to_string())))
 }
 
 /// The program's functions that led to an allocation, innermost first, for people; none if its symbols were stripped.
 pub fn allocation(address: u64) -> Vec<String> {
     let frames = stacks().get(&address).map_or(Vec::new(), |stack| program(&stack.to_string()));
-    told("allocated in", &frames)
+    format_stack("allocated in", &frames)
 }
 
 /// The same for the allocation at, before or behind an address that one of the texts names by its own address.
@@ -97,14 +97,14 @@ pub fn launched(from: &Backtrace, kernel: &str) -> Vec<String> {
     let mut frames = program(&from.to_string());
     frames.retain(|frame| frame.split(" at ").next() != Some(kernel));
     frames.truncate(MOST_OF_LAUNCH);
-    told("launched in", &frames)
+    format_stack("launched in", &frames)
 }
 
 /// The function of the runtime library that the program has called, if it called one, and the program's functions that led to it, as for
 /// [`allocation`].
 pub fn call() -> (Option<String>, Vec<String>) {
     let text = Backtrace::force_capture().to_string();
-    (runtime_function(&text), told("called in", &program(&text)))
+    (runtime_function(&text), format_stack("called in", &program(&text)))
 }
 
 /// The outermost function of the runtime library in a stack.
@@ -117,7 +117,7 @@ fn runtime_function(text: &str) -> Option<String> {
 }
 
 /// A stack for people, a line for each function.
-pub fn told(first: &str, frames: &[String]) -> Vec<String> {
+pub fn format_stack(first: &str, frames: &[String]) -> Vec<String> {
     let verb = |depth| if depth == 0 { first } else { "called by" };
     frames.iter().enumerate().map(|(depth, frame)| format!("{} {}", verb(depth), named(frame))).collect()
 }

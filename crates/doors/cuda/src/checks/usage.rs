@@ -44,7 +44,8 @@ pub fn freed(address: u64, bytes: u64, owner: Owner) {
 /// At the end of a context: memory that was not freed.
 pub fn left(context: &Context) {
     if wanted() {
-        let all: Vec<(u64, u64, Owner)> = context.memory().iter().map(|(at, a)| (*at, a.len as u64, a.owner)).collect();
+        let all: Vec<(u64, u64, Owner)> =
+            context.allocations.lock().iter().map(|(at, a)| (*at, a.len as u64, a.owner)).collect();
         all.into_iter()
             .filter_map(|(at, len, owner)| unused(at, len, owner))
             .for_each(|f| crate::checks::watch::report(&f));

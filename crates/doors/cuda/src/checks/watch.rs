@@ -11,7 +11,7 @@ use margay_exec::{Image, LaunchShape, Memory};
 use margay_ir::{Builtin, FrameRole, Func};
 use margay_isa::Opcode;
 use margay_runtime::{By, Kernel, StopReport};
-use margay_sanitizer::{Family, Finding, FindingKind, Footprint, Sanitizer, What};
+use margay_sanitizer::{Checks, Family, Finding, FindingKind, Footprint, Sanitizer};
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     backtrace::Backtrace,
@@ -61,7 +61,7 @@ pub fn check_environment() -> Result<(), String> {
 }
 
 /// The selected checks, if any.
-pub fn wanted() -> Option<What> {
+pub fn wanted() -> Option<Checks> {
     settings().map(|s| s.what)
 }
 
@@ -98,7 +98,7 @@ fn watch() -> Option<MutexGuard<'static, Watch>> {
 
 /// Whether the checks of a launch need the events of the reference engine. Bounds are checked by every engine; the rest
 /// of `memory` concerns local variables.
-fn needs_events(what: What, kernel: &Kernel) -> bool {
+fn needs_events(what: Checks, kernel: &Kernel) -> bool {
     what.races || what.init || what.sync || what.unused || what.memory && has_local_arrays(kernel)
 }
 
@@ -167,7 +167,7 @@ impl<'k> Clock<'k> {
     }
 
     /// So many of all CTAs are done.
-    pub fn tell(&self, done: u64, total: u64) {
+    pub fn progress(&self, done: u64, total: u64) {
         let now = self.started.elapsed().as_secs();
         let due = self.due.load(Relaxed);
         if now >= due && self.due.compare_exchange(due, now + Clock::EVERY, Relaxed, Relaxed).is_ok() {
@@ -179,7 +179,7 @@ impl<'k> Clock<'k> {
 
 impl Watch {
     /// Reports a finding, unless it is suppressed or was reported before; returns whether it counts.
-    fn tell(&mut self, image: Option<&Arc<Image>>, kernel: &str, finding: &Finding) -> bool {
+    fn report(&mut self, image: Option<&Arc<Image>>, kernel: &str, finding: &Finding) -> bool {
         let item = Item { image: image.map(|i| &**i), kernel, finding };
         if self.suppressions.cover(item, &mut self.files) {
             self.suppressed += finding.times;
@@ -218,15 +218,15 @@ pub fn report_findings((kernel, from): (&Kernel, Option<&Backtrace>), sanitizer:
     let launched = from.map_or(Vec::new(), |from| stacks::launched(from, kernel.name()));
     found.iter_mut().for_each(|f| f.notes.extend_from_slice(&launched));
     let Some(mut watch) = watch() else { return false };
-    let told = found.iter().filter(|f| watch.tell(Some(kernel.image()), kernel.name(), f)).count();
-    told > 0 && watch.settings.stop
+    let reported = found.iter().filter(|f| watch.report(Some(kernel.image()), kernel.name(), f)).count();
+    reported > 0 && watch.settings.stop
 }
 
 /// The checked work that a launch of the program has brought about.
 #[derive(Default)]
-pub struct Relatives(Family);
+pub struct LaunchFamily(Family);
 
-impl Relatives {
+impl LaunchFamily {
     /// A grid has ended: its sanitizer, and what it has touched.
     pub fn launched(
         &mut self,
@@ -242,7 +242,7 @@ impl Relatives {
         let by = by.map(|by| (by.grid, by.origin));
         let found = self.0.add_grid(by, &short_name(kernel.name()), (sanitizer, touched), memory);
         if let Some(mut watch) = watch() {
-            found.iter().for_each(|f| _ = watch.tell(Some(kernel.image()), kernel.name(), f));
+            found.iter().for_each(|f| _ = watch.report(Some(kernel.image()), kernel.name(), f));
         }
     }
 
@@ -257,7 +257,7 @@ impl Relatives {
 /// Reports a finding that is of no single launch.
 pub fn report(finding: &Finding) {
     if let Some(mut watch) = watch() {
-        watch.tell(None, "", finding);
+        watch.report(None, "", finding);
     }
 }
 
@@ -291,17 +291,17 @@ pub fn failed(function: &'static str, code: Code, why: Option<String>) {
     let meaning = Code::of(code.number()).map_or("", |(_, text)| text);
     let (runtime, stack) = stacks::call();
     let called = runtime.map_or(format!("`{function}`"), |runtime| format!("`{runtime}` (`{function}`)"));
-    tell_failed(&called, (code.name(), meaning), why, stack);
+    report_failed_call(&called, (code.name(), meaning), why, stack);
 }
 
 /// Reports that a function of the runtime API has refused a call without asking the driver.
 pub fn runtime_failed(function: &str, error: (&str, &str), why: String) {
     if !is_question(function) && wanted().is_some_and(|what| what.api) {
-        tell_failed(&format!("`{function}`"), error, Some(why).filter(|why| !why.is_empty()), stacks::call().1);
+        report_failed_call(&format!("`{function}`"), error, Some(why).filter(|why| !why.is_empty()), stacks::call().1);
     }
 }
 
-fn tell_failed(called: &str, (error, meaning): (&str, &str), why: Option<String>, stack: Vec<String>) {
+fn report_failed_call(called: &str, (error, meaning): (&str, &str), why: Option<String>, stack: Vec<String>) {
     let Some(mut watch) = watch() else { return };
     let finding = Finding {
         kind: FindingKind::Api,
@@ -311,7 +311,7 @@ fn tell_failed(called: &str, (error, meaning): (&str, &str), why: Option<String>
         help: None,
         times: 1,
     };
-    watch.tell(None, "", &finding);
+    watch.report(None, "", &finding);
 }
 
 /// Reports unfreed memory at the end of a context or of the process.
@@ -322,7 +322,8 @@ pub fn leaks(context: &Context) {
     }
     let mut found: Vec<Finding> = Vec::new();
     let left: Vec<(u64, usize, &str)> = context
-        .memory()
+        .allocations
+        .lock()
         .iter()
         .filter_map(|(at, allocated)| Some((*at, allocated.len, allocated.owner.allocator()?)))
         .collect();
@@ -339,7 +340,7 @@ pub fn leaks(context: &Context) {
     found.extend(heap_leak(context.device_memory()));
     let Some(mut watch) = watch() else { return };
     for finding in &found {
-        watch.tell(None, "", finding);
+        watch.report(None, "", finding);
     }
 }
 

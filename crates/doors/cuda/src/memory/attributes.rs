@@ -62,7 +62,7 @@ fn attribute(out: Host, number: u32, address: DevicePtr) -> Outcome {
 
 /// Handle and device of the context that owns an allocation.
 fn owner_context(current: &Context, base: DevicePtr) -> (Handle<Context>, i32) {
-    let owner = if current.memory().contains_key(&base) { None } else { owner(base) };
+    let owner = if current.allocations.lock().contains_key(&base) { None } else { owner(base) };
     owner.map_or((current.handle, current.device), |context| (context.handle, context.device))
 }
 

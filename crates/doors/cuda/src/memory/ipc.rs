@@ -41,20 +41,20 @@ const MARK: u64 = u64::from_le_bytes(*b"margay1\0");
 
 /// The object of a handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum What {
+enum SharedObject {
     Memory = 1,
     Event = 2,
     Pointer = 3,
 }
 
 impl Shareable {
-    fn new(what: What, at: FileAddress, len: usize) -> Shareable {
+    fn new(what: SharedObject, at: FileAddress, len: usize) -> Shareable {
         let place = u64::from(at.process) << 32 | at.descriptor as u64;
         Shareable([MARK, what as u64, place, at.device, at.file, len as u64, 0, 0])
     }
 
     /// The file and the number of bytes; an error for a handle of another kind.
-    fn get(self, what: What) -> Result<(FileAddress, usize), Code> {
+    fn get(self, what: SharedObject) -> Result<(FileAddress, usize), Code> {
         let Shareable([mark, kind, place, device, file, len, ..]) = self;
         if mark != MARK || kind != what as u64 {
             return Err(Code::INVALID_HANDLE);
@@ -92,10 +92,10 @@ fn ipc() -> Result<MutexGuard<'static, Ipc>, Code> {
 }
 
 /// A handle of the allocation that contains an address.
-fn export(context: &Context, address: DevicePtr, what: What) -> Result<Shareable, Code> {
+fn export(context: &Context, address: DevicePtr, what: SharedObject) -> Result<Shareable, Code> {
     let allocation = context.device_memory().find(address).ok_or(Code::INVALID_VALUE)?;
     let (base, len) = (allocation.block.base(), allocation.block.len());
-    if !matches!(context.memory().get(&base), None | Some(Allocated { owner: Owner::Device, .. }))
+    if !matches!(context.allocations.lock().get(&base), None | Some(Allocated { owner: Owner::Device, .. }))
         || allocation.kind != Kind::Global
         || !allocation.block.is_owned()
     {
@@ -125,10 +125,10 @@ fn export(context: &Context, address: DevicePtr, what: What) -> Result<Shareable
 }
 
 /// Maps memory of another process.
-fn import(handle: Shareable, what: What) -> Result<DevicePtr, Code> {
+fn import(handle: Shareable, what: SharedObject) -> Result<DevicePtr, Code> {
     let context = current()?;
     let (at, len) = handle.get(what)?;
-    if what == What::Memory && at.process == std::process::id() {
+    if what == SharedObject::Memory && at.process == std::process::id() {
         because(|| "memory cannot be opened by the process that owns it".into());
         return Err(Code::INVALID_CONTEXT);
     }
@@ -152,7 +152,7 @@ fn import(handle: Shareable, what: What) -> Result<DevicePtr, Code> {
     let memory = context.device_memory();
     memory.adopt(block, Kind::Global).map_err(|_| Code::MAP_FAILED)?;
     memory.writes().mark(address, len as u64);
-    context.memory().insert(address, Allocated { owner: Owner::Device, len });
+    context.allocations.lock().insert(address, Allocated { owner: Owner::Device, len });
     ipc.imported.insert(address, Imported { _pages: pages, at, context: context.id, users: 1 });
     Ok(address)
 }
@@ -168,7 +168,7 @@ pub fn close_unless_own(context: &Context, address: DevicePtr) -> Result<bool, C
             _ => return Ok(true),
         }
     };
-    context.memory().remove(&address);
+    context.allocations.lock().remove(&address);
     // Waits for launches that may use it; then it may be unmapped.
     let freed = context.device_memory().free(address);
     drop(gone);
@@ -226,13 +226,13 @@ api! {
             return Err(Code::INVALID_VALUE);
         }
         context.settle();
-        handle.set(export(&context, address, What::Memory)?)
+        handle.set(export(&context, address, SharedObject::Memory)?)
     }
     4010 fn cuIpcOpenMemHandle(address: Out<DevicePtr>, handle: Shareable, _flags: u32) {
-        address.set(import(handle, What::Memory)?)
+        address.set(import(handle, SharedObject::Memory)?)
     }
     11000 fn cuIpcOpenMemHandle_v2(address: Out<DevicePtr>, handle: Shareable, _flags: u32) {
-        address.set(import(handle, What::Memory)?)
+        address.set(import(handle, SharedObject::Memory)?)
     }
     4010 fn cuIpcCloseMemHandle(address: DevicePtr) {
         let context = current()?;
@@ -241,10 +241,10 @@ api! {
     }
     4010 fn cuIpcGetEventHandle(handle: Out<Shareable>, event: Handle<Event>) {
         let shared = event::export(event)?;
-        handle.set(Shareable::new(What::Event, shared.0.backing.address()?, PAGE))
+        handle.set(Shareable::new(SharedObject::Event, shared.0.backing.address()?, PAGE))
     }
     4010 fn cuIpcOpenEventHandle(event: Out<Handle<Event>>, handle: Shareable) {
-        let (at, _) = handle.get(What::Event)?;
+        let (at, _) = handle.get(SharedObject::Event)?;
         event.set(event::import(SharedEvent(SharedWords::new(Backing::find(at)?)?))?)
     }
 
@@ -273,12 +273,12 @@ api! {
             return Err(Code::INVALID_VALUE);
         }
         context.settle();
-        handle.set(export(&context, address, What::Pointer)?)
+        handle.set(export(&context, address, SharedObject::Pointer)?)
     }
     11020 fn cuMemPoolImportPointer(address: Out<DevicePtr>, pool: Handle<Pool>, handle: In<Shareable>) {
         if !driver()?.pools.get(pool)?.is_imported {
             return Err(Code::INVALID_VALUE);
         }
-        address.set(import(handle.get()?, What::Pointer)?)
+        address.set(import(handle.get()?, SharedObject::Pointer)?)
     }
 }

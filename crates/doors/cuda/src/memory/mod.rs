@@ -84,7 +84,7 @@ fn allocate_in(context: &Context, bytes: usize, owner: Owner) -> Result<DevicePt
             return Err(Code::OUT_OF_MEMORY);
         }
     }
-    let few = context.memory().len() < few();
+    let few = context.allocations.lock().len() < few();
     let alignment = alignment(bytes, owner, few);
     let made = context.device_memory().alloc_as(accessible(bytes, alignment) as u64, alignment, Kind::Global, "");
     let address = made.map_err(|_| Code::OUT_OF_MEMORY)?.block.base();
@@ -92,7 +92,7 @@ fn allocate_in(context: &Context, bytes: usize, owner: Owner) -> Result<DevicePt
         // The host writes to it without API calls.
         context.device_memory().writes().mark(address, bytes as u64);
     }
-    context.memory().insert(address, Allocated { owner, len: bytes });
+    context.allocations.lock().insert(address, Allocated { owner, len: bytes });
     crate::checks::order::allocated(address, bytes as u64);
     crate::checks::stacks::allocated(address);
     Ok(address)
@@ -107,7 +107,7 @@ fn allocate_at_once(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
 /// Allocates in stream order: in a captured stream, as a node of the graph.
 fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> Result<DevicePtr, Code> {
     let stream = stream.get()?;
-    match &mut *stream.stream().capture() {
+    match &mut *stream.stream().capture.lock() {
         None => {
             // The stream's context need not be current.
             let context = stream.context();
@@ -123,7 +123,7 @@ fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> 
                 }
             }
             let address = allocate_in(context, bytes, from.source.owner())?;
-            crate::memory::pool::took(pool, address, bytes)?;
+            crate::memory::pool::record_allocation(pool, address, bytes)?;
             crate::checks::order::allocated_in(&stream, address, bytes as u64)?;
             Ok(address)
         }
@@ -142,7 +142,7 @@ fn register(memory: Host, bytes: usize, flags: u32) -> Outcome {
     let block = memory.lend(bytes)?;
     let address = block.base();
     context.device_memory().adopt(block, Kind::Global).map_err(|_| Code::HOST_MEMORY_ALREADY_REGISTERED)?;
-    context.memory().insert(address, Allocated { owner: Owner::Registered(flags), len: bytes });
+    context.allocations.lock().insert(address, Allocated { owner: Owner::Registered(flags), len: bytes });
     Ok(())
 }
 
@@ -150,7 +150,7 @@ fn unregister(address: u64) -> Outcome {
     let context = current()?;
     take_back(&context, "cuMemHostUnregister", address);
     {
-        let mut memory = context.memory();
+        let mut memory = context.allocations.lock();
         match memory.get(&address) {
             Some(Allocated { owner: Owner::Registered(_), .. }) => memory.remove(&address),
             _ => return Err(Code::HOST_MEMORY_NOT_REGISTERED),
@@ -163,7 +163,7 @@ fn unregister(address: u64) -> Outcome {
 /// Waits for all work before page-locked memory is freed or unregistered, which the program must not rely on.
 fn take_back(context: &Arc<Context>, by: &str, address: u64) {
     context.finish();
-    let known = context.memory().get(&address).copied();
+    let known = context.allocations.lock().get(&address).copied();
     if let Some(Allocated { owner: Owner::Host(_) | Owner::Registered(_), len }) = known {
         crate::checks::order::taken_back(context, by, address, len as u64);
     }
@@ -218,7 +218,7 @@ pub fn free_now(context: &Context, address: DevicePtr) -> Outcome {
         return Ok(());
     }
     let known = {
-        let mut memory = context.memory();
+        let mut memory = context.allocations.lock();
         if matches!(memory.get(&address), Some(Allocated { owner: Owner::Registered(_), .. })) {
             return Err(Code::INVALID_VALUE);
         }
@@ -234,7 +234,7 @@ pub fn free_now(context: &Context, address: DevicePtr) -> Outcome {
         .filter(|a| known.is_some() || a.kind == Kind::Global && a.block.is_owned());
     let freed = freed.ok_or(Code::INVALID_VALUE)?;
     crate::memory::advice::forget(address, freed.block.len());
-    crate::memory::pool::gave_back(address);
+    crate::memory::pool::record_free(address);
     crate::checks::stacks::freed(address);
     crate::checks::order::frees(address, freed.block.len() as u64);
     context.device_memory().free(address).map_err(|_| Code::INVALID_VALUE)
@@ -247,7 +247,7 @@ fn around(context: &Context, address: DevicePtr) -> Result<(DevicePtr, usize, Ow
     let managed = matches!(found.kind, Kind::Variable { managed: true });
     let owner = if managed { Owner::Managed } else { Owner::Device };
     let unknown = Allocated { owner, len: found.block.len() };
-    let Allocated { owner, len } = context.memory().get(&base).copied().unwrap_or(unknown);
+    let Allocated { owner, len } = context.allocations.lock().get(&base).copied().unwrap_or(unknown);
     Ok((base, len, owner))
 }
 
@@ -261,7 +261,7 @@ pub fn is_managed(context: &Context, address: DevicePtr, bytes: usize) -> bool {
 /// The context that owns the allocation at an address.
 fn owner(base: DevicePtr) -> Option<Arc<Context>> {
     let contexts = &driver().ok()?.contexts;
-    contexts.get(contexts.find(|c| c.memory().contains_key(&base))?).ok()
+    contexts.get(contexts.find(|c| c.allocations.lock().contains_key(&base))?).ok()
 }
 
 fn fill(to: DevicePtr, pattern: &[u8], pitch: usize, width: usize, height: usize, stream: StreamHandle) -> Outcome {
@@ -331,7 +331,7 @@ api! {
     3020 fn cuMemAllocHost_v2(address: Out<u64>, bytes: usize) { address.set(allocate_at_once(bytes, Owner::Host(0))?) }
     2000 fn cuMemFreeHost(address: DevicePtr) {
         let of_device = |a: &Allocated| matches!(a.owner, Owner::Device | Owner::Managed);
-        if current()?.memory().get(&address).is_some_and(of_device) {
+        if current()?.allocations.lock().get(&address).is_some_and(of_device) {
             because(|| format!("{address:#x} is memory of the device, which `cudaFree` (`cuMemFree`) frees"));
             return Err(Code::INVALID_VALUE);
         }
@@ -376,8 +376,8 @@ api! {
     11020 + ptsz fn cuMemFreeAsync(address: DevicePtr, stream: StreamHandle) {
         crate::checks::stacks::will_free(address);
         // What follows in the stream may use the memory again, so the pool does not count it any more.
-        if stream.get()?.stream().capture().is_none() {
-            pool::gave_back(address);
+        if stream.get()?.stream().capture.lock().is_none() {
+            pool::record_free(address);
         }
         stream.submit(Work::Free(address))
     }

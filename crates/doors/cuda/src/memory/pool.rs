@@ -11,7 +11,7 @@ use crate::{
     raw::{Host, In, Out},
 };
 use bytemuck::AnyBitPattern;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 
 /// The size of the file that represents a pool.
@@ -155,17 +155,13 @@ impl Pool {
 
     /// Whether it may allocate this many more bytes.
     pub fn has_room(&self, bytes: usize) -> bool {
-        self.max_size.is_none_or(|most| self.usage().used.saturating_add(bytes as u64) <= most)
+        self.max_size.is_none_or(|most| self.usage.lock().used.saturating_add(bytes as u64) <= most)
     }
 
     /// The value of an attribute that the program sets. Reuse is allowed by default, and the release threshold is 0.
     fn attribute(&self, number: u32) -> u64 {
         let attributes = self.attributes.lock();
         attributes.get(&number).copied().unwrap_or(u64::from(number < RELEASE_THRESHOLD))
-    }
-
-    fn usage(&self) -> MutexGuard<'_, Usage> {
-        self.usage.lock()
     }
 }
 
@@ -176,22 +172,22 @@ pub fn of(address: DevicePtr) -> Option<Handle<Pool>> {
 }
 
 /// Records an allocation from a pool.
-pub fn took(pool: Handle<Pool>, address: DevicePtr, bytes: usize) -> Outcome {
+pub fn record_allocation(pool: Handle<Pool>, address: DevicePtr, bytes: usize) -> Outcome {
     let driver = driver()?;
     let from = driver.pools.get(pool)?;
     driver.pooled.lock().insert(address, (pool, bytes));
-    from.usage().take(bytes as u64);
+    from.usage.lock().take(bytes as u64);
     Ok(())
 }
 
 /// Records that memory of any pool was freed.
-pub fn gave_back(address: DevicePtr) {
+pub fn record_free(address: DevicePtr) {
     let Ok(driver) = driver() else { return };
     let found = driver.pooled.lock().remove(&address);
     let Some((pool, bytes)) = found else { return };
     if let Ok(pool) = driver.pools.get(pool) {
         let kept = pool.attribute(RELEASE_THRESHOLD);
-        pool.usage().give_back(bytes as u64, kept);
+        pool.usage.lock().give_back(bytes as u64, kept);
     }
 }
 
@@ -253,7 +249,7 @@ api! {
         set_current(Source::of(location.get()?, kind)?, pool)
     }
     11020 fn cuMemPoolTrimTo(pool: Handle<Pool>, bytes: usize) {
-        driver()?.pools.get(pool)?.usage().release(bytes as u64);
+        driver()?.pools.get(pool)?.usage.lock().release(bytes as u64);
         Ok(())
     }
     11020 fn cuMemPoolSetAttribute(pool: Handle<Pool>, attribute: u32, value: Host) {
@@ -262,7 +258,7 @@ api! {
         value.read(&mut bytes[..size(attribute)])?;
         // A high-water mark can only be reset; the current amounts cannot be set.
         match attribute {
-            amount::MOST_RESERVED | amount::MOST_USED if bytes == [0; 8] => pool.usage().reset(attribute),
+            amount::MOST_RESERVED | amount::MOST_USED if bytes == [0; 8] => pool.usage.lock().reset(attribute),
             1..=RELEASE_THRESHOLD => {
                 let mut attributes = pool.attributes.lock();
                 attributes.insert(attribute, u64::from_ne_bytes(bytes));
@@ -274,10 +270,10 @@ api! {
     11020 fn cuMemPoolGetAttribute(pool: Handle<Pool>, attribute: u32, value: Host) {
         let pool = driver()?.pools.get(pool)?;
         let amount = match attribute {
-            amount::RESERVED => pool.usage().reserved,
-            amount::MOST_RESERVED => pool.usage().most_reserved,
-            amount::USED => pool.usage().used,
-            amount::MOST_USED => pool.usage().most_used,
+            amount::RESERVED => pool.usage.lock().reserved,
+            amount::MOST_RESERVED => pool.usage.lock().most_reserved,
+            amount::USED => pool.usage.lock().used,
+            amount::MOST_USED => pool.usage.lock().most_used,
             _ => pool.attribute(attribute),
         };
         value.write(&amount.to_ne_bytes()[..size(attribute)])

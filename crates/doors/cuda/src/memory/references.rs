@@ -14,7 +14,7 @@ use crate::{
     raw::{In, Out, Text},
 };
 use margay_runtime::{Error, SurfaceObject, TextureObject};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 /// A texture reference.
 pub struct TextureReference {
@@ -48,14 +48,10 @@ impl TextureReference {
         TextureReference { place, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
     /// Changes the reference and rebinds the variable. Work that was submitted before uses what was bound before.
     fn change(&self, change: impl FnOnce(&mut State) -> Outcome) -> Outcome {
         current()?.settle();
-        let state = &mut *self.state();
+        let state = &mut *self.state.lock();
         change(state)?;
         state.object = match &mut state.resource {
             Some(resource) => {
@@ -221,49 +217,49 @@ api! {
     }
     3020 fn cuTexRefGetAddress_v2(out: Out<DevicePtr>, reference: Handle<TextureReference>) {
         let of = get(reference)?;
-        let resource = of.state().resource.filter(|r| matches!(r.kind, kind::LINEAR | kind::PITCHED));
+        let resource = of.state.lock().resource.filter(|r| matches!(r.kind, kind::LINEAR | kind::PITCHED));
         out.set(resource.ok_or(Code::INVALID_VALUE)?.of.address)
     }
     2000 fn cuTexRefGetArray(out: Out<Handle<ArrayObject>>, reference: Handle<TextureReference>) {
         let of = get(reference)?;
-        let resource = of.state().resource.filter(|r| r.kind == kind::ARRAY);
+        let resource = of.state.lock().resource.filter(|r| r.kind == kind::ARRAY);
         out.set(Handle::of(resource.ok_or(Code::INVALID_VALUE)?.of.address as usize))
     }
     5000 fn cuTexRefGetMipmappedArray(out: Out<Handle<ArrayObject>>, reference: Handle<TextureReference>) {
         let of = get(reference)?;
-        let resource = of.state().resource.filter(|r| r.kind == kind::MIPMAPPED);
+        let resource = of.state.lock().resource.filter(|r| r.kind == kind::MIPMAPPED);
         out.set(Handle::of(resource.ok_or(Code::INVALID_VALUE)?.of.address as usize))
     }
     2000 fn cuTexRefGetAddressMode(out: Out<u32>, reference: Handle<TextureReference>, dimension: i32) {
         let dimension = usize::try_from(dimension).ok().filter(|d| *d < 3).ok_or(Code::INVALID_VALUE)?;
-        out.set(get(reference)?.state().options.address[dimension])
+        out.set(get(reference)?.state.lock().options.address[dimension])
     }
     2000 fn cuTexRefGetFilterMode(out: Out<u32>, reference: Handle<TextureReference>) {
-        out.set(get(reference)?.state().options.filter)
+        out.set(get(reference)?.state.lock().options.filter)
     }
     2000 fn cuTexRefGetFormat(format: Out<u32>, channels: Out<i32>, reference: Handle<TextureReference>) {
-        let of = get(reference)?.state().format;
+        let of = get(reference)?.state.lock().format;
         format.set(of.0)?;
         channels.set(of.1 as i32)
     }
     2000 fn cuTexRefGetFlags(out: Out<u32>, reference: Handle<TextureReference>) {
-        out.set(get(reference)?.state().options.flags)
+        out.set(get(reference)?.state.lock().options.flags)
     }
     5000 fn cuTexRefGetMaxAnisotropy(out: Out<i32>, reference: Handle<TextureReference>) {
-        out.set(get(reference)?.state().options.anisotropy as i32)
+        out.set(get(reference)?.state.lock().options.anisotropy as i32)
     }
     5000 fn cuTexRefGetMipmapFilterMode(out: Out<u32>, reference: Handle<TextureReference>) {
-        out.set(get(reference)?.state().options.level_filter)
+        out.set(get(reference)?.state.lock().options.level_filter)
     }
     5000 fn cuTexRefGetMipmapLevelBias(out: Out<f32>, reference: Handle<TextureReference>) {
-        out.set(get(reference)?.state().options.bias)
+        out.set(get(reference)?.state.lock().options.bias)
     }
     5000 fn cuTexRefGetMipmapLevelClamp(least: Out<f32>, most: Out<f32>, reference: Handle<TextureReference>) {
-        let levels = get(reference)?.state().options.levels;
+        let levels = get(reference)?.state.lock().options.levels;
         least.set(levels[0])?;
         most.set(levels[1])
     }
     8000 fn cuTexRefGetBorderColor(out: Out<[f32; 4]>, reference: Handle<TextureReference>) {
-        out.set(get(reference)?.state().options.border)
+        out.set(get(reference)?.state.lock().options.border)
     }
 }

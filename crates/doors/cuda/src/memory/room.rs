@@ -27,12 +27,12 @@ static PHYSICAL: AtomicU64 = AtomicU64::new(0);
 static SINCE: AtomicU64 = AtomicU64::new(0);
 
 /// Records physical memory, which no allocation of the device's memory accounts for.
-pub fn took_physical(bytes: usize) {
+pub fn record_physical(bytes: usize) {
     PHYSICAL.fetch_add(bytes as u64, Relaxed);
 }
 
 /// Records its end.
-pub fn gave_physical(bytes: usize) {
+pub fn record_physical_free(bytes: usize) {
     PHYSICAL.fetch_sub(bytes as u64, Relaxed);
 }
 

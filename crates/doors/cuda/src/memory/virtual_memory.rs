@@ -70,7 +70,7 @@ pub struct Physical {
 impl Drop for Physical {
     fn drop(&mut self) {
         if self.own {
-            room::gave_physical(self.backing.len);
+            room::record_physical_free(self.backing.len);
         }
     }
 }
@@ -208,7 +208,7 @@ api! {
         }
         room::check_physical(size)?;
         let made = Physical { backing: Backing::new(size)?, properties, own: true, references: AtomicUsize::new(1) };
-        room::took_physical(size);
+        room::record_physical(size);
         handle.set(driver()?.physical.add(made))
     }
     10020 fn cuMemRelease(handle: Handle<Physical>) {

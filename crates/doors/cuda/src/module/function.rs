@@ -74,7 +74,7 @@ pub struct Function {
     dynamic_shared: AtomicI32,
     carveout: AtomicI32,
     non_portable_clusters: AtomicI32,
-    told: Once,
+    reported: Once,
     /// Parameters set for launches by the deprecated functions.
     pub setting: Mutex<Setting>,
 }
@@ -91,7 +91,7 @@ impl Function {
             registers: OnceLock::new(),
             carveout: AtomicI32::new(-1),
             non_portable_clusters: AtomicI32::new(0),
-            told: Once::new(),
+            reported: Once::new(),
             setting: Mutex::default(),
         }
     }
@@ -115,8 +115,8 @@ impl Function {
     }
 
     /// Reports, once, that a launch did what PTX leaves undefined.
-    pub fn tell_undefined(&self, report: &StopReport) {
-        self.told.call_once(|| crate::api::report_error(&margay::render::undefined(report, false)));
+    pub fn report_undefined(&self, report: &StopReport) {
+        self.reported.call_once(|| crate::api::report_error(&margay::render::undefined(report, false)));
     }
 
     /// Size of the parameter block in bytes.

@@ -16,7 +16,7 @@ use crate::{
     },
     raw::{Host, In, Out, Text},
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
@@ -32,20 +32,16 @@ pub struct Library {
     kernels: Mutex<HashMap<String, Handle<LibraryKernel>>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
-}
-
 impl Library {
     /// Whether this is one of its modules.
     pub fn has(&self, module: &Arc<Module>) -> bool {
-        let modules = locked(&self.modules);
+        let modules = self.modules.lock();
         driver().is_ok_and(|d| modules.values().any(|m| d.modules.get(*m).is_ok_and(|m| Arc::ptr_eq(&m, module))))
     }
 
     /// Its module in a context, loaded on first use.
     fn module(&self, driver: &Driver, context: &Arc<Context>) -> Result<(Handle<Module>, Arc<Module>), Code> {
-        let mut modules = locked(&self.modules);
+        let mut modules = self.modules.lock();
         if let Some(known) = modules.get(&context.handle.number()) {
             return Ok((*known, driver.modules.get(*known)?));
         }
@@ -67,7 +63,7 @@ impl Library {
 
     /// Drops its module in a context that is destroyed.
     pub fn forget(&self, context: Handle<Context>) {
-        locked(&self.modules).remove(&context.number());
+        self.modules.lock().remove(&context.number());
     }
 }
 
@@ -84,15 +80,15 @@ pub struct LibraryKernel {
 impl LibraryKernel {
     /// Its function in a context.
     fn function(&self, driver: &Driver, context: &Arc<Context>) -> Result<Arc<Function>, Code> {
-        if let Some(known) = locked(&self.functions).get(&context.handle.number()) {
+        if let Some(known) = self.functions.lock().get(&context.handle.number()) {
             return Ok(known.clone());
         }
         let (_, module) = driver.libraries.get(self.library)?.module(driver, context)?;
         let function = driver.functions.get(module.function(&self.name)?)?;
-        for ((_, number), value) in locked(&self.settings).range((context.device, 0)..=(context.device, u32::MAX)) {
+        for ((_, number), value) in self.settings.lock().range((context.device, 0)..=(context.device, u32::MAX)) {
             function.set_attribute(*number, *value)?;
         }
-        locked(&self.functions).insert(context.handle.number(), function.clone());
+        self.functions.lock().insert(context.handle.number(), function.clone());
         Ok(function)
     }
 
@@ -115,22 +111,22 @@ impl LibraryKernel {
     /// Sets an attribute of its functions on a device, also of those that do not exist yet.
     pub fn set_on(&self, device: i32, number: u32, value: i32) -> Outcome {
         self.on(device)?;
-        let functions: Vec<_> = locked(&self.functions).iter().map(|(c, f)| (*c, f.clone())).collect();
+        let functions: Vec<_> = self.functions.lock().iter().map(|(c, f)| (*c, f.clone())).collect();
         let contexts = &driver()?.contexts;
         let of_device = |context| contexts.get(Handle::of(context)).is_ok_and(|c| c.device == device);
         functions.into_iter().filter(|(c, _)| of_device(*c)).try_for_each(|(_, f)| f.set_attribute(number, value))?;
-        locked(&self.settings).insert((device, number), value);
+        self.settings.lock().insert((device, number), value);
         Ok(())
     }
 
     /// Whether this is its function in some context.
     pub fn has(&self, function: &Arc<Function>) -> bool {
-        locked(&self.functions).values().any(|known| Arc::ptr_eq(known, function))
+        self.functions.lock().values().any(|known| Arc::ptr_eq(known, function))
     }
 
     /// Drops its function in a context that is destroyed.
     pub fn forget(&self, context: Handle<Context>) {
-        locked(&self.functions).remove(&context.number());
+        self.functions.lock().remove(&context.number());
     }
 }
 
@@ -164,7 +160,7 @@ fn kernel(library: Handle<Library>, name: &str) -> Result<Handle<Function>, Code
     if !of.names.iter().any(|known| known == name) {
         return Err(Code::NOT_FOUND);
     }
-    let mut kernels = locked(&of.kernels);
+    let mut kernels = of.kernels.lock();
     if let Some(known) = kernels.get(name) {
         return Ok(Handle::of(known.number()));
     }
@@ -191,7 +187,7 @@ api! {
         let driver = driver()?;
         let gone = driver.libraries.remove(library)?;
         driver.kernels.remove_if(|kernel| kernel.library == library);
-        let modules: Vec<_> = locked(&gone.modules).values().copied().collect();
+        let modules: Vec<_> = gone.modules.lock().values().copied().collect();
         modules.into_iter().try_for_each(unload)
     }
     12000 fn cuLibraryGetKernel(handle: Out<Handle<Function>>, library: Handle<Library>, name: Text) {

@@ -108,7 +108,7 @@ fn fault_exit() -> Option<i32> {
 pub fn open() {
     when_it_ends(close);
     if wanted() || crate::checks::watch::wanted().is_some() {
-        crate::process::interrupted::tell_first(interrupted);
+        crate::process::interrupted::before_termination(interrupted);
     }
 }
 
@@ -167,7 +167,7 @@ pub fn filled(bytes: u64) {
 
 /// Records a failed launch and its report.
 pub fn failed(words: &str) {
-    crate::process::interrupted::tell_first(interrupted);
+    crate::process::interrupted::before_termination(interrupted);
     let mut account = account();
     account.faults += 1;
     if account.faults == 1 {
@@ -192,7 +192,7 @@ pub fn unpreparable(words: &str) {
 
 /// Records a launch of a kernel that could not be prepared.
 pub fn refused() {
-    crate::process::interrupted::tell_first(interrupted);
+    crate::process::interrupted::before_termination(interrupted);
     account().refused += 1;
 }
 
@@ -295,7 +295,7 @@ fn close(status: i32) {
         Some(code) => format!("the program's exit code was 0; margay changed it to {code}"),
         None => String::new(),
     };
-    account.tell_failures(status != 0, &ended);
+    account.report_failures(status != 0, &ended);
     if let Some(code) = code {
         end_with(code);
     }
@@ -308,31 +308,31 @@ fn interrupted(signal: &'static str) {
     if wanted() {
         eprintln!("{}", account.stats());
     }
-    account.tell_failures(true, &format!("{signal} ended the process"));
+    account.report_failures(true, &format!("{signal} ended the process"));
 }
 
 impl Account {
-    /// Whether the exit code should tell of a failure.
+    /// Whether the exit code should show a failure.
     fn has_failures(&self) -> bool {
         self.faults > 0 || self.refused > 0 || self.findings > 0
     }
 
     /// Says what has failed, and how the process `ended`, which failed itself or not.
-    fn tell_failures(&self, process_failed: bool, ended: &str) {
+    fn report_failures(&self, process_failed: bool, ended: &str) {
         let failed = process_failed || self.faults > 0 || self.refused > 0;
         if failed && !self.unsupported.is_empty() {
             let missed: Vec<String> = self.unsupported.iter().map(|name| format!("`{name}`")).collect();
             report_error(&format!("margay: the program called unsupported functions: {}", missed.join(", ")));
         }
-        let tell = |reasons: &BTreeSet<String>, one: &str, many: &str| {
+        let report = |reasons: &BTreeSet<String>, one: &str, many: &str| {
             if failed && !reasons.is_empty() {
                 let what = if reasons.len() == 1 { one } else { many };
                 let reasons: Vec<&str> = reasons.iter().map(String::as_str).collect();
                 report_error(&format!("margay: {what}: {}", reasons.join("; ")));
             }
         };
-        tell(&self.unloadable, "a module could not be loaded", "modules could not be loaded");
-        tell(&self.unpreparable, "a kernel cannot run", "kernels cannot run");
+        report(&self.unloadable, "a module could not be loaded", "modules could not be loaded");
+        report(&self.unpreparable, "a kernel cannot run", "kernels cannot run");
         if !self.has_failures() {
             return;
         }

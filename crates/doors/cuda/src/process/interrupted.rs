@@ -11,11 +11,11 @@ use std::{
 
 /// What ends processes by default and is meant for them: `timeout` and `kill`, Ctrl-C, `abort` (an uncaught C++ exception).
 const SIGNALS: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGABRT];
-/// The most that telling may take.
+/// The most that summarize may take.
 const LIMIT: Duration = Duration::from_millis(1500);
 
 /// From now on, calls a function with the signal's name before one of the signals ends the process. Only the first call has an effect.
-pub fn tell_first(tell: fn(&'static str)) {
+pub fn before_termination(report: fn(&'static str)) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Without a pipe or a thread, signals end the process as they always do.
@@ -25,11 +25,11 @@ pub fn tell_first(tell: fn(&'static str)) {
             if reader.read_exact(&mut signal).is_ok() {
                 let signal = i32::from(signal[0]);
                 let (done, ended) = mpsc::channel();
-                let telling = move || {
-                    tell(name(signal));
+                let summarize = move || {
+                    report(name(signal));
                     let _ = done.send(());
                 };
-                if thread::Builder::new().name("margay-tells".into()).spawn(telling).is_ok() {
+                if thread::Builder::new().name("margay-summary".into()).spawn(summarize).is_ok() {
                     let _ = ended.recv_timeout(LIMIT);
                 }
                 crate::raw::end_by(signal);

@@ -30,7 +30,7 @@ pub fn ends_kernel_only() -> bool {
 }
 
 /// Whether a context's error is cleared once a call has returned it, while on a GPU it would be sticky.
-pub fn forgives() -> bool {
+pub fn clears_errors() -> bool {
     env::var("MARGAY_FORGIVE").is_ok_and(|value| !value.is_empty() && value != "0")
 }
 
@@ -48,5 +48,5 @@ crate::api::function! {
 
 /// Whether a context's error is not for calls of `cuMemFree`: if the program asked for it, or if the error is returned only once.
 pub fn frees_after_faults() -> bool {
-    FREES_AFTER_FAULTS.load(Relaxed) || forgives()
+    FREES_AFTER_FAULTS.load(Relaxed) || clears_errors()
 }

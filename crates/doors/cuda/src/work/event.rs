@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use margay_runtime::{Mark, milliseconds};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{sync::Arc, time::Duration};
 
 /// `CU_EVENT_BLOCKING_SYNC`: the driver waits that way anyway.
@@ -53,14 +53,10 @@ struct State {
 }
 
 impl Event {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
     /// Records that the event occurs now, in a graph.
     pub fn happen(&self) {
         let clock = order::recorded_here();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let launches = state.launches.saturating_sub(1);
         let end = state.end.take().filter(|_| launches > 0);
         *state = State { mark: Some(Mark::now()), clock, captured: None, launches, end };
@@ -68,17 +64,17 @@ impl Event {
 
     /// Records it at a mark.
     pub fn record(&self, mark: Mark, clock: Clock) {
-        *self.state() = State { mark: Some(mark), clock, ..State::default() };
+        *self.state.lock() = State { mark: Some(mark), clock, ..State::default() };
     }
 
     /// A graph that will record it is about to be launched: whoever waits for it from now on waits for that.
     pub fn announce(&self) {
-        self.state().launches += 1;
+        self.state.lock().launches += 1;
     }
 
     /// The graph announced was launched, and ends at a mark.
     pub fn launched(&self, end: &Mark) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.launches > 0 {
             state.end = Some(end.clone());
         }
@@ -86,28 +82,28 @@ impl Event {
 
     /// The end of the last graph that was launched to record it and has not yet.
     pub fn end(&self) -> Option<Mark> {
-        self.state().end.clone()
+        self.state.lock().end.clone()
     }
 
     /// Where it was recorded last, or will have been by a graph that was launched.
     pub fn mark(&self) -> Option<Mark> {
-        let state = self.state();
+        let state = self.state.lock();
         state.end.clone().or_else(|| state.mark.clone())
     }
 
     /// Where it was recorded last, if it was.
     pub fn recorded(&self) -> Option<Mark> {
-        self.state().mark.clone()
+        self.state.lock().mark.clone()
     }
 
     /// What is done when its last record has happened.
     pub fn clock(&self) -> Clock {
-        self.state().clock.clone()
+        self.state.lock().clock.clone()
     }
 
     /// The place in a captured stream at which it was recorded last.
     pub fn captured(&self) -> Option<CapturedAt> {
-        self.state().captured.clone()
+        self.state.lock().captured.clone()
     }
 
     /// Whether its last record, by any process, has happened.
@@ -116,7 +112,7 @@ impl Event {
     }
 
     fn capture(&self, at: CapturedAt) {
-        self.state().captured = Some(at);
+        self.state.lock().captured = Some(at);
     }
 }
 
@@ -127,7 +123,7 @@ pub fn record(event: Handle<Event>, stream: StreamHandle) -> Outcome {
     if event.context != stream.context().handle {
         return Err(Code::INVALID_HANDLE); // as `cuEventRecord` says
     }
-    match &*stream.stream().capture() {
+    match &*stream.stream().capture.lock() {
         Some(capture) => event.capture(capture.here()),
         None => {
             if let StreamRef::Default(context) = &stream {
@@ -158,7 +154,7 @@ pub fn wait(event: Handle<Event>, stream: StreamHandle, flags: u32) -> Outcome {
         check_default_stream(context.handle)?;
     }
     let is_recorded = event.mark().is_some() || event.shared.is_some();
-    match &*stream.stream().capture() {
+    match &*stream.stream().capture.lock() {
         None if flags & EXTERNAL != 0 => return Err(Code::INVALID_VALUE),
         Some(capture) if flags & EXTERNAL == 0 && is_recorded && event.captured().is_none() => {
             capture.sequence.invalidate();
@@ -239,7 +235,7 @@ fn outside(event: Handle<Event>) -> Result<(Arc<Event>, Option<Mark>), Code> {
     }
 }
 
-/// What a call tells that has found an event happened.
+/// What a call returns that has found an event happened.
 fn happened(event: &Event) -> Outcome {
     order::seen(&event.clock());
     driver()?.contexts.get(event.context).map_or(Ok(()), |context| context.waited())

@@ -51,7 +51,7 @@ pub fn explain(mut error: Error, kernel: &Kernel, params: &[u8], memory: &Memory
     error
 }
 
-/// What an argument tells of an access.
+/// What an argument says about an access.
 struct Hint {
     text: String,
     /// No allocation has to do with the access, such as the nearest one.
@@ -121,19 +121,19 @@ mod tests {
         hint(address, (&[0, 8, 16], &bytes), |a| (0x5588_8000..0x5588_9000).contains(&a), || MAPS.into())
     }
 
-    fn told(address: u64, arguments: &[u64]) -> Option<String> {
+    fn message(address: u64, arguments: &[u64]) -> Option<String> {
         hinted(address, arguments).map(|hint| hint.text)
     }
 
     #[test]
     fn an_argument_of_the_host_is_named() {
-        let heap = told(0x5588_1010, &[7, 0x5588_8000, 0x5588_1000]).unwrap();
+        let heap = message(0x5588_1010, &[7, 0x5588_8000, 0x5588_1000]).unwrap();
         assert!(
             heap.starts_with("argument 3 of the kernel, 0x55881000, is an address of the host (on its heap)"),
             "{heap}"
         );
-        assert!(told(0x7fff_4000, &[0x7fff_4000]).unwrap().contains("stack"));
-        assert_eq!(told(8, &[0x5588_8000, 0]).unwrap(), "argument 2 of the kernel is a null pointer");
+        assert!(message(0x7fff_4000, &[0x7fff_4000]).unwrap().contains("stack"));
+        assert_eq!(message(8, &[0x5588_8000, 0]).unwrap(), "argument 2 of the kernel is a null pointer");
     }
 
     #[test]
@@ -147,9 +147,9 @@ mod tests {
 
     #[test]
     fn what_no_argument_explains_is_left_alone() {
-        assert_eq!(told(0x5588_9004, &[0x5588_8000, 0x5588_1000]), None); // past the end of the device's memory
-        assert_eq!(told(0x9000_0000, &[0x5588_1000]), None); // far away
-        assert_eq!(told(0x9000_0000, &[0]), None);
-        assert_eq!(told(0x9000_0000, &[]), None);
+        assert_eq!(message(0x5588_9004, &[0x5588_8000, 0x5588_1000]), None); // past the end of the device's memory
+        assert_eq!(message(0x9000_0000, &[0x5588_1000]), None); // far away
+        assert_eq!(message(0x9000_0000, &[0]), None);
+        assert_eq!(message(0x9000_0000, &[]), None);
     }
 }

@@ -135,7 +135,7 @@ impl Launch {
         let (cancel, graph) = (Some(context.cancel.clone()), graph::current());
         let config = LaunchConfig { cancel, graph, ..LaunchConfig::of(self.shape) };
         crate::work::capture::launch(&self.function, kernel, context, &config, &self.params);
-        let mut family = watch::Relatives::default();
+        let mut family = watch::LaunchFamily::default();
         let answers = Answers { context, module: &self.function.module };
         let from = self.from.as_deref();
         let ended =
@@ -147,7 +147,7 @@ impl Launch {
         match ended {
             Ok(stats) => {
                 if let Some(undefined) = &stats.undefined {
-                    self.function.tell_undefined(undefined);
+                    self.function.report_undefined(undefined);
                 }
                 Ok(())
             }
@@ -165,7 +165,7 @@ impl Launch {
 /// Launches what device code launches.
 struct Children<'c> {
     answers: Answers<'c>,
-    family: watch::Relatives,
+    family: watch::LaunchFamily,
 }
 
 impl Launcher for Children<'_> {
@@ -194,7 +194,7 @@ fn watched(
     (kernel, from): (&Kernel, Option<&Backtrace>),
     config: LaunchConfig<'static>,
     params: &[u8],
-    (family, by): (&mut watch::Relatives, Option<By>),
+    (family, by): (&mut watch::LaunchFamily, Option<By>),
 ) -> Result<LaunchStats, Error> {
     let context = answers.context;
     let config = LaunchConfig { driver: Some(&answers), ..config };
@@ -209,7 +209,7 @@ fn watched(
         return Ok(stats);
     };
     let clock = watch::Clock::new(kernel);
-    let progress = |done, total| clock.tell(done, total);
+    let progress = |done, total| clock.progress(done, total);
     let config = LaunchConfig { seed: watch::seed(), observer: Some(&sanitizer), progress: Some(&progress), ..config };
     let ended = kernel.launch(&config, params);
     let touched = sanitizer.footprint();
@@ -333,12 +333,12 @@ api! {
     11060 + ptsz fn cuLaunchKernelEx(config: In<Config>, function: Handle<Function>, params: In<u64>, extra: In<u64>) {
         let config = config.get()?;
         let updatable = config.updatable()?;
-        if updatable.is_some() && config.stream.get()?.stream().capture().is_none() {
+        if updatable.is_some() && config.stream.get()?.stream().capture.lock().is_none() {
             because(|| "only a launch into a stream that is captured can make a device-updatable node".into());
             return Err(Code::INVALID_VALUE);
         }
         launch(function, config.shape()?, config.stream, params, extra)?;
-        updatable.map_or(Ok(()), |place| match &*config.stream.get()?.stream().capture() {
+        updatable.map_or(Ok(()), |place| match &*config.stream.get()?.stream().capture.lock() {
             Some(capture) => capture.make_last_updatable(place),
             None => Err(Code::INVALID_VALUE),
         })

@@ -191,14 +191,14 @@ fn holds(is: u64, wanted: u64, compare: u32, bits: u32) -> bool {
 
 /// Waits for a value in memory. Nobody may ever write it; that is said, since the program may be waiting for this stream.
 fn wait(context: &Context, address: DevicePtr, wanted: u64, compare: u32, bits: u32) -> Outcome {
-    let (start, mut told) = (Instant::now(), false);
+    let (start, mut reported) = (Instant::now(), false);
     loop {
         let is = word(context, address, bits)?;
         if holds(is, wanted, compare, bits) || context.failure().is_some() {
             return Ok(());
         }
         let time = start.elapsed();
-        if time > PATIENCE && !std::mem::replace(&mut told, true) {
+        if time > PATIENCE && !std::mem::replace(&mut reported, true) {
             let condition = match compare {
                 0 => format!("at least {wanted:#x}"),
                 1 => format!("{wanted:#x}"),

@@ -107,7 +107,7 @@ impl Work {
         matches!(self, Work::Copy(copy) if copy.is_staged(context))
     }
 
-    /// Whether the call that submits it waits for it for the sake of reports alone, which tells the program nothing.
+    /// Whether the call that submits it waits for it for the sake of reports alone, which orders nothing for the program.
     pub fn is_watched(&self) -> bool {
         matches!(self, Work::Kernel(_)) && watches_launches()
     }
@@ -159,7 +159,7 @@ impl Work {
                 if let Some(mark) = event.recorded() {
                     mark.wait();
                 }
-                order::waited_here(&event.clock());
+                order::thread_waited(&event.clock());
                 Ok(())
             }
             // Graphs in nodes become ready before they run.
@@ -177,7 +177,7 @@ fn asked_to_block() -> bool {
 /// Whether an error or a finding must belong to one launch.
 fn watches_launches() -> bool {
     static WATCHES: OnceLock<bool> = OnceLock::new();
-    *WATCHES.get_or_init(|| crate::process::reports::forgives() || crate::checks::watch::wanted().is_some())
+    *WATCHES.get_or_init(|| crate::process::reports::clears_errors() || crate::checks::watch::wanted().is_some())
 }
 
 impl Fill {

@@ -20,7 +20,7 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_runtime::{Mark, Stream as Queue};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     cell::RefCell,
     collections::HashMap,
@@ -48,7 +48,8 @@ pub struct Stream {
     priority: i32,
     /// What it has to do.
     pub queue: Queue,
-    capture: Mutex<Option<Capture>>,
+    /// The capture state, if the stream is being captured.
+    pub capture: Mutex<Option<Capture>>,
     /// Attributes that were set, by number: hints that change nothing.
     attributes: Mutex<HashMap<u32, Attribute>>,
 }
@@ -77,10 +78,6 @@ impl Stream {
         Stream { green, ..self }
     }
 
-    fn attributes(&self) -> MutexGuard<'_, HashMap<u32, Attribute>> {
-        self.attributes.lock()
-    }
-
     /// The value of an attribute, initially the one that CUDA documents (`CUlaunchAttributeID`).
     fn attribute(&self, number: u32) -> Attribute {
         const SYNC_POLICY: u32 = 3;
@@ -92,12 +89,7 @@ impl Stream {
             MEMORY_DOMAINS => u64::from_le_bytes([0, 1, 0, 0, 0, 0, 0, 0]), // the default one and the remote one
             _ => 0,
         };
-        self.attributes().get(&number).copied().unwrap_or([initial, 0, 0, 0, 0, 0, 0, 0])
-    }
-
-    /// The capture state, if the stream is being captured.
-    pub fn capture(&self) -> MutexGuard<'_, Option<Capture>> {
-        self.capture.lock()
+        self.attributes.lock().get(&number).copied().unwrap_or([initial, 0, 0, 0, 0, 0, 0, 0])
     }
 }
 
@@ -192,7 +184,7 @@ impl StreamHandle {
 
     fn submit_as(self, work: Work, waits: bool) -> Outcome {
         let stream = self.get()?;
-        let mut capture = stream.stream().capture();
+        let mut capture = stream.stream().capture.lock();
         if let Some(capture) = &mut *capture {
             return capture.add(work);
         }
@@ -287,30 +279,30 @@ impl StreamRef {
     /// Does work in its turn, and waits for it.
     pub fn work(&self, work: impl FnOnce(&Arc<Context>) -> Outcome + Send + 'static) -> Outcome {
         not_at_work()?;
-        let (context, (tell, told)) = (self.context().clone(), mpsc::channel());
+        let (context, (sender, receiver)) = (self.context().clone(), mpsc::channel());
         self.queue().run(self.turn(), move || {
             at_work(|| {
                 let outcome = context.failure().map_or_else(|| work(&context), Err);
-                let _ = tell.send(outcome); // the caller waits
+                let _ = sender.send(outcome); // the caller waits
             })
         });
         self.context().write_printed();
-        told.recv().unwrap_or(Err(Code::UNKNOWN))
+        receiver.recv().unwrap_or(Err(Code::UNKNOWN))
     }
 
-    /// Does work in its turn, and waits for it for a time at most; what it fails with afterwards, a later call tells.
+    /// Does work in its turn, and waits for it for a time at most; what it fails with afterwards, a later call returns.
     pub fn work_for(&self, time: Duration, work: impl FnOnce(&Arc<Context>) -> Outcome + Send + 'static) -> Outcome {
         not_at_work()?;
-        let (context, (tell, told)) = (self.context().clone(), mpsc::channel());
+        let (context, (sender, receiver)) = (self.context().clone(), mpsc::channel());
         self.queue().push(self.turn(), move || {
             at_work(|| {
                 let outcome = context.failure().map_or_else(|| work(&context), Err);
-                if let Err(SendError(Err(code))) = tell.send(outcome) {
+                if let Err(SendError(Err(code))) = sender.send(outcome) {
                     context.fail_late(code);
                 }
             })
         });
-        let outcome = told.recv_timeout(time).or_else(|_| told.try_recv());
+        let outcome = receiver.recv_timeout(time).or_else(|_| receiver.try_recv());
         self.context().write_printed();
         outcome.unwrap_or(Ok(()))
     }
@@ -338,7 +330,7 @@ impl StreamRef {
     pub fn check_capture(&self) -> Outcome {
         match self {
             StreamRef::Default(context) => capture::check_default_stream(context.handle),
-            StreamRef::Made(_, stream) => match &*stream.capture() {
+            StreamRef::Made(_, stream) => match &*stream.capture.lock() {
                 Some(capture) => {
                     capture.sequence.invalidate();
                     Err(Code::STREAM_CAPTURE_UNSUPPORTED)
@@ -348,7 +340,7 @@ impl StreamRef {
         }
     }
 
-    /// Refuses to tell whether the default stream is captured while another stream is that it waits for.
+    /// Refuses to say whether the default stream is captured while another stream is that it waits for.
     fn check_capture_query(&self) -> Outcome {
         match self {
             StreamRef::Default(context) => capture::check_query(context.handle),

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use margay::findings::Format;
-use margay_sanitizer::What;
+use margay_sanitizer::Checks;
 use std::path::PathBuf;
 
 /// Validates the words of [`What`] and returns them unchanged.
 fn words_to_check(text: &str) -> Result<String, String> {
-    What::parse(text).map(|_| text.to_owned())
+    Checks::parse(text).map(|_| text.to_owned())
 }
 
 /// Validates `SKIP:COUNT` and returns it unchanged.

@@ -3,7 +3,7 @@
 use super::{VerdictArgs, dim3, seeds};
 use clap::{Args, ValueEnum};
 use margay::findings::Format;
-use margay_sanitizer::What;
+use margay_sanitizer::Checks;
 use std::{ops::Range, path::PathBuf};
 
 /// `margay run`
@@ -84,8 +84,8 @@ pub struct RunArgs {
     /// Report errors that do not stop the kernel: `memory` (accesses outside their
     /// variable), `races`, `init` (uses of uninitialized memory), `sync` (barriers and warp instructions that some threads
     /// skip), `leaks` (on the device heap); separate several with commas, or use `all`
-    #[arg(long, value_name = "WHAT", value_parser = What::parse)]
-    pub check: Option<What>,
+    #[arg(long, value_name = "WHAT", value_parser = Checks::parse)]
+    pub check: Option<Checks>,
 
     /// With `--check`: try several interleavings, such as `1..50`, each with the same arguments
     #[arg(long, value_name = "FROM..TO", value_parser = seeds, requires = "check", conflicts_with_all = ["repeat", "seed"])]

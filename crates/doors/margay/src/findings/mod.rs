@@ -16,7 +16,7 @@ pub use settings::{Settings, launches};
 pub use stopped::stopped;
 pub use suppress::Suppressions;
 
-use margay_exec::{Freer, Image, Memory, mem::Kind};
+use margay_exec::{Image, Initiator, Memory, mem::Kind};
 use margay_sanitizer::{Finding, FindingKind};
 use serde_json::Value;
 use std::io::Write;
@@ -131,10 +131,10 @@ pub fn heap_leak(memory: &Memory) -> Option<Finding> {
     let left: Vec<usize> =
         memory.allocations().iter().filter(|a| a.kind == Kind::Heap).map(|a| a.block.len()).collect();
     let bytes: usize = left.iter().sum();
-    let note = |(place, count, by): (String, usize, Freer)| {
+    let note = |(place, count, by): (String, usize, Initiator)| {
         let thread = match by {
-            Freer::Thread(thread, cta) => format!("thread {thread:?} of CTA {cta:?}"),
-            Freer::Host => "the host".into(),
+            Initiator::Thread(thread, cta) => format!("thread {thread:?} of CTA {cta:?}"),
+            Initiator::Host => "the host".into(),
         };
         format!("{count} of them allocated{place}; one by {}", thread.replace('[', "(").replace(']', ")"))
     };

@@ -1,14 +1,14 @@
 //! The settings of `margay exec --check`, which the program gets in environment variables.
 
 use super::{Format, Suppressions, suppress::fits};
-use margay_sanitizer::What;
+use margay_sanitizer::Checks;
 use std::path::PathBuf;
 
 /// What is checked, in which launches, and how findings are reported.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The checks.
-    pub what: What,
+    pub what: Checks,
     /// Patterns of the kernels to check; all kernels if there are none. A pattern after `!` excludes kernels.
     pub kernels: Vec<String>,
     /// The number of launches of these kernels to skip.
@@ -32,7 +32,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            what: What::NONE,
+            what: Checks::NONE,
             kernels: Vec::new(),
             skip: 0,
             count: u64::MAX,
@@ -63,7 +63,7 @@ impl Settings {
         let Some(words) = get("MARGAY_CHECK") else { return Ok(None) };
         let named = |name: &'static str| move |e| format!("{name}: {e}");
         let mut settings =
-            Settings { what: What::parse(&words).map_err(named("MARGAY_CHECK"))?, ..Settings::default() };
+            Settings { what: Checks::parse(&words).map_err(named("MARGAY_CHECK"))?, ..Settings::default() };
         if let Some(list) = get("MARGAY_CHECK_KERNELS") {
             settings.kernels = list.split(',').map(|k| k.trim().to_owned()).filter(|k| !k.is_empty()).collect();
         }

@@ -16,7 +16,7 @@ use crate::{
 };
 use margay::{Buffer, Error, LaunchConfig, LaunchShape, Limits, LoadOptions, SourceText, Stop};
 use margay_runtime::{Device, DeviceOptions, Kernel, Module, StopReport};
-use margay_sanitizer::{Sanitizer, What};
+use margay_sanitizer::{Checks, Sanitizer};
 use std::{
     hash::{DefaultHasher, Hasher},
     io::{BufRead, Read, Write},
@@ -176,7 +176,7 @@ fn launch(job: &Job<'_>, context: &Arc<margay::Context>, module: &Module, kernel
         cluster: (shape.cluster > 1).then_some([shape.cluster, 1, 1]),
         ..LaunchShape::new(shape.grid, shape.block)
     };
-    let sanitizer = job.checked.then(|| Sanitizer::new(What::ALL, kernel.image().clone(), str::to_owned, dims));
+    let sanitizer = job.checked.then(|| Sanitizer::new(Checks::ALL, kernel.image().clone(), str::to_owned, dims));
     let config = LaunchConfig {
         threads: Some(shape.threads),
         seed: job.seed,

@@ -55,13 +55,13 @@ impl<'a> Walker<'a, '_> {
         // The elements of a vector mostly have one declaration, and the error of the first one names it.
         let instr = &self.tree.instrs[self.current.node as usize];
         let whole = self.tree.operands(instr.operands).get(self.current.operand).map(|o| o.span);
-        let told = |d: &Diagnostic| whole.is_some_and(|w| w.start <= d.span().start && d.span().end <= w.end);
+        let within = |d: &Diagnostic| whole.is_some_and(|w| w.start <= d.span().start && d.span().end <= w.end);
         if whole.is_some_and(|w| w != span)
-            && self.report.diagnostics.last().is_some_and(|d| d.code == code && d.span() != span && told(d))
+            && self.report.diagnostics.last().is_some_and(|d| d.code == code && d.span() != span && within(d))
         {
             return;
         }
-        if code == Code::OperandWidth && self.told_of_width(d.ty.bits(), span) {
+        if code == Code::OperandWidth && self.merge_width_error(d.ty.bits(), span) {
             return;
         }
         let mut e = Diagnostic::new(code, span, message)
@@ -77,10 +77,10 @@ impl<'a> Walker<'a, '_> {
         self.report.push(e);
     }
 
-    /// Whether an error of the same instruction has told of operands of this width: one cause, the type of the instruction. It gets
-    /// this place as well.
-    pub(super) fn told_of_width(&mut self, bits: u32, span: Span) -> bool {
-        if self.current.told.replace(bits) != Some(bits) {
+    /// If an error of the same instruction already reports operands of this width, adds this place to it, since both have one cause: the
+    /// type of the instruction. Returns whether it did.
+    pub(super) fn merge_width_error(&mut self, bits: u32, span: Span) -> bool {
+        if self.current.width_error.replace(bits) != Some(bits) {
             return false;
         }
         match self.report.diagnostics.last_mut() {

@@ -121,7 +121,7 @@ impl<'a> Walker<'a, '_> {
                     span,
                     format!("`{name}` is `{}`; `{text}` reads `{ty}`", info.ty),
                 ));
-            } else if !fits && !self.told_of_width(info.ty.bits(), span) {
+            } else if !fits && !self.merge_width_error(info.ty.bits(), span) {
                 self.report.push(
                     Diagnostic::new(
                         Code::OperandWidth,

@@ -67,7 +67,7 @@ impl Graph<'_> {
             let d = Diagnostic::new(Code::Recursion, at, format!("`{}` is recursive, but there is no stack", f.name))
                 .label(f.span, "this function");
             if off {
-                report.push(d.note(why_off(self.module)));
+                report.push(d.note(disabled_reason(self.module)));
             } else {
                 report.text_only(d.note("section 7.1.1: recursion requires PTX ISA 2.0 and sm_20"));
             }
@@ -117,7 +117,7 @@ impl Graph<'_> {
         }
         let refuse = |at: Span, what: String| {
             Diagnostic::new(Code::NeedsAbi, at, format!("{what} requires the stack-based ABI"))
-                .note(why_off(self.module))
+                .note(disabled_reason(self.module))
         };
         if self.options.relocatable {
             let at = self.module.version_at.unwrap_or_default();
@@ -155,7 +155,7 @@ fn narrow_formal(f: &Function, formal: &Formal, bits: u32, ret: bool, reg: bool)
     }
 }
 
-fn why_off(module: &Module) -> String {
+fn disabled_reason(module: &Module) -> String {
     match module.funcs.iter().find(|f| f.rets.len() > 1) {
         Some(f) => format!("`{}` returns several values, which disables the ABI for the whole module", f.name),
         None => "module-scope variables in .reg or .local disable the ABI for the whole module".to_owned(),

@@ -221,10 +221,10 @@ impl<'a> Graph<'a> {
         let bodies = self.facts.iter().flat_map(|f| f.taken.iter().copied());
         let variables = (0..self.module.globals.len() as u32).map(GlobalId);
         let variables = variables.flat_map(|g| held(self.module, g).map(move |f| (f, self.module.global(g).span)));
-        let mut told = vec![false; self.module.funcs.len()];
+        let mut reported = vec![false; self.module.funcs.len()];
         for (id, at) in bodies.chain(variables) {
             let f = self.module.func(id);
-            if f.defined || !is_library(&f.name) || std::mem::replace(&mut told[id.0 as usize], true) {
+            if f.defined || !is_library(&f.name) || std::mem::replace(&mut reported[id.0 as usize], true) {
                 continue;
             }
             let message = format!("the address of `{}`, a function of the device's library, cannot be taken", f.name);

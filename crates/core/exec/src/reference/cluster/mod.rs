@@ -14,7 +14,7 @@ use super::{
     polling::{Effects, Polling},
     schedule::{Random, SPINS, pick},
     state::{CtaState, Group, Wait, Warp},
-    step::matrix::let_go,
+    step::matrix::release_converging,
     step::warp::{Witness, recheck},
     step::watch::{MOST_CALLERS, callers},
 };
@@ -30,7 +30,7 @@ use waits::incomplete;
 const QUANTUM: u64 = 1 << 14;
 /// The limit of a random turn is a power of two with an exponent below this.
 const RANDOM_MAGNITUDES: u64 = 10;
-/// Rounds in which all warps only polled before the caller is told, since they may wait for another cluster, and those of random turns.
+/// Rounds in which all warps only polled before control returns to the caller, since they may wait for another cluster, and those of random turns.
 const IDLE_ROUNDS: u32 = 16;
 const IDLE_RANDOM_ROUNDS: u32 = 2;
 
@@ -76,7 +76,7 @@ enum Turn {
     Ran,
     /// It ran, but only polled memory.
     Polled,
-    /// The same, in a random turn that was too short to tell.
+    /// The same, in a random turn that was too short to decide it.
     Looked,
     /// It ran until it slept.
     Slept,
@@ -93,7 +93,7 @@ impl<'a> Cluster<'a> {
         loop {
             if warp.ended {
                 warp.ended = false;
-                let_go(code, warp);
+                release_converging(code, warp);
                 recheck(code, warp, Witness::of(self.grid, state.id));
             }
             let Some(group) = pick(warp, &mut self.random) else {
@@ -360,7 +360,7 @@ impl Cta for Cluster<'_> {
                 break match self.polling.still_polls() {
                     Some(repeats) => Progress::Waiting { repeats },
                     // Others should begin that a sleeping one may wait for.
-                    None if self.goes_in_circles() || !awake => Progress::Circling,
+                    None if self.is_cycling() || !awake => Progress::Circling,
                     None => Progress::More,
                 };
             }

@@ -31,9 +31,9 @@ impl Cluster<'_> {
     }
 
     /// Whether the cluster does more than poll, but only others can end it. Random schedules repeat nothing.
-    pub(super) fn goes_in_circles(&mut self) -> bool {
+    pub(super) fn is_cycling(&mut self) -> bool {
         let mut polling = std::mem::take(&mut self.polling);
-        let found = self.random.is_none() && polling.goes_in_circles(|| self.whole_fingerprint());
+        let found = self.random.is_none() && polling.is_cycling(|| self.whole_fingerprint());
         self.polling = polling;
         found
     }

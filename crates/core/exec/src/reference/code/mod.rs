@@ -73,7 +73,7 @@ pub struct Op {
 }
 
 /// A pure row with more than three sources or more than one destination.
-pub struct WideOp {
+pub struct OperandList {
     /// Sources.
     pub src: Vec<Src>,
     /// Destinations.
@@ -109,7 +109,7 @@ pub struct FuncCode {
     /// The variants of the function, in one vector.
     pub variants: Vec<Variant>,
     /// Pure rows with many operands: the first of the side tables that [`Op::x`] indexes.
-    pub wides: Vec<WideOp>,
+    pub operand_lists: Vec<OperandList>,
     /// Loads, stores, atomics.
     pub mems: Vec<MemOp>,
     /// Shuffles, votes and other warp operations.

@@ -1,7 +1,7 @@
 //! Decodes instructions with effects: memory, warps, barriers, the stack.
 
 use super::super::{
-    code::{Address, BarrierKind, BarrierOp, Base, Handler, MemOp, Order, Reduction, WarpKind, WarpOp, WideOp},
+    code::{Address, BarrierKind, BarrierOp, Base, Handler, MemOp, OperandList, Order, Reduction, WarpKind, WarpOp},
     step,
 };
 use super::{Decoder, append, operand::plain};
@@ -199,19 +199,19 @@ impl Decoder<'_> {
     }
 
     /// The rows of all operands.
-    fn operand_rows(&mut self, func: &Func, inst: &Inst) -> Result<WideOp, Stop> {
+    fn operand_rows(&mut self, func: &Func, inst: &Inst) -> Result<OperandList, Stop> {
         let types = operand_types(func, inst);
         let mut src = Vec::new();
         for (o, ty) in func.operands(inst.srcs).to_vec().iter().zip(&types.srcs) {
             src.push(self.source(o, *ty)?);
         }
         let dst = self.destinations(func, inst);
-        Ok(WideOp { src, dst })
+        Ok(OperandList { src, dst })
     }
 
     fn warp(&mut self, func: &Func, inst: &Inst, kind: WarpKind, run: Handler) -> Result<(), Stop> {
         let v = func.variant(inst);
-        let WideOp { src, dst } = self.operand_rows(func, inst)?;
+        let OperandList { src, dst } = self.operand_rows(func, inst)?;
         let ty = v.ty(Var::T).unwrap_or(Type::B32);
         let x = append(&mut self.code.warps, WarpOp { dst, src, ty, kind, class: class(v) });
         self.emit(inst, run, x);
@@ -220,7 +220,7 @@ impl Decoder<'_> {
 
     fn barrier(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
-        let WideOp { src, dst } = self.operand_rows(func, inst)?;
+        let OperandList { src, dst } = self.operand_rows(func, inst)?;
         let Some(Operands { id, count, predicate: pred, aligned, arrives, reduction }) = Operands::of(v, &src) else {
             return Err(self.unsupported(format!("`{v}` without a barrier number")));
         };
@@ -238,7 +238,7 @@ impl Decoder<'_> {
     /// An op whose handler reads all operands from the side table.
     fn wide(&mut self, func: &Func, inst: &Inst, run: Handler) -> Result<(), Stop> {
         let operands = self.operand_rows(func, inst)?;
-        let x = append(&mut self.code.wides, operands);
+        let x = append(&mut self.code.operand_lists, operands);
         self.emit(inst, run, x);
         Ok(())
     }

@@ -28,7 +28,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// `wgmma`: only the products do anything; what orders and awaits them tells observers only, since they are done at issue.
+    /// `wgmma`: only the products do anything; what orders and awaits them only reports to observers, since they are done at issue.
     pub(super) fn warpgroup(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         if !func.variant(inst).has(Mod::MmaAsync) {
             let pending =

@@ -10,7 +10,7 @@ mod tcgen05;
 mod tensor;
 mod texture;
 
-use super::code::{Code, Dst, FuncCode, Handler, NEGATED, NOWHERE, Op, Shape, Src, UNGUARDED, WideOp};
+use super::code::{Code, Dst, FuncCode, Handler, NEGATED, NOWHERE, Op, OperandList, Shape, Src, UNGUARDED};
 use super::step;
 use crate::{Image, Row, Stop, Unsupported, sem};
 use margay_check::FuncKind;
@@ -101,7 +101,7 @@ impl<'i> Decoder<'i> {
             rows: 0,
             variants: func.variants.clone(),
             func,
-            wides: Vec::new(),
+            operand_lists: Vec::new(),
             mems: Vec::new(),
             warps: Vec::new(),
             barriers: Vec::new(),
@@ -295,7 +295,7 @@ impl<'i> Decoder<'i> {
                 self.push(Op { run, dst: d.row, shape: d.shape, src: all, ..op });
             }
             _ => {
-                let x = append(&mut self.code.wides, WideOp { src, dst });
+                let x = append(&mut self.code.operand_lists, OperandList { src, dst });
                 self.push(Op { x, ..op });
             }
         }

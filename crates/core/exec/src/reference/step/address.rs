@@ -377,7 +377,9 @@ pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, 
         report_access(ctx, ctx.active, a, addresses, size, access);
         let (shared, yielding) = (a.space == MemSpace::Shared, &ctx.cta.yielding);
         match access {
-            AccessKind::Store if yielding.when.told && is_strong(ctx, access) => yielding.tell(shared, ctx.warp.index),
+            AccessKind::Store if yielding.when.publishes && is_strong(ctx, access) => {
+                yielding.publish(shared, ctx.warp.index)
+            }
             AccessKind::Load if yielding.when.tested && ctx.func.tests_before_setting(ctx.pc) => {
                 yielding.test(shared, ctx.warp.index)
             }

@@ -79,8 +79,8 @@ pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             ctx.write(*d, &old, ctx.active);
         }
     }
-    if ctx.cta.yielding.when.told && ctx.cta.effects.get() != before {
-        ctx.cta.yielding.tell(m.address.space == MemSpace::Shared, ctx.warp.index);
+    if ctx.cta.yielding.when.publishes && ctx.cta.effects.get() != before {
+        ctx.cta.yielding.publish(m.address.space == MemSpace::Shared, ctx.warp.index);
     }
     Flow::Next
 }

@@ -203,11 +203,11 @@ impl<'o> Operands<'o> {
             CopyKind::Cancel { multicast } => {
                 buffer.copy_from_slice(&response(ctx.grid.units.cancel()));
                 if multicast {
-                    return self.multicast(ctx, lane, all, buffer);
+                    return self.multicast(ctx, lane, all as u32, buffer);
                 }
                 write(ctx, lane, to, buffer)?;
             }
-            CopyKind::Multicast => return self.multicast(ctx, lane, mask, buffer),
+            CopyKind::Multicast => return self.multicast(ctx, lane, mask as u32, buffer),
             CopyKind::Masked => {
                 let mut old = vec![0; buffer.len()];
                 read(ctx, lane, to, &mut old)?;
@@ -242,9 +242,9 @@ impl<'o> Operands<'o> {
     }
 
     /// Copies to the same offsets in every CTA of the mask, and signals their barrier objects.
-    fn multicast(&self, ctx: &mut Ctx<'_>, lane: usize, ctas: u64, bytes: &[u8]) -> Result<(), Flow> {
+    fn multicast(&self, ctx: &mut Ctx<'_>, lane: usize, ctas: u32, bytes: &[u8]) -> Result<(), Flow> {
         let (end, (signal_region, signal)) = (self.to(lane), (self.mbarrier.0, self.mbarrier.1[lane]));
-        for rank in lanes(ctas as u32) {
+        for rank in lanes(ctas) {
             let [data, flag] = peers(ctx, lane, rank, [end.host, signal])?;
             write(ctx, lane, End { region: Region::Generic, host: data, ..end }, bytes)?;
             if let Some(a) = self.copy.mbarrier {
@@ -341,7 +341,7 @@ fn response(first: Option<[u32; 3]>) -> [u8; 16] {
 /// `clusterlaunchcontrol.query_cancel` of a [`response`].
 pub fn query_cancel(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let func = ctx.func;
-    let table = &func.wides[op.x as usize];
+    let table = &func.operand_lists[op.x as usize];
     let Some(response) = table.src.first().map(|s| ctx.quads(*s)) else { return ctx.bug("a query of nothing") };
     let v = func.variant(op);
     let first = [Mod::GetFirstCtaidX, Mod::GetFirstCtaidY, Mod::GetFirstCtaidZ].iter().position(|m| v.has(*m));

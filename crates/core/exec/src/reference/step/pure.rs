@@ -110,7 +110,7 @@ pub fn direct3(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 /// A pure row with any number of sources and destinations.
 pub fn wide(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     const MOST: usize = 40;
-    let table = &ctx.func.wides[op.x as usize];
+    let table = &ctx.func.operand_lists[op.x as usize];
     let variant = ctx.func.variant(op);
     let mut src: [&[Row]; MOST] = [&[]; MOST];
     if table.src.len() > MOST {

@@ -17,14 +17,14 @@ use margay_ir::MemSpace;
 
 /// The relation between the addresses of a warp's lanes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lie {
+enum Relation {
     Run,
     Same,
 }
 
 /// The address of lane 0, and its relation to the others; `None` for other accesses.
 #[inline(always)]
-fn lie(ctx: &Ctx<'_>, m: &MemOp, size: u64) -> Option<(Lie, u64, Region)> {
+fn relation(ctx: &Ctx<'_>, m: &MemOp, size: u64) -> Option<(Relation, u64, Region)> {
     let Base::Reg(base) = m.address.base else { return None };
     let region = match m.address.space {
         MemSpace::Global | MemSpace::Const => Region::Global,
@@ -42,8 +42,8 @@ fn lie(ctx: &Ctx<'_>, m: &MemOp, size: u64) -> Option<(Lie, u64, Region)> {
     for i in 0..LANES {
         other |= at[i] ^ at[0].wrapping_add(i as u64 * step);
     }
-    let lie = if same { Lie::Same } else { Lie::Run };
-    (other == 0).then(|| (lie, at[0].wrapping_add_signed(m.address.offset), region))
+    let relation = if same { Relation::Same } else { Relation::Run };
+    (other == 0).then(|| (relation, at[0].wrapping_add_signed(m.address.offset), region))
 }
 
 /// Whether a register is one row of whole elements.
@@ -55,10 +55,10 @@ fn fits<T>(shape: Shape, bits: u32) -> bool {
 #[inline(always)]
 pub fn load<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp) -> Option<()> {
     let d = m.dst.first().filter(|d| d.row != NOWHERE && fits::<T>(d.shape, d.bits.into()))?;
-    let (lie, first, region) = lie(ctx, m, size_of::<T>() as u64)?;
+    let (relation, first, region) = relation(ctx, m, size_of::<T>() as u64)?;
     let found = find_allocation!(ctx, region, first, 0).filter(|a| a.kind != Kind::Local)?;
     let rows = &mut ctx.regs[d.row as usize..d.row as usize + d.shape.rows()];
-    if lie == Lie::Same {
+    if relation == Relation::Same {
         let value = T::get(found.block.cell::<T::Cell>(first)?);
         let pair = if size_of::<T>() == 4 { value.zero() | value.zero() << 32 } else { value.zero() };
         doubles(rows).fill(pair);
@@ -76,7 +76,7 @@ pub fn load<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp) -> Option<()> {
 #[inline(always)]
 pub fn store<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp) -> Option<()> {
     let s: Src = *m.src.first().filter(|s| fits::<T>(s.shape(), 8 * size_of::<T>() as u32))?;
-    let (_, first, region) = lie(ctx, m, size_of::<T>() as u64).filter(|l| l.0 == Lie::Run)?;
+    let (_, first, region) = relation(ctx, m, size_of::<T>() as u64).filter(|l| l.0 == Relation::Run)?;
     let found = find_allocation!(ctx, region, first, 0).filter(|a| a.kind.writable() && a.kind != Kind::Local)?;
     let rows = s.of(&ctx.regs, &ctx.func.consts);
     if let Some(pairs) = found.block.cells::<<u64 as Scalar>::Cell>(first, 4 * size_of::<T>()) {

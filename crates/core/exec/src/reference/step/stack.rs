@@ -10,14 +10,14 @@ use crate::{LANES, alloca_beyond, lanes::each, restore_beyond};
 /// `stacksave`
 pub fn save(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let top = each(&ctx.warp.frames[ctx.frame as usize].top.0, u64::from);
-    let d = ctx.func.wides[op.x as usize].dst[0];
+    let d = ctx.func.operand_lists[op.x as usize].dst[0];
     ctx.write(d, &top, ctx.active);
     Flow::Next
 }
 
 /// `stackrestore`
 pub fn restore(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    let values = ctx.doubles(ctx.func.wides[op.x as usize].src[0]);
+    let values = ctx.doubles(ctx.func.operand_lists[op.x as usize].src[0]);
     for i in lanes(ctx.active) {
         let size = ctx.func.frame_size;
         let frame = &mut ctx.warp.frames[ctx.frame as usize];
@@ -33,7 +33,7 @@ pub fn restore(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 
 /// `alloca`
 pub fn alloca(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    let w = &ctx.func.wides[op.x as usize];
+    let w = &ctx.func.operand_lists[op.x as usize];
     let sizes = ctx.doubles(w.src[0]);
     let align = u64::from(op.dst.max(8));
     let mut pointers = [0; LANES];
@@ -54,7 +54,7 @@ pub fn alloca(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             }
         }
     }
-    let d = ctx.func.wides[op.x as usize].dst[0];
+    let d = ctx.func.operand_lists[op.x as usize].dst[0];
     ctx.write(d, &pointers, ctx.active);
     Flow::Next
 }

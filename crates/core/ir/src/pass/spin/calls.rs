@@ -1,4 +1,4 @@
-//! Calls of functions whose results may tell whether other threads have made progress, such as one that tries to take a lock: a loop that
+//! Calls of functions whose results may show whether other threads have made progress, such as one that tries to take a lock: a loop that
 //! calls it again until it succeeds waits for those threads.
 
 use super::{observes_others, update::retries};

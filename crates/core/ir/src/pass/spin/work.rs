@@ -22,20 +22,20 @@ fn takes_work(func: &Func, cfg: &Cfg, l: &Loop) -> bool {
     if !body.any(counts) {
         return false;
     }
-    // One thread takes work for its warp or its CTA, and tells the others by shuffles or memory of their own.
+    // One thread takes work for its warp or its CTA, and passes it to the others by shuffles or memory of their own.
     let own = |i: &Inst| matches!(i.space, Some(MemSpace::Shared | MemSpace::Local));
     let taken = body.affected_by(counts);
     let is_taken = |o: &Operand| matches!(o, Operand::Reg(r) if taken.contains(r));
-    let told = |space| {
+    let passed = |space| {
         body.any(|i| {
             let stores = func.variant(i).op == Opcode::St && own(i) && i.space == space;
             stores && func.operands(i.srcs).iter().skip(1).any(is_taken)
         })
     };
-    let (shared, local) = (told(Some(MemSpace::Shared)), told(Some(MemSpace::Local)));
-    let hears = |i: &Inst| {
+    let (shared, local) = (passed(Some(MemSpace::Shared)), passed(Some(MemSpace::Local)));
+    let receives = |i: &Inst| {
         let here = i.space == Some(MemSpace::Shared) && shared || i.space == Some(MemSpace::Local) && local;
         func.variant(i).op == Opcode::Ld && here
     };
-    body.leaves_on(&taken) || (shared || local) && body.leaves_on(&body.affected_by(|i| counts(i) || hears(i)))
+    body.leaves_on(&taken) || (shared || local) && body.leaves_on(&body.affected_by(|i| counts(i) || receives(i)))
 }

@@ -31,7 +31,7 @@ fn single(like: &Val, x: f32) -> Val {
 }
 
 impl Emitter<'_> {
-    /// `1 / a` in single or double precision, rounded to the nearest. `range` tells what is known of the results.
+    /// `1 / a` in single or double precision, rounded to the nearest. `range` is what is known of the results.
     pub(super) fn reciprocal(&mut self, a: &Val, range: Results) -> Val {
         let one = if a.ty.elem == Elem::F64 { i128::from(1f64.to_bits()) } else { i128::from(1f32.to_bits()) };
         let one = constant(a.ty, one);

@@ -49,26 +49,26 @@ const MEMCPY: &str = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)";
 
 /// The direction in which words move between rows and an address per lane.
 #[derive(Clone, Copy)]
-enum Way {
+enum Direction {
     /// To the rows.
     Take,
     /// From the rows.
     Give,
 }
 
-impl Way {
+impl Direction {
     fn name(self) -> &'static str {
         match self {
-            Way::Take => "margay.rows.take",
-            Way::Give => "margay.rows.give",
+            Direction::Take => "margay.rows.take",
+            Direction::Give => "margay.rows.give",
         }
     }
 
     /// `take(block, lanes, rows, mask)` or `give`: moves words between rows and an address per lane, in the lanes of `mask`.
     fn text(self) -> String {
         let (from, to) = match self {
-            Way::Take => ("%there, align 1", "%here, align 4"),
-            Way::Give => ("%here, align 4", "%there, align 1"),
+            Direction::Take => ("%there, align 1", "%here, align 4"),
+            Direction::Give => ("%here, align 4", "%there, align 1"),
         };
         fill(include_str!("area/move.ll"), &[("name", &self.name()), ("from", &from), ("to", &to)])
     }
@@ -285,15 +285,15 @@ impl Emitter<'_> {
 
     /// Copies words from the threads' local windows to rows; the offset is uniform or per lane.
     pub fn take_rows(&mut self, to: &Val, offset: &Val, rows: u32, bits: &Val) {
-        self.move_rows(Way::Take, to, offset, rows, bits);
+        self.move_rows(Direction::Take, to, offset, rows, bits);
     }
 
     /// Copies words from rows to the threads' local windows.
     pub fn give_rows(&mut self, offset: &Val, from: &Val, rows: u32, bits: &Val) {
-        self.move_rows(Way::Give, from, offset, rows, bits);
+        self.move_rows(Direction::Give, from, offset, rows, bits);
     }
 
-    fn move_rows(&mut self, way: Way, block: &Val, offset: &Val, rows: u32, bits: &Val) {
+    fn move_rows(&mut self, way: Direction, block: &Val, offset: &Val, rows: u32, bits: &Val) {
         let address = self.local_lanes(offset);
         let lanes = self.spread(&address);
         self.declare_cttz();

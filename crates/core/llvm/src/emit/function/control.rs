@@ -130,7 +130,7 @@ impl Emitter<'_> {
                     for (to, certain) in arms {
                         let Some(certain) = certain else { continue };
                         let next = self.w.label("perhaps");
-                        self.go_full(position, to, Some(&certain), &next);
+                        self.branch_full(position, to, Some(&certain), &next);
                         self.w.block(&next);
                     }
                     if let Some(warp) = &decided.warp {
@@ -229,14 +229,14 @@ impl Emitter<'_> {
         for (to, c) in firsts {
             let next = self.w.label("else");
             let mark = self.w.mark();
-            self.go_full(position, *to, c.as_ref(), &next);
+            self.branch_full(position, *to, c.as_ref(), &next);
             self.w.join(&next, mark);
         }
-        self.go_full(position, *last, None, "");
+        self.branch_full(position, *last, None, "");
     }
 
     /// Branches to a block in the full version if the condition holds, else to `next`. Back edges are counted.
-    fn go_full(&mut self, position: u32, to: BlockId, condition: Option<&Val>, next: &str) {
+    fn branch_full(&mut self, position: u32, to: BlockId, condition: Option<&Val>, next: &str) {
         let target = if trivial_exit(self.func, to) { self.done_label() } else { self.full_label(to) };
         let back = self.prepared.cfg.position[to.0 as usize] <= position;
         let label = if back { self.w.label("back") } else { target.clone() };
@@ -279,7 +279,7 @@ impl Emitter<'_> {
             let all = self.w.cmp("icmp eq", &bits, &int(Elem::I32, -1));
             let next = self.w.label("apart");
             let mark = self.w.mark();
-            self.go_full(position, *to, Some(&all), &next);
+            self.branch_full(position, *to, Some(&all), &next);
             self.w.join(&next, mark);
             masks.push((*to, mask));
         }

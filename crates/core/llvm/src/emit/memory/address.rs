@@ -39,7 +39,7 @@ impl Address {
 }
 
 /// What an access does in each lane.
-pub(super) struct What<'a> {
+pub(super) struct LaneAccess<'a> {
     pub space: MemSpace,
     /// How faults name the space.
     pub name: &'static str,
@@ -53,7 +53,7 @@ pub(super) struct What<'a> {
     pub members: &'a [Member],
 }
 
-impl What<'_> {
+impl LaneAccess<'_> {
     /// Whether addresses of the space are 32-bit offsets in a window.
     fn narrow(&self) -> bool {
         matches!(self.space, MemSpace::Shared | MemSpace::Local)
@@ -65,7 +65,7 @@ impl What<'_> {
 
     /// The check of this access alone.
     pub fn check(&self) -> Check {
-        let &What { name: space, offset, write, members, .. } = self;
+        let &LaneAccess { name: space, offset, write, members, .. } = self;
         Check { members: members.to_vec(), others: Vec::new(), write, space, origin: offset, end: None }
     }
 }
@@ -119,7 +119,7 @@ impl Emitter<'_> {
     }
 
     /// Evaluates and checks an address operand for accesses of `bytes` bytes per lane, and lets `f` emit the access:
-    /// once, or twice where only run time tells whether the address is affine.
+    /// once, or twice where only run time shows whether the address is affine.
     pub fn access(
         &mut self,
         inst: &Inst,
@@ -132,7 +132,7 @@ impl Emitter<'_> {
         let space = inst.space.unwrap_or(MemSpace::Generic);
         let Some(name) = name(space) else { return self.refuse(".shared::cluster") };
         let members = &[Member { inst: self.inst, offset: *offset, bytes }];
-        self.access_as(operand, base, &What { space, name, offset: *offset, bytes, write, mask, members }, f)
+        self.access_as(operand, base, &LaneAccess { space, name, offset: *offset, bytes, write, mask, members }, f)
     }
 
     /// The same for what an access does at an operand with this base.
@@ -140,10 +140,10 @@ impl Emitter<'_> {
         &mut self,
         operand: &Operand,
         base: &MemBase,
-        what: &What<'_>,
+        what: &LaneAccess<'_>,
         mut f: impl FnMut(&mut Self, &Address) -> Result<()>,
     ) -> Result<()> {
-        let &What { space, bytes, mask, .. } = what;
+        let &LaneAccess { space, bytes, mask, .. } = what;
         let mut f = |e: &mut Self, address: &Address| {
             e.count_access(space, bytes, address, mask);
             e.settle(space, bytes, address, mask);
@@ -158,7 +158,7 @@ impl Emitter<'_> {
     }
 
     /// The checked address of an access that no register takes part in, the same in all lanes.
-    fn address_without_register(&mut self, base: &MemBase, known: &Access, what: &What<'_>) -> Address {
+    fn address_without_register(&mut self, base: &MemBase, known: &Access, what: &LaneAccess<'_>) -> Address {
         let (space, offset) = (what.space, what.offset);
         let check = what.check();
         let unproven = (!matches!(known, Access::Proven(_))).then_some(&check);
@@ -202,7 +202,7 @@ impl Emitter<'_> {
     fn access_by_register(
         &mut self,
         r: VReg,
-        what: &What<'_>,
+        what: &LaneAccess<'_>,
         mut f: impl FnMut(&mut Self, &Address) -> Result<()>,
     ) -> Result<()> {
         let own = what.check();
@@ -256,7 +256,7 @@ impl Emitter<'_> {
     /// A check of accesses at register `r`, unless they certainly lie in shared memory.
     fn unless_in_shared(&self, r: VReg, space: MemSpace, mut check: Check) -> Option<Check> {
         let end = if space == MemSpace::Shared { self.shared_end(r, &check.members) } else { None };
-        // Only the launch tells the size of dynamic shared memory.
+        // Only the launch determines the size of dynamic shared memory.
         check.end = end.filter(|_| self.reached.shared.dynamic);
         (!end.is_some_and(|end| self.shared_reaches(end))).then_some(check)
     }
@@ -266,7 +266,7 @@ impl Emitter<'_> {
         &mut self,
         r: VReg,
         (width, stride): (u32, i64),
-        what: &What<'_>,
+        what: &LaneAccess<'_>,
         check: Option<&Check>,
     ) -> Address {
         // Within a window, the offset is added to the host address: there it cannot wrap around, unless it is large.
@@ -291,7 +291,7 @@ impl Emitter<'_> {
     }
 
     /// The address of each lane.
-    fn address_by_lanes(&mut self, r: VReg, what: &What<'_>, check: Option<&Check>) -> Address {
+    fn address_by_lanes(&mut self, r: VReg, what: &LaneAccess<'_>, check: Option<&Check>) -> Address {
         let v = self.read(r);
         let v = self.w.resize(&v, what.elem(), false);
         let v = self.without_rank(what.space, v);

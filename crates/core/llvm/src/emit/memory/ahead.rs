@@ -8,7 +8,7 @@
 use crate::emit::{
     function::affine::{affine_form, rows, widened_operands},
     function::{Emitter, Mode, Result},
-    memory::address::{Address, What},
+    memory::address::{Address, LaneAccess},
     memory::bounds::{Check, Lead, Rows, Window},
     text::{Elem, Ty, Val, int},
 };
@@ -79,8 +79,14 @@ impl Emitter<'_> {
     }
 
     /// Emits the check of an access at a register and an offset, skipped if it was checked ahead.
-    pub(super) fn check_unless_ahead(&mut self, register: VReg, address: &Address, what: &What<'_>, check: &Check) {
-        let &What { space, offset, mask, .. } = what;
+    pub(super) fn check_unless_ahead(
+        &mut self,
+        register: VReg,
+        address: &Address,
+        what: &LaneAccess<'_>,
+        check: &Check,
+    ) {
+        let &LaneAccess { space, offset, mask, .. } = what;
         let flag = self.accesses.ahead.flag.clone().filter(|_| self.may_check_ahead(register, space, check));
         let (Some(flag), &Address::Affine { width, stride, .. }) = (flag, address) else {
             _ = self.check(address, check, space, mask);

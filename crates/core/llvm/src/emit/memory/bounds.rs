@@ -9,7 +9,7 @@ use crate::ctx::{Helper, at};
 use crate::emit::{
     function::Emitter,
     known::Mark,
-    memory::address::{Address, What, name},
+    memory::address::{Address, LaneAccess, name},
     memory::group::{Member, Other},
     memory::slow,
     site::SiteKind,
@@ -126,7 +126,7 @@ impl Emitter<'_> {
     }
 
     /// Checks that an access by name lies within what was passed through an unsized parameter.
-    pub(super) fn check_passed(&mut self, frame: u32, what: &What<'_>) {
+    pub(super) fn check_passed(&mut self, frame: u32, what: &LaneAccess<'_>) {
         let passed = named(Ty::scalar(Elem::I32), "%passed");
         let passed = self.w.resize(&passed, Elem::I64, false);
         let end = i128::from(what.offset) + i128::from(what.bytes);
@@ -138,14 +138,14 @@ impl Emitter<'_> {
     }
 
     /// Refuses an access by name that leaves its `.param` variable.
-    pub(super) fn refuse_parameter(&mut self, frame: u32, what: &What<'_>) {
+    pub(super) fn refuse_parameter(&mut self, frame: u32, what: &LaneAccess<'_>) {
         let size = int(Elem::I64, self.func.frame[frame as usize].size.into());
         self.refuse_parameter_if(&int(Elem::I1, 1), frame, (&size, false), what);
     }
 
     /// Refuses an access by name to a `.param` variable if it is `outside`; `size` says how many bytes the variable has, and whether they
     /// are what the call passed.
-    fn refuse_parameter_if(&mut self, outside: &Val, frame: u32, (size, passed): (&Val, bool), what: &What<'_>) {
+    fn refuse_parameter_if(&mut self, outside: &Val, frame: u32, (size, passed): (&Val, bool), what: &LaneAccess<'_>) {
         let (bad, good) = (self.w.label("outside"), self.w.label("inside"));
         self.w.branch_unlikely(outside, &bad, &good);
         self.leave(&bad, "stop", &good, |e| {
@@ -396,7 +396,7 @@ impl Emitter<'_> {
                 format_args!("call i32 @margay.ask(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {here})"),
             );
             let end = (i + 1 == check.members.len()).then_some(fast.as_str());
-            self.stop_unless_good(&status, &Self::first_fault(check, i, &earlier), end);
+            self.branch_on_fault(&status, &Self::first_fault(check, i, &earlier), end);
         }
         self.check_earlier(check, &earlier, &bits, mark);
         self.w.join(&fast, mark);

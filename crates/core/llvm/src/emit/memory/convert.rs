@@ -116,7 +116,7 @@ impl Emitter<'_> {
             within(e, &windows, &size)
         };
         if variant.has(Mod::Global) {
-            // The reference engine tells constant from global memory, but does not know the lanes' local windows.
+            // The reference engine distinguishes constant from global memory, but does not know the lanes' local windows.
             self.effect(inst)?;
             self.local.used = true;
             let (base, stride) = (self.ctx_value(Elem::I64, at::LOCAL), self.ctx_value(Elem::I64, at::LOCAL_STRIDE));

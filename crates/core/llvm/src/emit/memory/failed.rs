@@ -43,7 +43,7 @@ impl Emitter<'_> {
                 ),
             );
             let end = (i + 1 == check.members.len()).then_some(fast);
-            self.stop_unless_good(&status, &Self::first_fault(check, i, &earlier), end);
+            self.branch_on_fault(&status, &Self::first_fault(check, i, &earlier), end);
         }
         self.check_earlier(check, &earlier, bits, mark);
         self.w.join(fast, mark);
@@ -160,8 +160,8 @@ impl Emitter<'_> {
         self.check_earlier(check, &earlier, bits, mark);
     }
 
-    /// Goes to a label if a status tells of a fault, else on, after the last check to `end`.
-    pub(super) fn stop_unless_good(&mut self, status: &Val, stop: &str, end: Option<&str>) {
+    /// Goes to a label if a status is that of a fault, else on, after the last check to `end`.
+    pub(super) fn branch_on_fault(&mut self, status: &Val, stop: &str, end: Option<&str>) {
         let stopped = self.w.cmp("icmp ne", status, &int(Elem::I32, 0));
         if let Some(end) = end {
             return self.w.branch_unlikely(&stopped, stop, end);

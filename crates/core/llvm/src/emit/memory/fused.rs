@@ -3,12 +3,12 @@
 //!
 //! Elements that lanes load from addresses of their own cost a gather each, whatever their size, so a gather of words replaces several of
 //! bytes. Accesses that share a check ([`super::group`]) are fused: once it has passed, none of them can fault. Nothing between the first
-//! and the last of them writes memory or waits; if they are stores, nothing between them accesses memory at all. So no thread can tell
+//! and the last of them writes memory or waits; if they are stores, nothing between them accesses memory at all. So no thread can observe
 //! when each was performed: the order of weak accesses of one thread to different locations is open (manual, section 8.9). Loads are
 //! performed at the first of them, stores at the last, unless another store to the same bytes comes between.
 
 use super::{
-    address::{What, name},
+    address::{LaneAccess, name},
     group::{Group, Grouped, Member},
     unit::{Kind, kind, near},
 };
@@ -270,7 +270,7 @@ impl Emitter<'_> {
         };
         let space = self.func.insts[inst as usize].space.unwrap_or(MemSpace::Generic);
         let Some(name) = name(space) else { return self.refuse(".shared::cluster") };
-        let what = What {
+        let what = LaneAccess {
             space,
             name,
             offset: fused.least,

@@ -128,7 +128,7 @@ pub(in crate::emit) fn find(func: &Func) -> HashMap<u32, Grouped> {
 }
 
 /// Notes an access with the register of `key` in the groups of other registers. An earlier access of its own group may have `checked` it;
-/// `known` tells whether its register has not been written since an instruction.
+/// `known` says whether its register has not been written since an instruction.
 fn come_between(
     open: &mut Open,
     key: (VReg, Option<MemSpace>),

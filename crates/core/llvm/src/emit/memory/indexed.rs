@@ -24,7 +24,7 @@ const FAR: i128 = 1 << 40;
 const ROW: u32 = 8;
 
 impl Emitter<'_> {
-    /// Which lanes leave the window of `limit` starts from `low` on, or are misaligned, by their indices; `None` if indices do not tell.
+    /// Which lanes leave the window of `limit` starts from `low` on, or are misaligned, by their indices; `None` if indices do not show it.
     pub(super) fn outside_by_index(&mut self, at: &Indexed, check: &Check, (low, limit): (&Val, &Val)) -> Option<Val> {
         let Indexed { base, index, shift, signed } = at;
         let ((least, _), (odd, odd_at)) = (check.extent(), check.odd());

@@ -7,7 +7,7 @@
 //! address for each lane.
 
 use super::{
-    address::What,
+    address::LaneAccess,
     group::Member,
     unit::{Kind, kind},
 };
@@ -186,7 +186,8 @@ impl Emitter<'_> {
             return Ok(());
         }
         let members = &[Member { inst: self.inst, offset: *offset, bytes: total }];
-        let what = What { space: MemSpace::Local, name: ".local", offset: *offset, bytes: total, write, mask, members };
+        let what =
+            LaneAccess { space: MemSpace::Local, name: ".local", offset: *offset, bytes: total, write, mask, members };
         let anywhere = |e: &mut Self| -> Vec<Address> {
             e.checked_local(&at, Some(&what.check()), mask);
             elements(e, &at).iter().map(|v| e.address_anywhere(frame, v)).collect()

@@ -55,7 +55,7 @@ fn firsts_of_halves() -> String {
 }
 
 /// Code that leaves lanes to the code for single lanes if the first two of them neither access consecutive elements nor share one, so that
-/// lanes at addresses of their own cost no comparison of vectors. Lanes of different halves tell nothing, nor does a single lane, whose
+/// lanes at addresses of their own cost no comparison of vectors. Lanes of different halves show nothing, nor does a single lane, whose
 /// other one may be arbitrary.
 pub(super) fn may_be_together(elem: Elem) -> String {
     fill(include_str!("together/perhaps.ll"), &[("bytes", &(elem.bits() / 8)), ("half", &HALF)])
@@ -170,7 +170,7 @@ pub(super) fn store_together(elem: Elem, hardware: bool) -> (String, String) {
 }
 
 /// The begin of an unrolled helper that loads rows of consecutive addresses, or one element for all lanes, at once. Without hardware for
-/// lanes at addresses of their own, where vectors have many registers, the first two lanes tell whether to compare the others.
+/// lanes at addresses of their own, where vectors have many registers, the first two lanes decide whether to compare the others.
 pub(super) fn load_all_together(elem: Elem, hardware: bool) -> String {
     let bytes = elem.bits() / 8;
     let perhaps = match hardware {

@@ -104,7 +104,7 @@ impl Emitter<'_> {
         // Without barriers, no thread can skip one.
         let progress = progress && !self.prepared.barriers.is_empty();
         let wanted = match moment {
-            // All threads of the CTA come to this barrier: its completion tells everything.
+            // All threads of the CTA come to this barrier: reporting its completion suffices.
             Moment::Arrive if self.grid_loop.together && (self.region.lone_barrier || !progress) => order && progress,
             Moment::Begin | Moment::End | Moment::Arrive | Moment::Complete => order || progress,
             Moment::Warp | Moment::Exchange => order,

@@ -17,7 +17,7 @@ use margay_ir::{BlockId, Func, Inst, MemSpace, pass::conditions_of_use};
 use margay_isa::{Effect, Mod, Opcode};
 use std::mem::offset_of;
 
-/// The most barriers that complete before the observer is told: its count of intervals must not overflow.
+/// The most barriers that complete before a report to the observer: its count of intervals must not overflow.
 const MOST_MEETINGS: u32 = 1 << 20;
 
 /// An access by a row of lanes whose addresses increase evenly.

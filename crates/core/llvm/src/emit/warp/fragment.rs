@@ -298,7 +298,7 @@ impl Emitter<'_> {
         native(self, &starts)?;
         self.w.jump(&done);
         self.w.join(&apart, mark);
-        self.seldom_effect(inst)?;
+        self.cold_effect(inst)?;
         self.w.jump(&done);
         self.w.join(&done, mark);
         Ok(())

@@ -125,10 +125,10 @@ impl Emitter<'_> {
             let active = self.active.clone();
             a = self.w.select(&active, &a, &constant(a.ty, 0));
         }
-        let way = Way::of(variant);
+        let mode = ShuffleMode::of(variant);
         if let (Some(b), Some(c)) = (self.constant_word(by), self.constant_word(bounds)) {
-            let taken = self.permute(&a, |l| source_lane(way, l, b, c).0);
-            return Ok(vec![taken, per_lane(Elem::I1, |l| i128::from(source_lane(way, l, b, c).1))]);
+            let taken = self.permute(&a, |l| source_lane(mode, l, b, c).0);
+            return Ok(vec![taken, per_lane(Elem::I1, |l| i128::from(source_lane(mode, l, b, c).1))]);
         }
         let (b, c) = (self.value(by, Elem::I32)?, self.value(bounds, Elem::I32)?);
         // Manual, section 9.7.9.6: `c` holds a clamp in bits 0 to 4 and a segment mask in bits 8 to 12.
@@ -141,16 +141,16 @@ impl Emitter<'_> {
         let first = self.w.op("and", &lane, &segment);
         let within = self.w.op("and", &clamp, &outside);
         let last = self.w.op("or", &first, &within);
-        let (source, valid) = match way {
-            Way::Up => {
+        let (source, valid) = match mode {
+            ShuffleMode::Up => {
                 let j = self.w.op("sub", &lane, &b);
                 let ok = self.w.cmp("icmp sge", &j, &last);
                 (j, ok)
             }
             _ => {
-                let j = match way {
-                    Way::Down => self.w.op("add", &lane, &b),
-                    Way::Butterfly => self.w.op("xor", &lane, &b),
+                let j = match mode {
+                    ShuffleMode::Down => self.w.op("add", &lane, &b),
+                    ShuffleMode::Butterfly => self.w.op("xor", &lane, &b),
                     _ => {
                         let low = self.w.op("and", &b, &outside);
                         self.w.op("or", &first, &low)
@@ -160,16 +160,16 @@ impl Emitter<'_> {
                 (j, ok)
             }
         };
-        let taken = match way {
+        let taken = match mode {
             // What was just stored is not loaded at another offset before all stores are over, so permutations by indices are faster.
-            _ if b.ty.vector || self.options.mask_registers && way != Way::Index => self.look_up(&a, &source),
-            Way::Butterfly => self.butterfly(&a, &b),
-            Way::Up | Way::Down => self.slide(&a, &b, way),
-            Way::Index if c.unsigned().is_some_and(|c| c >> 8 & 31 == 0) => {
+            _ if b.ty.vector || self.options.mask_registers && mode != ShuffleMode::Index => self.look_up(&a, &source),
+            ShuffleMode::Butterfly => self.butterfly(&a, &b),
+            ShuffleMode::Up | ShuffleMode::Down => self.slide(&a, &b, mode),
+            ShuffleMode::Index if c.unsigned().is_some_and(|c| c >> 8 & 31 == 0) => {
                 let one = self.w.extract(&a, &b);
                 self.w.splat(&one)
             }
-            Way::Index => self.look_up(&a, &source),
+            ShuffleMode::Index => self.look_up(&a, &source),
         };
         let taken = self.w.select(&valid, &taken, &a);
         let valid = self.w.splat(&valid);
@@ -196,13 +196,13 @@ impl Emitter<'_> {
     }
 
     /// Lane `l + b` or `l - b` for a uniform `b`: an unaligned load from a longer row.
-    fn slide(&mut self, a: &Val, b: &Val, way: Way) -> Val {
+    fn slide(&mut self, a: &Val, b: &Val, mode: ShuffleMode) -> Val {
         let row = self.w.alloca("[64 x i32]", 64);
-        let (start, from) = if way == Way::Up { (32, 32) } else { (0, 0) };
+        let (start, from) = if mode == ShuffleMode::Up { (32, 32) } else { (0, 0) };
         let p = self.w.offset_const(&row, start * 4);
         self.w.store(a, &p, 64);
-        let first = match way {
-            Way::Up => self.w.op("sub", &constant(b.ty, from), b),
+        let first = match mode {
+            ShuffleMode::Up => self.w.op("sub", &constant(b.ty, from), b),
             _ => b.clone(),
         };
         let first = self.w.cast("zext", &first, Elem::I64);
@@ -263,7 +263,7 @@ impl Emitter<'_> {
         let (odd, usual, done) = (self.w.label("outside"), self.w.label("inside"), self.w.label("done"));
         self.w.branch_unlikely(&outside, &odd, &usual);
         self.w.block(&odd);
-        self.seldom_effect(inst)?;
+        self.cold_effect(inst)?;
         self.w.jump(&done);
         self.w.block(&usual);
         let voted = self.vote(variant, srcs)?;
@@ -354,34 +354,34 @@ impl Emitter<'_> {
 
 /// The mode of a shuffle.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ShuffleMode {
     Up,
     Down,
     Butterfly,
     Index,
 }
 
-impl Way {
-    fn of(variant: &Variant) -> Way {
+impl ShuffleMode {
+    fn of(variant: &Variant) -> ShuffleMode {
         match () {
-            _ if variant.has(Mod::Up) => Way::Up,
-            _ if variant.has(Mod::Down) => Way::Down,
-            _ if variant.has(Mod::Bfly) => Way::Butterfly,
-            _ => Way::Index,
+            _ if variant.has(Mod::Up) => ShuffleMode::Up,
+            _ if variant.has(Mod::Down) => ShuffleMode::Down,
+            _ if variant.has(Mod::Bfly) => ShuffleMode::Butterfly,
+            _ => ShuffleMode::Index,
         }
     }
 }
 
 /// The lane that a shuffle reads, its own if that is out of range; and whether it is in range.
-fn source_lane(way: Way, lane: u32, b: u32, c: u32) -> (u32, bool) {
+fn source_lane(mode: ShuffleMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
     let first = lane & segment;
     let last = first | clamp & !segment & 31;
-    let (source, inside) = match way {
-        Way::Up => (lane.wrapping_sub(b), lane as i32 - b as i32 >= last as i32),
-        Way::Down => (lane + b, lane + b <= last),
-        Way::Butterfly => (lane ^ b, lane ^ b <= last),
-        Way::Index => {
+    let (source, inside) = match mode {
+        ShuffleMode::Up => (lane.wrapping_sub(b), lane as i32 - b as i32 >= last as i32),
+        ShuffleMode::Down => (lane + b, lane + b <= last),
+        ShuffleMode::Butterfly => (lane ^ b, lane ^ b <= last),
+        ShuffleMode::Index => {
             let j = first | b & !segment & 31;
             (j, j <= last)
         }

@@ -30,7 +30,7 @@ impl Emitter<'_> {
     }
 
     /// The same for a path that is taken only if the program does what PTX leaves undefined.
-    pub fn seldom_effect(&mut self, inst: &Inst) -> Result<()> {
+    pub fn cold_effect(&mut self, inst: &Inst) -> Result<()> {
         self.single_step(inst, true)
     }
 

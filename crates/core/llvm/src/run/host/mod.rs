@@ -14,7 +14,7 @@ use crate::{
     run::windows::Windows,
 };
 use margay_exec::{
-    Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, alloca_beyond, builtin,
+    Access, Bug, COUNTS, Fault, FaultKind, Frame, Grid, Initiator, LANES, Meter, Row, Stop, alloca_beyond, builtin,
     jump_beyond, lanes, left_out,
     mem::{Allocation, Path},
     parameter_beyond, restore_beyond, returned,
@@ -54,7 +54,7 @@ pub struct Host<'a> {
     pub barriers: RefCell<BarrierState>,
     /// Messages between fibers and scheduler.
     pub fibers: RefCell<PendingCalls>,
-    /// What was told to the launch's observer, if it has one.
+    /// What was reported to the launch's observer, if it has one.
     pub observation: Option<Box<Observation<'a>>>,
     /// State of the reference engine, for instructions that it executes.
     machine: RefCell<Option<single_step::Machine>>,
@@ -339,7 +339,7 @@ impl Host<'_> {
         let mut byte = |address: u64, lane: usize| self.byte(ctx, lane as u32, address);
         let thread = |lane: usize| {
             let block = self.grid.launch.shape.block;
-            Freer::Thread(self.code.compiled.thread_index(block, ctx.warp.get(), lane as u32), ctx.cta.get())
+            Initiator::Thread(self.code.compiled.thread_index(block, ctx.warp.get(), lane as u32), ctx.cta.get())
         };
         let path = || {
             let place = &self.code.compiled.sites[site];

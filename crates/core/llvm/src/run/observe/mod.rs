@@ -176,7 +176,7 @@ impl<'a> Host<'a> {
     pub fn release_observer(&self, ctx: &WarpCtx) {
         let Some(observation) = self.observation.as_deref() else { return };
         self.flush(ctx);
-        self.tell_noted(ctx);
+        self.report_noted(ctx);
         ctx.line_count.set(0);
         *observation.locked.borrow_mut() = None;
     }
@@ -191,11 +191,11 @@ impl<'a> Host<'a> {
     pub fn flush(&self, ctx: &WarpCtx) {
         let Some(observation) = self.observation.as_deref() else { return };
         let Observation { loads, places, .. } = observation;
-        self.tell_met(ctx);
+        self.report_met(ctx);
         let mut left = Observation::take(loads, &ctx.loads, ctx.loads_end);
         ctx.loads_shared.set(0);
         if !left.is_empty() {
-            self.tell_noted(ctx);
+            self.report_noted(ctx);
         }
         while !left.is_empty() {
             let event = RowLoads { cta: ctx.cta.get(), list: left, places, local: self.local_of(ctx, 0) };
@@ -214,7 +214,7 @@ impl<'a> Host<'a> {
         let Some(observation) = self.observation.as_deref().filter(|_| mask != 0) else { return };
         if !self.nothing_is_noted(ctx) {
             self.flush(ctx);
-            self.tell_noted(ctx);
+            self.report_noted(ctx);
         }
         let place = &observation.places[site];
         let warp = ctx.warp.get();
@@ -243,7 +243,7 @@ impl<'a> Host<'a> {
         let Some(observation) = self.observation.as_deref() else { return };
         let memo = &observation.places[site].memo;
         let is_new = memo.get() == 0;
-        self.tell_noted(ctx);
+        self.report_noted(ctx);
         self.with_event(ctx, site, who, addresses, values, |event| {
             let Some(locked) = &mut *observation.locked.borrow_mut() else { return observation.observer.memory(event) };
             locked.memory(event);
@@ -334,7 +334,7 @@ impl<'a> Host<'a> {
     }
 
     /// Reports what the lanes of a mask do at a site, or what happens to the CTA.
-    pub fn tell(&self, ctx: &WarpCtx, site: usize, mask: u32) {
+    pub fn report_moment(&self, ctx: &WarpCtx, site: usize, mask: u32) {
         let Some(observation) = self.observation.as_deref() else { return };
         let place = &self.code.compiled.sites[site];
         let SiteKind::Moment(moment) = place.kind else { return };
@@ -342,7 +342,7 @@ impl<'a> Host<'a> {
         match moment {
             // What a CTA has done since its last barrier concerns nobody any more.
             Moment::Complete | Moment::End => self.drop_noted(ctx),
-            _ => self.tell_noted(ctx),
+            _ => self.report_noted(ctx),
         }
         let (cta, warp) = (ctx.cta.get(), ctx.warp.get());
         let func = &self.grid.image.ir.funcs[place.func as usize];
@@ -377,8 +377,8 @@ impl<'a> Host<'a> {
                 arrived.fill(0);
             }
             Moment::End => {
-                let told = observation.lock().as_mut().map(|locked| locked.exit(cta)).is_some();
-                for (warp, lanes) in observation.born.iter().enumerate().filter(|_| !told) {
+                let reported = observation.lock().as_mut().map(|locked| locked.exit(cta)).is_some();
+                for (warp, lanes) in observation.born.iter().enumerate().filter(|_| !reported) {
                     sync(warp as u32, *lanes, SyncKind::Exit);
                 }
             }

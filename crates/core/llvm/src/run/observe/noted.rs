@@ -30,13 +30,13 @@ impl Observation<'_> {
 }
 
 impl Host<'_> {
-    /// Whether nothing has been noted since the observer was told.
+    /// Whether nothing has been noted since the last report to the observer.
     pub(super) fn nothing_is_noted(&self, ctx: &WarpCtx) -> bool {
         ctx.met.get() == 0 && ctx.loads.get() == ctx.loads_begin && ctx.notes.get() == ctx.notes_begin
     }
 
-    /// Tells the observer at how many barriers the CTA has met without its being told.
-    pub(super) fn tell_met(&self, ctx: &WarpCtx) {
+    /// Reports the barriers that the CTA has completed since the last report.
+    pub(super) fn report_met(&self, ctx: &WarpCtx) {
         let times = ctx.met.replace(0);
         if times > 0
             && let Some(observation) = self.observation.as_deref()
@@ -46,11 +46,11 @@ impl Host<'_> {
         }
     }
 
-    /// Tells the observer what generated code has noted instead of reporting it.
-    pub fn tell_noted(&self, ctx: &WarpCtx) {
+    /// Reports what generated code has noted.
+    pub fn report_noted(&self, ctx: &WarpCtx) {
         let Some(observation) = self.observation.as_deref() else { return };
         let Observation { notes, places, .. } = observation;
-        self.tell_met(ctx);
+        self.report_met(ctx);
         let list = Observation::take(notes, &ctx.notes, ctx.notes_end);
         if list.is_empty() {
             return;

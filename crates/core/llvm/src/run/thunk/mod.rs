@@ -241,7 +241,7 @@ extern "C" fn loads(ctx: *mut WarpCtx) {
 
 extern "C" fn notes(ctx: *mut WarpCtx) {
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
-        host.tell_noted(ctx);
+        host.report_noted(ctx);
         Ok(())
     };
     // SAFETY: generated code passes its own context.
@@ -260,7 +260,7 @@ extern "C" fn strays(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const 
 
 extern "C" fn event(ctx: *mut WarpCtx, site: u32, mask: u32) {
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
-        host.tell(ctx, site as usize, mask);
+        host.report_moment(ctx, site as usize, mask);
         Ok(())
     };
     // SAFETY: generated code passes its own context.

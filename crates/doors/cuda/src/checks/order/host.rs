@@ -72,7 +72,7 @@ static VAIN: AtomicU32 = AtomicU32::new(0);
 
 /// Whether there is memory in a context that the program itself can access.
 pub fn has_host_memory(context: &Context) -> bool {
-    context.memory().values().any(|allocation| allocation.owner != Owner::Device)
+    context.allocations.lock().values().any(|allocation| allocation.owner != Owner::Device)
 }
 
 /// Submits work for a call that need not wait for it. If the program might access memory of the work, the call waits for a time.
@@ -96,7 +96,7 @@ pub fn pages_of(piece: &Piece) -> Vec<Pages> {
     if !faults::CAN_CATCH || piece.touched.is_system() {
         return all;
     }
-    let memory = piece.context.memory();
+    let memory = piece.context.allocations.lock();
     for (base, allocated) in memory.iter().filter(|(_, allocated)| allocated.owner != Owner::Device) {
         // Allocations have their last pages to themselves, the program's own memory has not.
         let own = !matches!(allocated.owner, Owner::Registered(_));
@@ -212,7 +212,7 @@ fn report(
     let mut notes = Vec::from_iter(piece.allocation(address));
     let submitted = if submitted == piece.name { String::new() } else { format!(", submitted by {submitted}") };
     notes.push(format!("{} in {} {other}{submitted}", piece.name, piece.place));
-    notes.extend(stacks::told(&format!("the program {} in", verb(writes)), by));
+    notes.extend(stacks::format_stack(&format!("the program {} in", verb(writes)), by));
     Finding {
         kind: FindingKind::Race,
         title: format!(

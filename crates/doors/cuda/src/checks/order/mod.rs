@@ -336,7 +336,7 @@ pub fn recorded_here() -> Clock {
 }
 
 /// The work of this thread has waited for an event.
-pub fn waited_here(clock: &Clock) {
+pub fn thread_waited(clock: &Clock) {
     current(|piece| piece.knows.join(clock));
 }
 

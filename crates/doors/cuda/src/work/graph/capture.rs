@@ -14,7 +14,7 @@ use crate::{
         stream::{Stream, StreamHandle, StreamRef},
     },
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     cell::Cell,
     collections::HashSet,
@@ -74,10 +74,6 @@ thread_local! {
     static MODE: Cell<u32> = const { Cell::new(mode::GLOBAL) };
 }
 
-fn ongoing() -> MutexGuard<'static, Vec<Arc<Sequence>>> {
-    ONGOING.lock()
-}
-
 /// Sets the mode of this thread; returns the former one.
 pub fn exchange_mode(new: u32) -> Result<u32, Code> {
     if new > mode::RELAXED { Err(Code::INVALID_VALUE) } else { Ok(MODE.replace(new)) }
@@ -89,7 +85,7 @@ fn conflict(code: Code, with: impl Fn(&Sequence) -> bool) -> Outcome {
         return Ok(());
     }
     let mut outcome = Ok(());
-    for sequence in ongoing().iter().filter(|s| with(s)) {
+    for sequence in ONGOING.lock().iter().filter(|s| with(s)) {
         sequence.invalidate();
         outcome = Err(code);
     }
@@ -114,7 +110,7 @@ pub fn check_default_stream(context: Handle<Context>) -> Outcome {
 
 /// Refuses to query a context's default stream for captures, which changes nothing.
 pub fn check_query(context: Handle<Context>) -> Outcome {
-    let is_blocked = COUNT.load(Acquire) > 0 && ongoing().iter().any(|s| s.blocked == Some(context));
+    let is_blocked = COUNT.load(Acquire) > 0 && ONGOING.lock().iter().any(|s| s.blocked == Some(context));
     if is_blocked { Err(Code::STREAM_CAPTURE_IMPLICIT) } else { Ok(()) }
 }
 
@@ -123,7 +119,7 @@ pub fn check_context(context: Handle<Context>) -> Outcome {
     let mut ids = HashSet::new();
     if COUNT.load(Acquire) > 0 {
         driver()?.streams.each(|stream| {
-            ids.extend(stream.capture().as_ref().filter(|_| stream.context == context).map(|c| c.sequence.id));
+            ids.extend(stream.capture.lock().as_ref().filter(|_| stream.context == context).map(|c| c.sequence.id));
         });
     }
     conflict(Code::STREAM_CAPTURE_UNSUPPORTED, |s| ids.contains(&s.id))
@@ -190,7 +186,7 @@ impl Capture {
             invalid: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         });
-        let mut ongoing = ongoing();
+        let mut ongoing = ONGOING.lock();
         ongoing.push(sequence.clone());
         COUNT.store(ongoing.len(), Release);
         Ok(Capture { handle, sequence, graph, last })
@@ -227,7 +223,7 @@ impl Capture {
         let mut open = self.last.clone();
         while let Some(node) = open.pop() {
             if reached.insert(node.number()) {
-                open.extend(driver.nodes.get(node)?.state().after.iter().copied());
+                open.extend(driver.nodes.get(node)?.state.lock().after.iter().copied());
             }
         }
         Ok(nodes.iter().all(|n| reached.contains(&n.number())))
@@ -245,7 +241,7 @@ impl Capture {
     pub fn make_last_updatable(&self, value: Host) -> Outcome {
         let [node] = *self.last else { return Err(Code::INVALID_VALUE) };
         driver()?.nodes.get(node)?.make_updatable(value.value(0)?)?;
-        node.tell_device_node(value)
+        node.write_device_node(value)
     }
 
     /// Adds an allocation as a node, and returns its address.
@@ -291,12 +287,12 @@ impl Capture {
         self.sequence.ended.store(true, Release);
         let mut nodes = Vec::new();
         driver.streams.each(|stream| {
-            let mut capture = stream.capture();
+            let mut capture = stream.capture.lock();
             if let Some(other) = capture.take_if(|c| c.sequence.id == self.sequence.id) {
                 nodes.extend(other.last);
             }
         });
-        let mut ongoing = ongoing();
+        let mut ongoing = ONGOING.lock();
         ongoing.retain(|s| s.id != self.sequence.id);
         COUNT.store(ongoing.len(), Release);
         nodes
@@ -317,7 +313,7 @@ impl CapturedAt {
         }
         self.sequence.check()?;
         let CapturedAt { handle, sequence, graph, last } = self;
-        let mut capture = stream.capture();
+        let mut capture = stream.capture.lock();
         match &mut *capture {
             None => *capture = Some(Capture { handle, sequence, graph, last }),
             Some(other) if other.sequence.id != sequence.id => {

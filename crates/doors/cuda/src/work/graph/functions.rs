@@ -69,23 +69,23 @@ fn list(out: Out<Node>, count: Out<usize>, nodes: &[Node]) -> Outcome {
 
 fn dependents(of: Node) -> Result<Vec<Node>, Code> {
     let driver = driver()?;
-    let all = driver.nodes.get(of)?.graph.nodes().clone();
-    let waits = |n: &Node| driver.nodes.get(*n).is_ok_and(|n| n.state().after.contains(&of));
+    let all = driver.nodes.get(of)?.graph.nodes.lock().clone();
+    let waits = |n: &Node| driver.nodes.get(*n).is_ok_and(|n| n.state.lock().after.contains(&of));
     Ok(all.into_iter().filter(waits).collect())
 }
 
 /// Nodes without dependencies.
 fn roots(of: &Graph) -> Result<Vec<Node>, Code> {
     let driver = driver()?;
-    let all = of.nodes().clone();
-    Ok(all.into_iter().filter(|n| driver.nodes.get(*n).is_ok_and(|n| n.state().after.is_empty())).collect())
+    let all = of.nodes.lock().clone();
+    Ok(all.into_iter().filter(|n| driver.nodes.get(*n).is_ok_and(|n| n.state.lock().after.is_empty())).collect())
 }
 
 fn edges(of: Handle<Graph>, from: Out<Node>, to: Out<Node>, count: Out<usize>) -> Outcome {
     let driver = driver()?;
     let mut pairs = Vec::new();
-    for node in graph(of)?.nodes().iter() {
-        pairs.extend(driver.nodes.get(*node)?.state().after.iter().map(|before| (*before, *node)));
+    for node in graph(of)?.nodes.lock().iter() {
+        pairs.extend(driver.nodes.get(*node)?.state.lock().after.iter().map(|before| (*before, *node)));
     }
     if from.is_null() || to.is_null() {
         return count.set(pairs.len());
@@ -103,7 +103,7 @@ fn connect(from: In<Node>, to: In<Node>, count: usize, connected: bool) -> Outco
     for i in 0..count {
         let (before, after) = (from.nth(i)?, driver.nodes.get(to.nth(i)?)?);
         driver.nodes.get(before)?;
-        let waits = &mut after.state().after;
+        let waits = &mut after.state.lock().after;
         match (connected, waits.iter().position(|n| *n == before)) {
             (true, None) => waits.push(before),
             (false, Some(at)) => drop(waits.remove(at)),
@@ -139,7 +139,7 @@ api! {
         out.set(driver()?.graphs.add_arc(copy))
     }
     10000 fn cuGraphGetNodes(of: Handle<Graph>, nodes: Out<Node>, count: Out<usize>) {
-        list(nodes, count, &graph(of)?.nodes().clone())
+        list(nodes, count, &graph(of)?.nodes.lock().clone())
     }
     10000 fn cuGraphGetRootNodes(of: Handle<Graph>, nodes: Out<Node>, count: Out<usize>) {
         list(nodes, count, &roots(&*graph(of)?)?)
@@ -152,11 +152,11 @@ api! {
         plain(data, count)
     }
     10000 fn cuGraphNodeGetDependencies(node: Node, nodes: Out<Node>, count: Out<usize>) {
-        let after = driver()?.nodes.get(node)?.state().after.clone();
+        let after = driver()?.nodes.get(node)?.state.lock().after.clone();
         list(nodes, count, &after)
     }
     12030 fn cuGraphNodeGetDependencies_v2(node: Node, nodes: Out<Node>, data: Out<u64>, count: Out<usize>) {
-        let after = driver()?.nodes.get(node)?.state().after.clone();
+        let after = driver()?.nodes.get(node)?.state.lock().after.clone();
         list(nodes, count, &after)?;
         plain(data, count)
     }
@@ -191,7 +191,7 @@ api! {
             return Err(Code::INVALID_VALUE);
         }
         for dependent in dependents(node)? {
-            driver()?.nodes.get(dependent)?.state().after.retain(|n| *n != node);
+            driver()?.nodes.get(dependent)?.state.lock().after.retain(|n| *n != node);
         }
         let gone = driver()?.nodes.remove(node)?;
         gone.graph.nodes.lock().retain(|n| *n != node);
@@ -218,7 +218,7 @@ api! {
         exec(of)?.with_step(node, |step| step.enabled = enabled != 0)
     }
     11060 fn cuGraphNodeGetEnabled(of: Handle<Exec>, node: Node, enabled: Out<u32>) {
-        let steps = exec(of)?.steps().clone();
+        let steps = exec(of)?.steps.lock().clone();
         let step = steps.iter().find(|s| s.node == node).ok_or(Code::INVALID_VALUE)?;
         enabled.set(u32::from(step.enabled))
     }
@@ -243,7 +243,7 @@ api! {
     10000 + ptsz fn cuGraphLaunch(of: Handle<Exec>, stream: StreamHandle) {
         current()?;
         let (exec, stream_ref) = (exec(of)?, stream.get()?);
-        let captured = stream_ref.stream().capture().is_some();
+        let captured = stream_ref.stream().capture.lock().is_some();
         if captured {
             return stream.submit(Work::Graph(exec));
         }

@@ -13,7 +13,7 @@ use crate::{
     raw::{Host, In, Out},
     work::Work,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{
@@ -50,17 +50,13 @@ pub struct GraphMemories {
 }
 
 impl GraphMemories {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<DevicePtr, Weak<GraphMemory>>> {
-        self.all.lock()
-    }
-
     fn find(&self, address: DevicePtr) -> Option<Arc<GraphMemory>> {
-        self.all().get(&address).and_then(Weak::upgrade)
+        self.all.lock().get(&address).and_then(Weak::upgrade)
     }
 
     /// Bytes that launches allocate and nothing frees.
     fn claimed(&self) -> u64 {
-        let all: Vec<_> = self.all().values().filter_map(Weak::upgrade).collect();
+        let all: Vec<_> = self.all.lock().values().filter_map(Weak::upgrade).collect();
         all.iter().filter(|m| m.claimed.load(SeqCst)).map(|m| m.bytes as u64).sum()
     }
 
@@ -128,7 +124,7 @@ impl GraphMemory {
             live: AtomicBool::new(false),
             claimed: AtomicBool::new(false),
         });
-        driver()?.graph_memories.all().insert(address, Arc::downgrade(&made));
+        driver()?.graph_memories.all.lock().insert(address, Arc::downgrade(&made));
         Ok(made)
     }
 
@@ -157,13 +153,13 @@ impl Graph {
         let (mut before, mut next) = (HashSet::new(), after.to_vec());
         while let Some(node) = next.pop() {
             if before.insert(node.number()) {
-                next.extend(driver.nodes.get(node)?.state().after.iter().copied());
+                next.extend(driver.nodes.get(node)?.state.lock().after.iter().copied());
             }
         }
         // The memory of this size, and its allocations less its frees; `None` if one of them may run later.
         let mut found: Vec<(Arc<GraphMemory>, Option<i64>)> = Vec::new();
-        for handle in self.nodes().clone() {
-            let (address, change) = match &driver.nodes.get(handle)?.state().work {
+        for handle in self.nodes.lock().clone() {
+            let (address, change) = match &driver.nodes.get(handle)?.state.lock().work {
                 Work::Alloc(memory) if memory.bytes == bytes => {
                     if !found.iter().any(|(known, _)| Arc::ptr_eq(known, memory)) {
                         found.push((memory.clone(), Some(0)));
@@ -184,10 +180,10 @@ impl Graph {
 impl Drop for GraphMemory {
     fn drop(&mut self) {
         if let Ok(driver) = driver() {
-            driver.graph_memories.all().remove(&self.address);
+            driver.graph_memories.all.lock().remove(&self.address);
         }
         // Memory that a launch allocated and did not free now belongs to the program.
-        if !self.live.load(SeqCst) && self.context.memory().remove(&self.address).is_some() {
+        if !self.live.load(SeqCst) && self.context.allocations.lock().remove(&self.address).is_some() {
             let _ = self.context.device_memory().free(self.address); // the context may be gone
         }
     }

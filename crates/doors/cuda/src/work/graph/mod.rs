@@ -32,7 +32,7 @@ use crate::{
     handle::Handle,
     work::{Work, event::Event},
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     sync::{Arc, Weak, atomic::AtomicBool},
@@ -67,17 +67,9 @@ struct Node {
     after: Vec<Handle<NodeRef>>,
 }
 
-impl NodeRef {
-    fn state(&self) -> MutexGuard<'_, Node> {
-        self.state.lock()
-    }
-}
+impl NodeRef {}
 
 impl Graph {
-    fn nodes(&self) -> MutexGuard<'_, Vec<Handle<NodeRef>>> {
-        self.nodes.lock()
-    }
-
     fn kept(&self) -> object::Kept {
         self.kept.lock().clone()
     }
@@ -102,17 +94,17 @@ impl Graph {
         let state = Mutex::new(Node { work, after });
         let (graph, arguments, updatable) = (self.clone(), Mutex::default(), AtomicBool::default());
         let node = driver.nodes.add(NodeRef { graph, original, state, arguments, updatable });
-        self.nodes().push(node);
+        self.nodes.lock().push(node);
         Ok(node)
     }
 
     /// The nodes in topological order; an error if there is a cycle.
     fn sorted(&self) -> Result<Vec<(Handle<NodeRef>, Node)>, Code> {
         let driver = driver()?;
-        let nodes = self.nodes().clone();
+        let nodes = self.nodes.lock().clone();
         let place: HashMap<usize, usize> = nodes.iter().enumerate().map(|(i, n)| (n.number(), i)).collect();
         let states =
-            nodes.iter().map(|n| Ok(driver.nodes.get(*n)?.state().clone())).collect::<Result<Vec<_>, Code>>()?;
+            nodes.iter().map(|n| Ok(driver.nodes.get(*n)?.state.lock().clone())).collect::<Result<Vec<_>, Code>>()?;
         let mut waits: Vec<usize> = states.iter().map(|s| s.after.len()).collect();
         let mut dependents = vec![Vec::new(); nodes.len()];
         for (i, state) in states.iter().enumerate() {
@@ -136,7 +128,7 @@ impl Graph {
 
     /// Whether it has nodes that allocate or free memory, itself or in child graphs.
     fn manages_memory(&self) -> Result<bool, Code> {
-        self.has_node(&|node| matches!(node.state().work, Work::Alloc(_) | Work::Free(_)))
+        self.has_node(&|node| matches!(node.state.lock().work, Work::Alloc(_) | Work::Free(_)))
     }
 
     /// Refuses what a graph with memory nodes cannot do: be cloned, or lose nodes and edges (`cuGraphAddMemAllocNode`).
@@ -184,12 +176,12 @@ impl Graph {
     /// The copy of a node, in this graph or a child graph.
     fn clone_of(&self, original: Handle<NodeRef>) -> Result<Option<Handle<NodeRef>>, Code> {
         let driver = driver()?;
-        for handle in self.nodes().clone() {
+        for handle in self.nodes.lock().clone() {
             let node = driver.nodes.get(handle)?;
             if node.original == Some(original) {
                 return Ok(Some(handle));
             }
-            let inner = match &node.state().work {
+            let inner = match &node.state.lock().work {
                 Work::Inner(inner) => vec![inner.clone()],
                 Work::Conditional(conditional) => conditional.bodies.clone(),
                 _ => Vec::new(),
@@ -205,7 +197,7 @@ impl Graph {
 
     /// Removes the nodes from the driver's table.
     fn forget_nodes(&self, driver: &Driver) {
-        let nodes = std::mem::take(&mut *self.nodes());
+        let nodes = std::mem::take(&mut *self.nodes.lock());
         nodes.into_iter().for_each(|node| drop(driver.nodes.remove(node))); // a node can be gone already
     }
 }
@@ -314,10 +306,6 @@ impl Exec {
         Ok(made)
     }
 
-    fn steps(&self) -> MutexGuard<'_, Vec<Step>> {
-        self.steps.lock()
-    }
-
     /// A call launches it: it allocates and frees memory as far as later calls know.
     fn claim_memory(&self) -> Outcome {
         let work = self.memory_work();
@@ -333,7 +321,7 @@ impl Exec {
 
     /// The steps that allocate or free memory, with those of child graphs, in order.
     fn memory_work(&self) -> Vec<Work> {
-        let steps = self.steps().clone();
+        let steps = self.steps.lock().clone();
         let work = steps.into_iter().filter(|step| step.enabled).flat_map(|step| match step.work {
             Work::Alloc(_) | Work::Free(_) => vec![step.work],
             Work::Graph(inner) => inner.memory_work(),
@@ -349,7 +337,7 @@ impl Exec {
     }
 
     fn reset(&self, context: &Arc<Context>) -> Outcome {
-        let steps = self.steps().clone();
+        let steps = self.steps.lock().clone();
         steps.iter().try_for_each(|step| match &step.work {
             Work::Branch(branch) => branch.reset(context),
             Work::Graph(inner) => inner.reset(context),
@@ -360,7 +348,7 @@ impl Exec {
     /// The events that its steps record, and those that they wait for.
     fn events(&self) -> (Vec<Arc<Event>>, Vec<Arc<Event>>) {
         let (mut recorded, mut awaited) = (Vec::new(), Vec::new());
-        for step in self.steps().iter().filter(|step| step.enabled) {
+        for step in self.steps.lock().iter().filter(|step| step.enabled) {
             match &step.work {
                 Work::Record(event) => recorded.push(event.clone()),
                 Work::Wait(event) => awaited.push(event.clone()),
@@ -380,7 +368,7 @@ impl Exec {
         let mut done = 0;
         let mut nodes = order::Nodes::default();
         loop {
-            let step = self.steps().get(done).cloned();
+            let step = self.steps.lock().get(done).cloned();
             let Some(Step { work, enabled, after, .. }) = step else { return Ok(()) };
             // A node that is disabled still passes on the order of what it depends on.
             let run = || if enabled { work.run(context) } else { Ok(()) };
@@ -396,18 +384,18 @@ impl Exec {
     fn with_step(&self, node: Handle<NodeRef>, change: impl FnOnce(&mut Step)) -> Outcome {
         // Launches that are queued stay as they are.
         driver::current()?.settle();
-        if let Some(step) = self.steps().iter_mut().find(|s| s.node == node) {
+        if let Some(step) = self.steps.lock().iter_mut().find(|s| s.node == node) {
             change(step);
             return Ok(());
         }
-        let within: Vec<Arc<Exec>> = self.steps().iter().flat_map(Step::within).collect();
+        let within: Vec<Arc<Exec>> = self.steps.lock().iter().flat_map(Step::within).collect();
         let holder = within.into_iter().find(|exec| exec.holds(node)).ok_or(Code::INVALID_VALUE)?;
         holder.with_step(node, change)
     }
 
     /// Whether a node has a step, here or in a child graph.
     fn holds(&self, node: Handle<NodeRef>) -> bool {
-        let steps = self.steps().clone();
+        let steps = self.steps.lock().clone();
         steps.iter().any(|s| s.node == node || s.within().iter().any(|exec| exec.holds(node)))
     }
 
@@ -422,7 +410,7 @@ impl Exec {
         }
         driver::current()?.settle();
         let new = Step::of(graph)?;
-        let mut steps = self.steps();
+        let mut steps = self.steps.lock();
         if new.len() != steps.len() || new.iter().zip(steps.iter()).any(|(n, s)| n.after != s.after) {
             return Ok(TOPOLOGY_CHANGED);
         }

@@ -53,13 +53,13 @@ fn add_any(out: Out<Node>, to: Handle<Graph>, after: In<Node>, count: usize, par
 
 /// The work of a node.
 pub fn work_of(handle: Node) -> Result<Work, Code> {
-    Ok(node(handle)?.state().work.clone())
+    Ok(node(handle)?.state.lock().work.clone())
 }
 
 /// Changes the work of a node; its type must not change.
 fn set(handle: Node, work: Work) -> Outcome {
     let node = node(handle)?;
-    let mut state = node.state();
+    let mut state = node.state.lock();
     if kind_of(&state.work) != kind_of(&work) {
         return Err(Code::INVALID_VALUE);
     }
@@ -94,7 +94,7 @@ fn event(handle: Handle<Event>) -> Result<Arc<Event>, Code> {
 
 /// Accesses the launch of a kernel node.
 fn with_launch<T>(handle: Node, change: impl FnOnce(&mut crate::work::launch::Launch) -> T) -> Result<T, Code> {
-    match &mut node(handle)?.state().work {
+    match &mut node(handle)?.state.lock().work {
         Work::Kernel(launch) => Ok(change(launch)),
         _ => Err(Code::INVALID_VALUE),
     }
@@ -237,7 +237,7 @@ api! {
         let given = value.get()?;
         if number == attribute::DEVICE_UPDATABLE {
             node(of)?.make_updatable(given[0])?;
-            return of.tell_device_node(Host::unified(value.address()));
+            return of.write_device_node(Host::unified(value.address()));
         }
         with_launch(of, |launch| set_attribute(&mut launch.shape, number, given))
     }

@@ -18,12 +18,12 @@ const NO_DESTRUCTOR_SYNC: u32 = 1;
 const MOVE: u32 = 1;
 
 /// An object of the program; its destructor is called with the last reference.
-pub struct Thing {
+pub struct OwnedData {
     data: UserData,
     destroy: Callback,
 }
 
-impl Drop for Thing {
+impl Drop for OwnedData {
     fn drop(&mut self) {
         let _ = self.destroy.call(self.data); // null is ignored
     }
@@ -31,12 +31,12 @@ impl Drop for Thing {
 
 /// The program's references to an object.
 pub struct UserObject {
-    thing: Arc<Thing>,
+    data: Arc<OwnedData>,
     references: Mutex<u32>,
 }
 
 /// A graph's references to objects: their count, by the object's handle.
-pub type Kept = HashMap<usize, (u32, Arc<Thing>)>;
+pub type Kept = HashMap<usize, (u32, Arc<OwnedData>)>;
 
 fn change(object: Handle<UserObject>, change: impl FnOnce(u32) -> Option<u32>) -> Outcome {
     let found = driver()?.user_objects.get(object)?;
@@ -47,9 +47,9 @@ fn change(object: Handle<UserObject>, change: impl FnOnce(u32) -> Option<u32>) -
 
 impl Graph {
     fn retain(&self, object: Handle<UserObject>, count: u32) -> Outcome {
-        let thing = driver()?.user_objects.get(object)?.thing.clone();
+        let data = driver()?.user_objects.get(object)?.data.clone();
         let mut kept = self.kept.lock();
-        let held = &mut kept.entry(object.number()).or_insert((0, thing)).0;
+        let held = &mut kept.entry(object.number()).or_insert((0, data)).0;
         *held = held.checked_add(count).ok_or(Code::INVALID_VALUE)?;
         Ok(())
     }
@@ -72,8 +72,8 @@ api! {
         if references == 0 || flags != NO_DESTRUCTOR_SYNC {
             return Err(Code::INVALID_VALUE);
         }
-        let thing = Arc::new(Thing { data, destroy });
-        object.set(driver()?.user_objects.add(UserObject { thing, references: Mutex::new(references) }))
+        let data = Arc::new(OwnedData { data, destroy });
+        object.set(driver()?.user_objects.add(UserObject { data, references: Mutex::new(references) }))
     }
     11030 fn cuUserObjectRetain(object: Handle<UserObject>, count: u32) { change(object, |n| n.checked_add(count)) }
     11030 fn cuUserObjectRelease(object: Handle<UserObject>, count: u32) { change(object, |n| n.checked_sub(count)) }

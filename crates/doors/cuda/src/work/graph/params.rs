@@ -88,7 +88,7 @@ impl KernelNode {
 
     /// Describes the launch of a node. The arguments belong to the node.
     pub fn of(node: &NodeRef) -> Result<KernelNode, Code> {
-        let state = node.state();
+        let state = node.state.lock();
         let Work::Kernel(launch) = &state.work else { return Err(Code::INVALID_VALUE) };
         let mut arguments = node.arguments.lock();
         let given = match &*arguments {
@@ -283,7 +283,7 @@ pub fn work(params: Host) -> Result<Work, Code> {
 
 /// Writes the `CUgraphNodeParams` of a node.
 pub fn describe(node: &NodeRef, params: Host) -> Outcome {
-    let work = node.state().work.clone();
+    let work = node.state.lock().work.clone();
     let of = params.offset(UNION);
     params.write(&[0; 256])?;
     params.set_value(0, kind_of(&work))?;

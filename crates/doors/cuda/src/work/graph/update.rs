@@ -34,7 +34,7 @@ impl Exec {
         let driver = driver()?;
         let mut holders = HOLDERS.lock();
         holders.retain(|_, exec| exec.strong_count() > 0);
-        for step in self.steps().iter() {
+        for step in self.steps.lock().iter() {
             if driver.nodes.get(step.node).is_ok_and(|node| node.updatable.load(Relaxed)) {
                 holders.insert(step.node.number(), Arc::downgrade(self));
             }
@@ -49,7 +49,7 @@ impl Exec {
     }
 
     fn change(&self, node: Handle<NodeRef>, change: Change) -> Outcome {
-        let mut steps = self.steps();
+        let mut steps = self.steps.lock();
         let step = steps.iter_mut().find(|step| step.node == node).ok_or(Code::INVALID_VALUE)?;
         let Work::Kernel(launch) = &mut step.work else { return Err(Code::INVALID_VALUE) };
         match change {
@@ -72,7 +72,7 @@ impl Exec {
 
 impl Handle<NodeRef> {
     /// Writes the handle for device code into an attribute's value (`CUlaunchAttributeValue`).
-    pub fn tell_device_node(self, value: Host) -> Outcome {
+    pub fn write_device_node(self, value: Host) -> Outcome {
         value.offset(attribute::DEVICE_NODE).write(&(self.number() as u64).to_ne_bytes())
     }
 }
@@ -80,7 +80,7 @@ impl Handle<NodeRef> {
 impl NodeRef {
     /// Lets device code change the node, which must be a kernel's; this cannot be taken back.
     pub fn make_updatable(&self, wanted: u32) -> Outcome {
-        match (wanted, &self.state().work) {
+        match (wanted, &self.state.lock().work) {
             (1, Work::Kernel(_)) => {
                 self.updatable.store(true, Relaxed);
                 Ok(())
@@ -102,12 +102,12 @@ impl Graph {
     /// Whether a node has a property, in the graph or in child graphs.
     pub fn has_node(&self, property: &dyn Fn(&NodeRef) -> bool) -> Result<bool, Code> {
         let driver = driver()?;
-        for handle in self.nodes().clone() {
+        for handle in self.nodes.lock().clone() {
             let node = driver.nodes.get(handle)?;
             if property(&node) {
                 return Ok(true);
             }
-            let inner = match &node.state().work {
+            let inner = match &node.state.lock().work {
                 Work::Inner(inner) => vec![inner.graph.clone()],
                 Work::Conditional(conditional) => conditional.bodies.iter().map(|body| body.graph.clone()).collect(),
                 _ => Vec::<Arc<Graph>>::new(),

@@ -25,7 +25,7 @@ fn create(out: Out<Handle<Stream>>, flags: u32, priority: i32) -> Outcome {
 
 fn destroy(handle: StreamHandle) -> Outcome {
     let stream = driver()?.streams.remove(handle.0)?;
-    if let Some(capture) = stream.capture().take_if(|c| c.sequence.origin == handle.number()) {
+    if let Some(capture) = stream.capture.lock().take_if(|c| c.sequence.origin == handle.number()) {
         let _ = capture.end(driver()?); // with the stream, its graph is out of reach
     }
     if let Ok(context) = driver()?.contexts.get(stream.context) {
@@ -40,7 +40,7 @@ fn begin(handle: StreamHandle, mode: u32, graph: Option<(Handle<Graph>, Vec<Hand
         return Err(Code::STREAM_CAPTURE_UNSUPPORTED); // the legacy stream cannot be captured
     }
     let stream = handle.get()?;
-    let mut capture = stream.stream().capture();
+    let mut capture = stream.stream().capture.lock();
     if capture.is_some() {
         return Err(Code::ILLEGAL_STATE);
     }
@@ -57,7 +57,7 @@ fn status(capture: Option<&Capture>) -> u32 {
 fn brief(handle: StreamHandle, is: Out<u32>, id: Out<u64>) -> Outcome {
     let stream = handle.get()?;
     stream.check_capture_query()?;
-    let capture = stream.stream().capture();
+    let capture = stream.stream().capture.lock();
     is.set(status(capture.as_ref()))?;
     if let Some(capture) = &*capture {
         id.offer(capture.sequence.id);
@@ -70,7 +70,7 @@ fn update(handle: StreamHandle, nodes: In<Handle<NodeRef>>, count: usize, flags:
     const ADD: u32 = 0;
     const SET: u32 = 1;
     let stream = handle.get()?;
-    let mut capture = stream.stream().capture();
+    let mut capture = stream.stream().capture.lock();
     let capture = capture.as_mut().ok_or(Code::ILLEGAL_STATE)?;
     match flags {
         ADD | SET => capture.wait_for(nodes.list(count)?, flags == SET),
@@ -88,7 +88,7 @@ fn info(
 ) -> Outcome {
     brief(handle, is, id)?;
     let stream = handle.get()?;
-    if let Some(capture) = &*stream.stream().capture() {
+    if let Some(capture) = &*stream.stream().capture.lock() {
         graph.offer(capture.handle);
         let list = capture.last_for_c();
         after.offer(list.0);
@@ -158,15 +158,15 @@ api! {
     2000 + ptsz fn cuStreamSynchronize(stream: StreamHandle) { stream.get()?.settle() }
     11000 + ptsz fn cuStreamCopyAttributes(to: StreamHandle, from: StreamHandle) {
         let (to, from) = (to.get()?, from.get()?);
-        let copied = from.stream().attributes().clone();
-        *to.stream().attributes() = copied;
+        let copied = from.stream().attributes.lock().clone();
+        *to.stream().attributes.lock() = copied;
         Ok(())
     }
     11000 + ptsz fn cuStreamGetAttribute(stream: StreamHandle, attribute: u32, value: Out<Attribute>) {
         value.set(stream.get()?.stream().attribute(attribute))
     }
     11000 + ptsz fn cuStreamSetAttribute(stream: StreamHandle, attribute: u32, value: In<Attribute>) {
-        stream.get()?.stream().attributes().insert(attribute, value.get()?);
+        stream.get()?.stream().attributes.lock().insert(attribute, value.get()?);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ api! {
     10000 + ptsz fn cuStreamEndCapture(stream: StreamHandle, graph: Out<Handle<Graph>>) {
         let stream = stream.resolve();
         let stream_ref = stream.get()?;
-        let mut captured = stream_ref.stream().capture();
+        let mut captured = stream_ref.stream().capture.lock();
         captured.as_ref().ok_or(Code::ILLEGAL_STATE)?.check_end(stream)?;
         let capture = captured.take().ok_or(Code::ILLEGAL_STATE)?;
         drop(captured);

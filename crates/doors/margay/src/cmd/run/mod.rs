@@ -134,9 +134,9 @@ fn launch(
     }
     let mut found = sanitizer.map(|c| c.findings()).unwrap_or_default();
     found.extend(result.as_ref().err().and_then(|e| stopped(args, e)));
-    let told = show(args, kernel, &found)?;
+    let shown = show(args, kernel, &found)?;
     match result {
-        Ok(_) if told > 0 => Err(Failure { message: String::new(), outcome: Outcome::Findings }),
+        Ok(_) if shown > 0 => Err(Failure { message: String::new(), outcome: Outcome::Findings }),
         Ok(stats) => {
             // The sanitizer has reported it already.
             let known = args.check.is_some_and(|what| what.sync) || number > 1;
@@ -179,16 +179,16 @@ fn show(args: &RunArgs, kernel: &Kernel, found: &[Finding]) -> std::result::Resu
     let suppressions = suppressions.map_err(Failure::usage)?;
     let mut files = Files::default();
     let item = |finding| Item { image: Some(kernel.image()), kernel: kernel.name(), finding };
-    let told: Vec<&Finding> = found.iter().filter(|f| !suppressions.cover(item(f), &mut files)).collect();
+    let shown: Vec<&Finding> = found.iter().filter(|f| !suppressions.cover(item(f), &mut files)).collect();
     let mut writer = match args.message_format {
         Format::Human => Writer::new(Format::Human, Box::new(std::io::stderr())),
         format => Writer::new(format, Box::new(std::io::stdout())),
     };
-    told.iter().for_each(|finding| writer.write(item(finding)));
+    shown.iter().for_each(|finding| writer.write(item(finding)));
     if args.check.is_some() {
         writer.finish();
     }
-    Ok(told.len())
+    Ok(shown.len())
 }
 
 /// Launches once per seed, each time with the same arguments, and reports each finding once.
@@ -226,14 +226,14 @@ fn explore(
         }
     }
     all.extend(failed.as_ref().and_then(|(_, e)| stopped(args, e)));
-    let told = show(args, kernel, &all)?;
+    let shown = show(args, kernel, &all)?;
     match failed {
         Some((seed, e)) => {
             let mut failure = failure(e, style);
             failure.message += &format!("\n(with --seed {seed})");
             Err(failure)
         }
-        None if told == 0 => Ok(Outcome::Clean),
+        None if shown == 0 => Ok(Outcome::Clean),
         None => Ok(Outcome::Findings),
     }
 }

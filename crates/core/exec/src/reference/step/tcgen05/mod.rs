@@ -1,6 +1,6 @@
 //! Tensor memory: allocation, moves, products and their completion (manual, sections 9.7.16.7 to 9.7.16.12).
 //!
-//! Products and copies are done at issue, so waits and fences tell observers only, and a commit arrives at its barrier object at
+//! Products and copies are done at issue, so waits and fences only report to observers, and a commit arrives at its barrier object at
 //! once.
 
 mod moves;

@@ -79,7 +79,7 @@ impl Emitter<'_> {
             _ => None,
         };
         let locked = inst.space != Some(MemSpace::Shared);
-        // Sums change memory if the operand is not neutral; of other operations, the old values tell.
+        // Sums change memory if the operand is not neutral; for other operations, the old values show it.
         let neutral = rmw.op.neutral(ty).filter(|_| matches!(rmw.op, AtomicOp::Add | AtomicOp::Xor));
         let result = dst.is_some() || self.prepared.spins && neutral.is_none();
         let code = Code { rmw, op, elem, integer, locked, flush, result };

@@ -74,7 +74,7 @@ impl Lexer<'_> {
 
     /// A character that begins no token: control characters, non-ASCII characters, stray punctuation. `None` to continue after it.
     #[cold]
-    pub(super) fn strange(&mut self, start: usize) -> Option<T> {
+    pub(super) fn unexpected_character(&mut self, start: usize) -> Option<T> {
         let c = self.text[start..].chars().next().unwrap_or('\0');
         if c.is_alphabetic() {
             self.at = start;
@@ -87,7 +87,7 @@ impl Lexer<'_> {
         }
         self.at = end;
         let meant = confusable::ascii(c);
-        // A run of the same strange character is one fault.
+        // A run of the same character is one fault.
         while self.text[self.at..].starts_with(c) && meant.is_none_or(|m| m.is_whitespace()) {
             self.at += c.len_utf8();
         }

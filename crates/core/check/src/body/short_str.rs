@@ -5,7 +5,7 @@ const WORD: usize = 8;
 
 /// A text of up to sixteen bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Brief {
+pub(super) struct ShortStr {
     /// The first eight bytes, and zeros behind a shorter text.
     first: u64,
     /// The last eight bytes of a text of more than eight; some may be in `first` as well.
@@ -13,13 +13,13 @@ pub(super) struct Brief {
     len: u8,
 }
 
-impl Brief {
+impl ShortStr {
     /// How many slots there are.
     pub(super) const SLOTS: usize = 512;
 
     /// The key of a text; nothing for a longer one.
     #[inline(always)]
-    pub(super) fn of(text: &str) -> Option<Brief> {
+    pub(super) fn of(text: &str) -> Option<ShortStr> {
         let bytes = text.as_bytes();
         let len = bytes.len();
         let (first, last) = match (bytes.first_chunk(), bytes.last_chunk()) {
@@ -27,14 +27,14 @@ impl Brief {
             (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
             _ => (bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)), 0),
         };
-        Some(Brief { first, last, len: len as u8 })
+        Some(ShortStr { first, last, len: len as u8 })
     }
 
-    /// A number below [`Brief::SLOTS`] that distinguishes most texts of a module.
+    /// A number below [`ShortStr::SLOTS`] that distinguishes most texts of a module.
     #[inline(always)]
     pub(super) fn slot(self) -> usize {
         let mixed = (self.first ^ self.last.rotate_left(23)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> (u64::BITS - Brief::SLOTS.ilog2())) as usize
+        (mixed >> (u64::BITS - ShortStr::SLOTS.ilog2())) as usize
     }
 }
 
@@ -58,9 +58,9 @@ mod tests {
         ];
         for (i, a) in texts.iter().enumerate() {
             for b in &texts[..i] {
-                assert!(Brief::of(a).is_none() || Brief::of(a) != Brief::of(b), "{a} {b}");
+                assert!(ShortStr::of(a).is_none() || ShortStr::of(a) != ShortStr::of(b), "{a} {b}");
             }
         }
-        assert_eq!(Brief::of("0123456789abcdefg"), None);
+        assert_eq!(ShortStr::of("0123456789abcdefg"), None);
     }
 }
