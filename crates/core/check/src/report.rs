@@ -78,9 +78,9 @@ impl Report {
 
     /// Whether a line on which the parser found an error has a name with that stem, which may have been declared there.
     pub(crate) fn may_have_lost(&self, tree: &Tree, stem: &str) -> bool {
-        const MOST: usize = 100;
+        const MAX: usize = 100;
         let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
-        let lines = self.broken_lines.iter().take(MOST).map(|l| tree.str(*l));
+        let lines = self.broken_lines.iter().take(MAX).map(|l| tree.str(*l));
         let mut words = lines.flat_map(|l| l.split(|c| !word(c)));
         words.any(|w| !w.is_empty() && w.trim_end_matches(|c: char| c.is_ascii_digit()) == stem)
     }

@@ -19,7 +19,7 @@ pub struct Operands<T> {
     pub predicate: Option<T>,
     /// `.aligned`
     pub aligned: bool,
-    /// The threads only arrive, and go on (`.arrive`).
+    /// The threads only arrive, and continue (`.arrive`).
     pub arrives: bool,
     /// How the predicates are reduced: `.popc`, `.and` or `.or`.
     pub reduction: Option<Mod>,

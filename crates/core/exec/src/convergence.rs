@@ -27,7 +27,7 @@ impl Convergence {
 }
 
 /// Whether an instruction for [`Convergence::Warp`] does nothing else: everything is done at issue, so there is nothing to order
-/// or to wait for. Without the lanes that have ended, the others go on.
+/// or to wait for. Without the lanes that have ended, the others continue.
 pub fn only_converges(v: &Variant) -> bool {
     match v.op {
         Opcode::Setmaxnreg => true,

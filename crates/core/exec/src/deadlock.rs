@@ -3,7 +3,7 @@
 use crate::FaultKind;
 
 /// The largest number of notes of a fault.
-const MOST_NOTES: usize = 64;
+const MAX_NOTES: usize = 64;
 
 /// A group of lanes of one warp that wait, and where an engine finds their place.
 pub struct Waiter<T> {
@@ -39,7 +39,7 @@ pub fn deadlock<T>(mut waiters: Vec<Waiter<T>>) -> (FaultKind, Vec<String>, Opti
     let note = |Waiter { cta: [x, y, z], warp, lanes, what, .. }: &Waiter<T>| {
         format!("CTA ({x}, {y}, {z}), warp {warp}, lanes {lanes:#010x}: {what}")
     };
-    let notes = groups.iter().take(MOST_NOTES).map(note).collect();
+    let notes = groups.iter().take(MAX_NOTES).map(note).collect();
     (kind, notes, groups.into_iter().next())
 }
 

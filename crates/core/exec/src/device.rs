@@ -36,9 +36,9 @@ mod error {
 }
 
 /// What device code can ask the driver (`cudaDeviceGetLimit`, `cudaFuncGetAttributes` and the like in device code). Their numbers, the first
-/// argument of `__margay_ask`, are those of `Question::of`.
+/// argument of `__margay_ask`, are those of `Query::of`.
 #[derive(Clone, Copy, Debug)]
-pub enum Question<'a> {
+pub enum Query<'a> {
     /// A limit of the context, by its number (`cudaLimit`).
     Limit(u32),
     /// The preferred split of the first cache (`cudaFuncCache`).
@@ -89,31 +89,31 @@ pub enum Change {
 }
 
 /// The largest parameter block in bytes (manual, section 5.1.6.1).
-const MOST_PARAMETERS: u64 = 32764;
+const MAX_PARAMETERS: u64 = 32764;
 
 /// A driver, as device code sees it. What fails returns an error code (`cudaError_t`).
 pub trait Driver: Sync {
-    /// Answers a question.
-    fn answer(&self, question: Question<'_>) -> Result<u64, u32>;
+    /// Answers a query.
+    fn answer(&self, query: Query<'_>) -> Result<u64, u32>;
 
     /// Changes a kernel node, by its handle for device code.
     fn change(&self, node: u64, change: Change) -> Result<(), u32>;
 }
 
-impl<'a> Question<'a> {
-    fn of([number, a, b, c]: [u64; 4], image: &'a Image) -> Result<Question<'a>, u64> {
+impl<'a> Query<'a> {
+    fn of([number, a, b, c]: [u64; 4], image: &'a Image) -> Result<Query<'a>, u64> {
         let kernel = || {
             let kernel = kernel_at(image, a).ok_or(error::INVALID_FUNCTION)?;
             Ok::<_, u64>(&*image.ir.func(kernel).name)
         };
         Ok(match number {
-            0 => Question::Limit(a as u32),
-            1 => Question::CacheConfig,
-            2 => Question::Device,
-            3 => Question::DeviceCount,
-            4 => Question::DeviceAttribute { attribute: a as u32, device: b as i32 },
-            5 => Question::KernelAttribute { kernel: kernel()?, attribute: b as u32 },
-            6 => Question::Occupancy { kernel: kernel()?, threads: b as i32, shared: c as usize },
+            0 => Query::Limit(a as u32),
+            1 => Query::CacheConfig,
+            2 => Query::Device,
+            3 => Query::DeviceCount,
+            4 => Query::DeviceAttribute { attribute: a as u32, device: b as i32 },
+            5 => Query::KernelAttribute { kernel: kernel()?, attribute: b as u32 },
+            6 => Query::Occupancy { kernel: kernel()?, threads: b as i32, shared: c as usize },
             _ => return Err(error::INVALID_VALUE),
         })
     }
@@ -130,7 +130,7 @@ pub(crate) fn update_node(
 ) -> u64 {
     let change = match (field, data) {
         (1, [x, y, z]) => Some(Change::Grid([x, y, z].map(|n| n as u32))),
-        (2, [from, offset, size]) if size <= MOST_PARAMETERS => {
+        (2, [from, offset, size]) if size <= MAX_PARAMETERS => {
             let bytes: Option<Vec<u8>> = (0..size).map(|i| byte(from.wrapping_add(i))).collect();
             bytes.map(|bytes| Change::Parameter { offset, bytes })
         }
@@ -143,9 +143,9 @@ pub(crate) fn update_node(
 }
 
 /// Asks the driver; returns its answer, or the negative error code.
-pub(crate) fn ask(grid: &Grid<'_>, question: [u64; 4]) -> u64 {
-    let answer = Question::of(question, grid.image).and_then(|question| match grid.driver {
-        Some(driver) => driver.answer(question).map_err(u64::from),
+pub(crate) fn ask(grid: &Grid<'_>, query: [u64; 4]) -> u64 {
+    let answer = Query::of(query, grid.image).and_then(|query| match grid.driver {
+        Some(driver) => driver.answer(query).map_err(u64::from),
         None => Err(error::NOT_SUPPORTED),
     });
     answer.unwrap_or_else(u64::wrapping_neg)
@@ -286,7 +286,7 @@ pub(crate) fn launch(grid: &Grid<'_>, params: u64, stream: u64, thread: Initiato
         let LaunchShape { grid: ctas, block, .. } = launch.shape;
         let fits = |n: [u32; 3], most: [u32; 3]| (0..3).all(|i| (1..=most[i]).contains(&n[i]));
         let sizes_fit = fits(ctas, LaunchShape::LARGEST_GRID) && fits(block, LaunchShape::LARGEST_BLOCK);
-        match sizes_fit && launch.shape.threads() <= LaunchShape::MOST_THREADS {
+        match sizes_fit && launch.shape.threads() <= LaunchShape::MAX_THREADS {
             true => Ok(grid.queued.push(Work::Launch(launch), origin)),
             false => Err(error::INVALID_CONFIGURATION),
         }

@@ -183,7 +183,7 @@ pub trait Cta {
         Ok(None)
     }
 
-    /// Whether some of the threads can no longer arrive at the header of this loop, so that [`Cta::pause`] would be in vain.
+    /// Whether some of the threads can no longer arrive at the header of this loop, so that [`Cta::pause`] could never succeed.
     fn cannot_reach(&mut self, _header: BlockId) -> bool {
         false
     }

@@ -38,8 +38,8 @@ impl LaunchShape {
     /// See [`LaunchShape::LARGEST_GRID`].
     pub const LARGEST_BLOCK: [u32; 3] = [1024, 1024, 64];
     /// See [`LaunchShape::LARGEST_GRID`].
-    pub const MOST_THREADS: u32 = 1024;
-    /// The most CTAs of a cluster, where a kernel allows sizes that are not portable.
+    pub const MAX_THREADS: u32 = 1024;
+    /// The maximum number of CTAs of a cluster, where a kernel allows sizes that are not portable.
     pub const LARGEST_CLUSTER: u32 = 16;
 
     /// An ordinary launch of `grid` CTAs of `block` threads.

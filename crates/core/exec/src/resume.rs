@@ -66,7 +66,7 @@ impl Snapshot {
         Resume { header: self.header, held, ended: self.some_ended(), warps, pauses: false }
     }
 
-    /// A weaker description that threads match which have gone on, and of which some have ended: what changes is common to warps at most.
+    /// A weaker description that threads match which have continued, and of which some have ended: what changes is common to warps at most.
     pub fn describe_later(&self) -> Resume {
         let now = self.describe();
         let later = |((register, held), of): (&(VReg, Held), &LiveRegister)| match *held {

@@ -54,7 +54,7 @@ impl Units {
 
     /// Hands out the next units to run, at most `most`.
     pub fn take(&self, most: u64) -> Range<u64> {
-        // A counter of 64 bits does not overflow by workers that ask in vain: each does so at most once for every unit that it has started.
+        // A counter of 64 bits does not overflow by workers that ask when none is left: each does so at most once for every unit that it has started.
         let first = self.next.fetch_add(most, Relaxed).min(self.all);
         first..first.saturating_add(most).min(self.all)
     }

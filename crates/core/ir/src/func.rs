@@ -75,8 +75,8 @@ pub enum Builtin {
     LaunchGraph,
     /// `uint32 __margay_last_error(uint32 keep)`: the last error of the calling thread, which is cleared unless `keep`.
     LastError,
-    /// `int64 __margay_ask(uint32 question, uint64 a, uint64 b, uint64 c)`: what the driver answers to a question
-    /// (`margay_exec::device::Question`); the negative error code if it is invalid.
+    /// `int64 __margay_ask(uint32 query, uint64 a, uint64 b, uint64 c)`: what the driver answers to a query
+    /// (`margay_exec::device::Query`); the negative error code if it is invalid.
     Ask,
     /// `uint32 __margay_update_node(uint64 node, uint32 field, uint64 a, uint64 b, uint64 c)`: changes a kernel node of a graph
     /// (`margay_exec::device::Change`).

@@ -35,7 +35,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             stack: 64 << 10,
-            threads_per_block: LaunchShape::MOST_THREADS,
+            threads_per_block: LaunchShape::MAX_THREADS,
             shared_per_block: 227 << 10,
             instructions: None,
             stall: Duration::from_secs(1),

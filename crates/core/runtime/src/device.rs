@@ -15,7 +15,7 @@ const STACK: usize = 16 << 20;
 
 /// Limit of threads that run CTAs. More threads than processors only help CTAs that wait, and each thread looks for work among all others,
 /// so many thousands of them are minutes in starting.
-const MOST_THREADS: usize = 1024;
+const MAX_THREADS: usize = 1024;
 
 /// Parameters of a [`Device`].
 #[derive(Default)]
@@ -51,7 +51,7 @@ impl Device {
     pub fn with(options: DeviceOptions) -> Result<Arc<Device>, Error> {
         let threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.clamp(1, MOST_THREADS))
+            .num_threads(threads.clamp(1, MAX_THREADS))
             .thread_name(|i| format!("margay-{i}"))
             .stack_size(STACK)
             .build()

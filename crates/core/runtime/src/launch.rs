@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// The configuration of a launch.
 #[derive(Clone)]
 pub struct LaunchConfig<'a> {
-    /// Its shape. Kernels that use the grid's workspace (`cooperative_groups::this_grid().sync()`) are cooperative anyhow.
+    /// Its shape. Kernels that use the grid's workspace (`cooperative_groups::this_grid().sync()`) are cooperative in any case.
     pub shape: LaunchShape,
     /// Scheduling seed: 0 for the natural order on all threads, else one reproducible interleaving.
     pub seed: u64,
@@ -81,7 +81,7 @@ pub struct LaunchStats {
 }
 
 /// Callers that a fault's call stack keeps.
-const MOST_CALLERS: usize = 64;
+const MAX_CALLERS: usize = 64;
 
 pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<LaunchStats, Error> {
     let limits = kernel.context.limits();
@@ -121,7 +121,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
         }
         Err(Ended::Cancelled) => Err(Error::Cancelled),
         Err(Ended::Stopped(Stop::Fault(fault))) => {
-            Err(stopped(Stop::Fault(Box::new(fault.with_cycle_once().with_callers(MOST_CALLERS)))))
+            Err(stopped(Stop::Fault(Box::new(fault.with_cycle_once().with_callers(MAX_CALLERS)))))
         }
         Err(Ended::Stopped(stop)) => Err(stopped(stop)),
     }

@@ -117,7 +117,7 @@ impl Sanitizer {
         (!stays).then_some(move |value: u64| truth(value) == Some(found))
     }
 
-    /// What is wrong where a thread may go on before another one has released what it did.
+    /// What is wrong where a thread may continue before another one has released what it did.
     pub(crate) fn ends_early(&self, read: Place) -> String {
         format!(
             "the thread goes on after {} with an earlier value, too, which it may find before the other thread has released what it did: \

@@ -17,8 +17,8 @@ use margay_exec::{
 };
 use std::{cell::Cell, ops::Range};
 
-/// The most notes of an interval.
-const MOST: usize = 1 << 14;
+/// The maximum number of notes of an interval.
+const LIMIT: usize = 1 << 14;
 /// How else a line is used in an interval: in several ways, or by atomics of elements of `size` bytes.
 const MIXED: u32 = LineUse::other(2);
 const fn atomics(size: u32) -> u32 {
@@ -47,9 +47,9 @@ enum UseKind {
     OwnLoad(u32),
     /// Stores by such lanes.
     OwnStore(u32),
-    /// Something that must be the only use.
+    /// An access that must be the only use.
     Once(u32),
-    /// Something that may be repeated by whomever.
+    /// Something that any thread may repeat.
     Same(u32),
 }
 
@@ -82,7 +82,7 @@ impl UseKind {
 
 /// An access by lanes whose addresses increase, or decrease, evenly.
 #[derive(Clone, Copy)]
-pub struct Even {
+pub struct Strided {
     /// The address of lane 0, active or not, and the bytes from one lane to the next.
     pub base: u64,
     pub stride: u64,
@@ -90,11 +90,11 @@ pub struct Even {
     pub lanes: u32,
 }
 
-impl Even {
+impl Strided {
     /// The first and the last byte. Addresses may decrease from lane to lane.
     #[inline(always)]
     fn range(&self) -> (u64, u64) {
-        let Even { base, stride, size, lanes } = *self;
+        let Strided { base, stride, size, lanes } = *self;
         let at = |lane: u32| base.wrapping_add(stride.wrapping_mul(lane.into()));
         let (one, other) = match lanes {
             u32::MAX => (base, at(31)),
@@ -145,7 +145,7 @@ pub struct By {
 pub struct Deferred {
     /// How lines are used since then.
     uses: LineUses,
-    rows: Vec<(Even, By)>,
+    rows: Vec<(Strided, By)>,
     scattered: Vec<Scattered>,
     /// Whether asynchronous copies access some of the lines.
     copies: bool,
@@ -216,7 +216,7 @@ impl Deferred {
 
     /// Notes an access by lanes whose addresses increase evenly, if it can be deferred.
     #[inline(always)]
-    pub fn row(&mut self, access: Even, writes: bool, who: By) -> Deferral {
+    pub fn row(&mut self, access: Strided, writes: bool, who: By) -> Deferral {
         let (first, last) = access.range();
         let own =
             LineUse::are_apart(access.stride, access.size).then(|| LineUse::own(access.base, who.warp, access.size));
@@ -226,14 +226,14 @@ impl Deferred {
             (true, Some(own)) => UseKind::OwnStore(own),
             (true, None) => UseKind::Once(LineUse::WRITTEN),
         };
-        if self.rows.len() < MOST && self.fits((first, last), way) {
+        if self.rows.len() < LIMIT && self.fits((first, last), way) {
             self.rows.push((access, who));
             return Deferral::Noted;
         }
         // From now on, its lines are looked at as they come. Loads that come last are reported in full, which sees to that.
         let last = match writes {
             true => self.mix((first, last), (false, false)),
-            false => self.rows.len() >= MOST || self.concerns((first, last)),
+            false => self.rows.len() >= LIMIT || self.concerns((first, last)),
         };
         if last { Deferral::Last } else { Deferral::Due }
     }
@@ -255,7 +255,7 @@ impl Deferred {
         // An aligned access that is no longer than a line lies in one. A division for each lane would take most of the time.
         let odd = u64::from(e.size) - 1;
         let within = |at: u64| at & odd == 0 && self.uses.get(self.line_of(at)) == Some(known);
-        if self.scattered.len() >= MOST / 4
+        if self.scattered.len() >= LIMIT / 4
             || !(0..LANES).all(|lane| e.lanes >> lane & 1 == 0 || within(e.addresses[lane]))
         {
             return false;
@@ -266,7 +266,7 @@ impl Deferred {
 
     /// Notes an access, all of it in shared memory, if it can be deferred.
     fn scatter(&mut self, e: &Spread<'_>, kind: Kind, who: By) -> bool {
-        let Some(way) = e.way(kind).filter(|_| self.scattered.len() < MOST / 4) else { return false };
+        let Some(way) = e.way(kind).filter(|_| self.scattered.len() < LIMIT / 4) else { return false };
         let deferred = |lane: u32| {
             let at = e.addresses[lane as usize];
             let whole = way == UseKind::Load || at.is_multiple_of(u64::from(e.size));
@@ -329,8 +329,8 @@ impl Sanitizer {
             }
             let Some(cta) = state.ctas.get_mut(index) else { return };
             let who = By { warp, site: memo.get() - 1, now: state.threads.now };
-            cta.deferred.rows.push((Even { base: first, stride, size, lanes }, who));
-            if cta.deferred.rows.len() >= MOST {
+            cta.deferred.rows.push((Strided { base: first, stride, size, lanes }, who));
+            if cta.deferred.rows.len() >= LIMIT {
                 self.settle(state, index);
             }
         }
@@ -396,7 +396,7 @@ impl Sanitizer {
         let Some(cta) = ctas.get_mut(index).filter(|cta| cta.deferred.has_notes()) else { return };
         let (mut rows, mut scattered) =
             (std::mem::take(&mut cta.deferred.rows), std::mem::take(&mut cta.deferred.scattered));
-        for (Even { base, stride, size, lanes: mask }, who) in rows.drain(..) {
+        for (Strided { base, stride, size, lanes: mask }, who) in rows.drain(..) {
             let kind = sites.kinds[who.site as usize];
             let row = self.row(&mut cta.threads, (who.site, kind), (who.warp, mask, false), who.now);
             let context = (&cta.threads, &sites.kinds[..]);
@@ -439,8 +439,8 @@ impl Sanitizer {
 mod tests {
     use super::*;
 
-    fn row(line: u64) -> Even {
-        Even { base: 4096 + line * LINE_BYTES, stride: 4, size: 4, lanes: u32::MAX }
+    fn row(line: u64) -> Strided {
+        Strided { base: 4096 + line * LINE_BYTES, stride: 4, size: 4, lanes: u32::MAX }
     }
 
     const WHO: By = By { warp: 0, site: 0, now: 1 };
@@ -449,23 +449,23 @@ mod tests {
     #[test]
     fn words_of_one_thread_each_are_deferred() {
         let mut deferred = Deferred::new((4096, 8 * LINE_BYTES), true);
-        let way = |line: Even, writes, who| (line, writes, who);
+        let way = |line: Strided, writes, who| (line, writes, who);
         for (line, writes, who) in [way(row(0), false, WHO), way(row(0), true, WHO), way(row(0), false, WHO)] {
             assert_eq!(deferred.row(line, writes, who), Deferral::Noted);
         }
-        let half = Even { lanes: 0xffff, ..row(0) };
+        let half = Strided { lanes: 0xffff, ..row(0) };
         assert_eq!(deferred.row(half, true, WHO), Deferral::Noted, "some of the same lanes");
-        let shifted = Even { base: row(0).base + 4, lanes: u32::MAX >> 1, ..row(0) };
+        let shifted = Strided { base: row(0).base + 4, lanes: u32::MAX >> 1, ..row(0) };
         assert_eq!(deferred.row(shifted, false, WHO), Deferral::Last, "other lanes");
         assert_eq!(deferred.row(shifted, true, WHO), Deferral::Last, "other lanes");
         assert_eq!(deferred.row(row(0), true, WHO), Deferral::Due, "from then on, nothing is deferred");
         assert_eq!(deferred.row(row(1), false, WHO), Deferral::Noted);
         assert_eq!(deferred.row(row(1), false, OTHER), Deferral::Noted, "only loads");
         assert_eq!(deferred.row(row(1), true, WHO), Deferral::Last, "stored to after another warp has read it");
-        let pairs = Even { base: row(2).base, stride: 8, size: 8, lanes: 0xffff };
+        let pairs = Strided { base: row(2).base, stride: 8, size: 8, lanes: 0xffff };
         assert_eq!(deferred.row(pairs, true, WHO), Deferral::Noted);
         assert_eq!(deferred.row(row(2), false, WHO), Deferral::Last, "lanes that have twice as much");
-        let same = Even { stride: 0, lanes: 1, ..row(3) };
+        let same = Strided { stride: 0, lanes: 1, ..row(3) };
         assert_eq!(deferred.row(same, false, WHO), Deferral::Noted);
         assert_eq!(deferred.row(row(3), true, WHO), Deferral::Last, "a lane may have read what another one stores");
     }
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!(deferred.row(row(1), false, OTHER), Deferral::Last, "read after another warp has stored to it");
         assert_eq!(deferred.row(row(2), true, WHO), Deferral::Noted);
         assert_eq!(
-            deferred.row(Even { base: 4096 + 3 * LINE_BYTES - 4, ..row(0) }, true, WHO),
+            deferred.row(Strided { base: 4096 + 3 * LINE_BYTES - 4, ..row(0) }, true, WHO),
             Deferral::Last,
             "in part"
         );
@@ -502,7 +502,7 @@ mod tests {
         assert!(!deferred.mix((4096 + 2 * LINE_BYTES, 4099 + 2 * LINE_BYTES), (false, true)));
         deferred.end(1);
         assert_eq!(deferred.row(row(2), false, WHO), Deferral::Due, "no barrier ends an asynchronous copy");
-        let down = Even { base: 4096 + 4 * LINE_BYTES, stride: 0u64.wrapping_sub(4), ..row(0) };
+        let down = Strided { base: 4096 + 4 * LINE_BYTES, stride: 0u64.wrapping_sub(4), ..row(0) };
         assert_eq!(deferred.row(row(3), true, WHO), Deferral::Noted);
         assert_eq!(deferred.row(down, false, WHO), Deferral::Last, "from lane to lane down, into the line before");
         let mut shared = Deferred::new((4096, 8 * LINE_BYTES), false);

@@ -25,9 +25,9 @@ use margay_exec::{
 };
 use std::collections::HashSet;
 
-/// The most pieces of work to remember, and the most bytes of what they have written.
-const MOST: usize = 1024;
-const MOST_BYTES: u64 = 64 << 20;
+/// The maximum number of pieces of work to remember, and the maximum number of bytes of what they have written.
+const LIMIT: usize = 1024;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// What a thread has queued.
 pub struct Queued {
@@ -102,12 +102,12 @@ impl Family {
 
     /// Adds a piece of work that has just ended, and keeps what it has written.
     fn add(&mut self, mut piece: Piece, memory: &Memory) -> Vec<Finding> {
-        if self.pieces.len() >= MOST {
+        if self.pieces.len() >= LIMIT {
             return Vec::new();
         }
         for (at, _) in piece.touched.written() {
             let line = at / 64 * 64;
-            if self.bytes < MOST_BYTES && !piece.values.contains_key(&line) {
+            if self.bytes < MAX_BYTES && !piece.values.contains_key(&line) {
                 piece.values.insert(line, contents(memory, line));
                 self.bytes += 64;
             }

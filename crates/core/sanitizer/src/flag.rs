@@ -6,7 +6,7 @@ use crate::{
     name,
     row::Hit,
     shadow::{Record, WORD},
-    threads::{CtaThreads, Who},
+    threads::{CtaThreads, WarpMask},
 };
 use margay_exec::{LANES, MemoryEvent, Scope};
 use std::cmp::Reverse;
@@ -30,7 +30,7 @@ impl Sanitizer {
             Distance::Cluster => Scope::Cluster,
             _ => Scope::Cta,
         };
-        let now = Who { warp: e.actor.warp, lanes: 1 << hit.lane };
+        let now = WarpMask { warp: e.actor.warp, lanes: 1 << hit.lane };
         let other = (hit.other.cta, hit.other.warp, hit.other.lanes.trailing_zeros());
         let time = hit.earlier.time;
         let State { ctas, tickets, shadow, sites, threads, buffer, .. } = state;
@@ -87,7 +87,7 @@ impl Sanitizer {
     }
 
     /// What is missing if another thread of one of the two CTAs takes part in a release and acquire pattern that would order the accesses.
-    fn untold(&self, cta: &CtaThreads, now: Who, other: (u32, u32, u32), hit: &Hit) -> Option<String> {
+    fn untold(&self, cta: &CtaThreads, now: WarpMask, other: (u32, u32, u32), hit: &Hit) -> Option<String> {
         let Record { time, .. } = hit.earlier;
         let thread = |(cta, warp, lane): (u32, u32, u32)| {
             let name = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");

@@ -14,7 +14,7 @@ use margay_ir::{FrameRole, MemBase, Operand, pass::adjacent};
 use std::sync::Arc;
 
 /// Limit of the loads that are remembered.
-const MOST_LOADED: usize = 1 << 18;
+const MAX_LOADED: usize = 1 << 18;
 
 /// What a thread has read at a place that was undefined. The thread is the CTA's linear index, its warp and lane.
 pub type Loaded = Map<(u32, u32, u64), Subject>;
@@ -184,7 +184,7 @@ impl Sanitizer {
                     *lanes |= 1 << lane;
                     let (func, place) = e.actor.at;
                     let key = (func.0, place.span.start, self.number(e.actor.cta, e.actor.warp, lane));
-                    if state.loaded.len() < MOST_LOADED || state.loaded.contains_key(&key) {
+                    if state.loaded.len() < MAX_LOADED || state.loaded.contains_key(&key) {
                         let what = match home {
                             Home::Shared(_) if state.copied.contains_key(&at) => {
                                 Subject::Copied(state.copied[&at].clone())
@@ -273,14 +273,14 @@ impl Sanitizer {
     /// that are neighbors.
     fn is_whole_row(&self, state: &mut State, e: &MemoryEvent<'_>) -> bool {
         /// Bytes at most, that this is less work than to look at each lane.
-        const MOST: u64 = 8192;
+        const LIMIT: u64 = 8192;
         let (mut low, mut high) = (u64::MAX, 0);
         for lane in lanes(e.actor.lanes) {
             let address = e.addresses[lane as usize];
             (low, high) = (low.min(address), high.max(address));
         }
         let end = high.saturating_add(e.size.into());
-        if end - low > MOST {
+        if end - low > LIMIT {
             return false;
         }
         match home(e, low) {

@@ -9,7 +9,7 @@ use crate::{
     shadow::{AGENT, WORD, WarpLanes},
     site::{Place, Site},
     tensor,
-    threads::{CtaThreads, Who},
+    threads::{CtaThreads, WarpMask},
     ticket,
 };
 use margay_exec::{AccessKind, MemoryEvent, Scope, Tensor};
@@ -235,7 +235,8 @@ impl Sanitizer {
         }
         // Whole warps wait for what they do together; who does not even know that it was started lacks a barrier rather than a wait.
         let started = |threads: &CtaThreads| {
-            let (now, group) = (Who { warp: e.actor.warp, lanes: 1 << lane }, (other.cta, other.warp, other.lanes));
+            let (now, group) =
+                (WarpMask { warp: e.actor.warp, lanes: 1 << lane }, (other.cta, other.warp, other.lanes));
             threads.unseen(now, group, Side::Program, earlier.time).is_none()
         };
         let lacks_wait = earlier.is_agent() && (earlier.lanes != u32::MAX || threads().is_some_and(started));

@@ -64,7 +64,7 @@ use std::{
     hash::{Hash, Hasher},
     sync::Arc,
 };
-use threads::{Threads, Who};
+use threads::{Threads, WarpMask};
 
 /// How a name of the program is shown: C++ names are mangled.
 pub type Names = fn(&str) -> String;
@@ -132,8 +132,8 @@ fn lanes(mask: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-fn who(actor: &Actor<'_>) -> Who {
-    Who { warp: actor.warp, lanes: actor.lanes }
+fn who(actor: &Actor<'_>) -> WarpMask {
+    WarpMask { warp: actor.warp, lanes: actor.lanes }
 }
 
 impl Sanitizer {

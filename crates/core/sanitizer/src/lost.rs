@@ -16,17 +16,17 @@ use crate::{
     instructions, lanes, name,
     shadow::WarpLanes,
     site::{Site, of_site},
-    threads::Who,
+    threads::WarpMask,
 };
 use margay_exec::{AccessKind, Image, MemoryEvent, Semantics};
 use margay_ir::pass::recomputes;
 
 /// Threads whose latest write of a location is kept.
-const MOST: usize = 8;
+const LIMIT: usize = 8;
 /// Reads of a location that are kept.
-const MOST_READS: usize = 64;
+const MAX_READS: usize = 64;
 /// Locations of which they are.
-const MOST_LOCATIONS: usize = 1 << 16;
+const MAX_LOCATIONS: usize = 1 << 16;
 
 /// A strong write.
 #[derive(Clone, Copy)]
@@ -65,7 +65,7 @@ impl Reads {
             }
             r.lanes != 0
         });
-        if self.list.len() >= MOST_READS {
+        if self.list.len() >= MAX_READS {
             self.dropped = self.list.remove(0).time;
         }
         self.list.push(new);
@@ -116,7 +116,7 @@ impl Sanitizer {
         if e.access != AccessKind::Store && !e.order.reduction {
             for lane in lanes(e.actor.lanes) {
                 let (at, reads) = (e.addresses[lane as usize], &mut state.updates.reads);
-                if reads.len() < MOST_LOCATIONS || reads.contains_key(&at) {
+                if reads.len() < MAX_LOCATIONS || reads.contains_key(&at) {
                     reads.entry(at).or_default().add(Read { cta, warp, lanes: 1 << lane, time, site });
                 }
             }
@@ -133,12 +133,12 @@ impl Sanitizer {
             if let Some(other) = known.iter().find(|w| self.loses(state, (w, site), (e, lane))) {
                 self.report_lost(state, e, (lane, site), other);
             }
-            if known.is_empty() && state.updates.writes.len() >= MOST_LOCATIONS {
+            if known.is_empty() && state.updates.writes.len() >= MAX_LOCATIONS {
                 continue;
             }
             let writes = state.updates.writes.entry(at).or_default();
             writes.retain(|w| (w.cta, w.warp, w.lane) != (cta, warp, lane));
-            if writes.len() >= MOST {
+            if writes.len() >= LIMIT {
                 writes.remove(0);
             }
             writes.push(Write { cta, warp, lane, time, site });
@@ -152,7 +152,7 @@ impl Sanitizer {
         }
         let State { ctas, sites, needs, image, updates, .. } = state;
         let (Some(cta), Some(image)) = (ctas.get(self.index(e.actor.cta)), image) else { return false };
-        let now = Who { warp: e.actor.warp, lanes: 1 << lane };
+        let now = WarpMask { warp: e.actor.warp, lanes: 1 << lane };
         if cta.threads.unseen(now, (w.cta, w.warp, 1 << w.lane), Side::Program, w.time).is_none() {
             return false;
         }

@@ -235,7 +235,7 @@ impl Sanitizer {
         forget(&mut state.copied, e.shared.0, e.shared.1);
         let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));
         // Records cannot distinguish more warps.
-        state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
+        state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MAX_WARPS;
         let live = self.block.iter().product();
         let mut cta = match state.ctas.spare(e.shared) {
             Some(mut spare) => {

@@ -11,8 +11,8 @@ use margay_exec::{MemoryEvent, SyncEvent};
 pub const BEFORE: (u32, u32, u32) = (u32::MAX, 0, 0);
 pub const DONE: Time = 1;
 
-/// The most lines to tell apart.
-const MOST: usize = 64;
+/// The maximum number of lines to tell apart.
+const LIMIT: usize = 64;
 
 /// How a grid overlaps with those before and after it in its stream.
 #[derive(Default)]
@@ -69,7 +69,7 @@ impl Sanitizer {
         let list = &mut overlapping.early;
         let known = list.iter().position(|(at, _)| (at.0, at.1.span.start) == (place.0, place.1.span.start));
         let at = known.unwrap_or_else(|| {
-            if list.len() < MOST {
+            if list.len() < LIMIT {
                 list.push((place, Footprint::default()));
             }
             list.len() - 1

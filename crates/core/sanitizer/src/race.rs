@@ -9,13 +9,13 @@
 use crate::{
     Checks, Sanitizer, State,
     clock::Time,
-    deferred::{By, Deferral, Even, Spread},
+    deferred::{By, Deferral, Spread, Strided},
     form::{Form, RowForm, same_address},
     inferred::Inferred,
     lanes,
     row::Row,
     site::Kind,
-    threads::{CtaThreads, Same, Threads, Who},
+    threads::{CtaThreads, Same, Threads, WarpMask},
     ticket,
 };
 use margay_exec::{
@@ -29,7 +29,7 @@ use margay_ir::pass::Decision;
 #[derive(Clone, Copy)]
 struct Reading<'r> {
     sanitizer: &'r Sanitizer,
-    vain: bool,
+    discarded: bool,
     waits: bool,
     decision: Option<&'r Decision>,
 }
@@ -40,7 +40,7 @@ fn follow_order(
     cta: &mut CtaThreads,
     e: &MemoryEvent<'_>,
     (group, address): (u32, u64),
-    Reading { sanitizer, vain, waits, decision }: Reading<'_>,
+    Reading { sanitizer, discarded, waits, decision }: Reading<'_>,
 ) {
     let place = (e.actor.at, e.actor.callers.is_empty());
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
@@ -50,7 +50,7 @@ fn follow_order(
         if strong && e.access != AccessKind::Store && !e.order.reduction {
             let same = decision.zip(held).and_then(|(decision, value)| sanitizer.goes_on(decision, e, (lane, value)));
             let same = same.as_ref().map(|same| same as Same<'_>);
-            threads.read(cta, at, (address, held), e.order, (place, (vain, waits), same));
+            threads.read(cta, at, (address, held), e.order, (place, (discarded, waits), same));
         }
         if e.access.writes() {
             // What the next lane finds is known when the instruction is over.
@@ -148,15 +148,15 @@ impl Sanitizer {
             state.advance();
         }
         let strong = !weak && !e.order.asynchronous;
-        let vain = strong && e.access != AccessKind::Store && !ticket::is_used(state, site);
-        if strong && !vain {
+        let discarded = strong && e.access != AccessKind::Store && !ticket::is_used(state, site);
+        if strong && !discarded {
             ticket::note(state, self.index(e.actor.cta), e, site);
         }
         self.look_for_lost_updates(state, e, site);
         self.look_for_incidental_order(state, e, site);
         let deferred = self.defer(state, e, form, site);
         let decision = if strong { Sanitizer::decision(state, site) } else { None };
-        let waits = strong && !vain && Sanitizer::awaits(state, site);
+        let waits = strong && !discarded && Sanitizer::awaits(state, site);
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
         let Some(cta) = ctas.get_mut(self.index(e.actor.cta)) else { return };
         let who = (e.actor.warp, e.actor.lanes, e.order.asynchronous);
@@ -183,7 +183,7 @@ impl Sanitizer {
         }
         if follows {
             let part = strong && sites.get(site).stands_for_part(&self.image);
-            let reading = Reading { sanitizer: self, vain, waits, decision: decision.as_deref() };
+            let reading = Reading { sanitizer: self, discarded, waits, decision: decision.as_deref() };
             follow_orders(threads, &mut cta.threads, e, (shared, part), reading);
         }
         if e.windows.len() > 1 {
@@ -238,7 +238,7 @@ impl Sanitizer {
             return false;
         }
         if line.first.wrapping_sub(cta.shared.0) < cta.shared.1 {
-            let access = Even { base: e.row.0, stride: e.row.1, size: e.size, lanes: e.actor.lanes };
+            let access = Strided { base: e.row.0, stride: e.row.1, size: e.size, lanes: e.actor.lanes };
             match cta.deferred.row(access, true, By { warp: e.actor.warp, site, now: threads.now }) {
                 Deferral::Noted => return true,
                 Deferral::Due => {}
@@ -319,7 +319,7 @@ impl Sanitizer {
             // Most of what lies in shared memory is deferred.
             let start = first.wrapping_add(place.stride.wrapping_mul(lanes.trailing_zeros().into()));
             if known != 0 && notes && start.wrapping_sub(cta.shared.0) < cta.shared.1 {
-                let access = Even { base: first, stride: place.stride, size: place.size, lanes };
+                let access = Strided { base: first, stride: place.stride, size: place.size, lanes };
                 match cta.deferred.row(access, false, By { warp, site: known - 1, now: threads.now }) {
                     Deferral::Noted => continue,
                     Deferral::Due => {}
@@ -381,7 +381,7 @@ impl Sanitizer {
             shared: false,
             now,
             begun: cta.begun,
-            seen: cta.seen(Who { warp, lanes }),
+            seen: cta.seen(WarpMask { warp, lanes }),
             published: cta.published(warp),
         }
     }

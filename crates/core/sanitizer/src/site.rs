@@ -3,7 +3,7 @@
 use crate::{
     hash::{Map, Mix},
     instructions,
-    shadow::MOST_SITES,
+    shadow::MAX_SITES,
 };
 use margay_exec::{AccessKind, Actor, Frame, Image, Ordering, Scope, Semantics, Tensor};
 use margay_ir::{Func, FuncId, MemBase, Operand, SourcePlace, pass::liveness::only_definition};
@@ -140,7 +140,7 @@ impl Sites {
         (actor.at.0.0, actor.at.1.span.start, access.writes(), access == AccessKind::Atomic, order, element)
             .hash(&mut h);
         actor.callers.iter().for_each(|f| (f.func.0, f.at.span.start).hash(&mut h));
-        let (list, kinds, most) = (&mut self.list, &mut self.kinds, MOST_SITES);
+        let (list, kinds, most) = (&mut self.list, &mut self.kinds, MAX_SITES);
         *self.index.entry(h.finish()).or_insert_with(|| {
             if list.len() < most as usize {
                 let strong = order.semantics != Semantics::Weak;

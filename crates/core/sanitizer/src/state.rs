@@ -144,7 +144,7 @@ pub struct State {
     pub butterflies: rounding::Butterflies,
     /// By site: whether what it yields is used.
     pub yields: Vec<Option<bool>>,
-    /// Whether an access hinges on what was read, by the positions of the read and the access in the kernel.
+    /// Whether an access depends on what was read, by the positions of the read and the access in the kernel.
     pub needs: Map<(u32, u32), bool>,
     /// By function, position of a load and warp: the lanes that do not use its value.
     pub unused: Map<(u32, u32, u32), u32>,

@@ -14,7 +14,7 @@ use crate::{
     lanes,
     row::Hit,
     site::{Site, of_site},
-    threads::{CtaThreads, Who},
+    threads::{CtaThreads, WarpMask},
 };
 use margay_exec::{AccessKind, Image, MemoryEvent, Scope, Semantics};
 use margay_ir::{
@@ -26,9 +26,9 @@ use margay_ir::{
 };
 
 /// Threads whose latest operation at a location is kept.
-const MOST: usize = 8;
+const LIMIT: usize = 8;
 /// Locations of which that is known: counters are few.
-const MOST_LOCATIONS: usize = 1 << 16;
+const MAX_LOCATIONS: usize = 1 << 16;
 
 /// A strong operation that returned the value of a location.
 #[derive(Clone, Copy, Default)]
@@ -42,7 +42,7 @@ pub struct Ticket {
 
 impl Ticket {
     /// Whether all these threads have seen the operation, or are the thread that performed it.
-    pub fn precedes(&self, cta: &CtaThreads, now: Who) -> bool {
+    pub fn precedes(&self, cta: &CtaThreads, now: WarpMask) -> bool {
         cta.unseen(now, (self.cta, self.warp, 1 << self.lane), Side::Program, self.time).is_none()
     }
 }
@@ -50,7 +50,7 @@ impl Ticket {
 /// The latest ones of a location; one of each thread.
 #[derive(Clone, Copy, Default)]
 pub struct Tickets {
-    list: [Ticket; MOST],
+    list: [Ticket; LIMIT],
     count: u8,
 }
 
@@ -64,7 +64,7 @@ impl Tickets {
     fn add(&mut self, new: Ticket) {
         let outlived =
             |t: &Ticket| (t.cta, t.warp) == (new.cta, new.warp) && (t.lane == new.lane || t.time == new.time);
-        let full = usize::from(self.count) == MOST && !self.all().iter().any(outlived);
+        let full = usize::from(self.count) == LIMIT && !self.all().iter().any(outlived);
         let mut kept = 0;
         for i in usize::from(full)..usize::from(self.count) {
             let ticket = self.list[i];
@@ -87,7 +87,7 @@ pub fn note(state: &mut State, cta: u32, e: &MemoryEvent<'_>, site: u32) {
     let (warp, time) = (e.actor.warp, state.threads.now);
     for lane in lanes(e.actor.lanes) {
         let at = e.addresses[lane as usize];
-        let known = state.tickets.len() < MOST_LOCATIONS || state.tickets.contains_key(&at);
+        let known = state.tickets.len() < MAX_LOCATIONS || state.tickets.contains_key(&at);
         if !known {
             return;
         }
@@ -125,7 +125,7 @@ pub fn permits(
         return false;
     }
     let Some(tickets) = state.tickets.get(&e.addresses[hit.lane as usize]) else { return false };
-    let now = Who { warp: e.actor.warp, lanes: 1 << hit.lane };
+    let now = WarpMask { warp: e.actor.warp, lanes: 1 << hit.lane };
     tickets.all().iter().any(|t| {
         let site = state.sites.get(t.site);
         let wide = t.cta == hit.other.cta || earlier.order.scope.min(site.order.scope) >= Scope::Gpu;

@@ -10,7 +10,7 @@ use crate::{
     lanes,
     row::{Hit, Missing},
     shadow::WarpLanes,
-    threads::Who,
+    threads::WarpMask,
 };
 use margay_exec::{AccessKind, Known, LANES, MemoryEvent, Row};
 use margay_ir::{
@@ -180,7 +180,7 @@ impl Sanitizer {
             }
             let Some(cta) = state.ctas.get(index) else { return false };
             let unordered = |lane: &u32| {
-                let who = Who { warp: e.actor.warp, lanes: 1 << lane };
+                let who = WarpMask { warp: e.actor.warp, lanes: 1 << lane };
                 let WarpLanes { cta: other, warp, lanes } = hit.other;
                 e.addresses[*lane as usize] == at
                     && cta.threads.unseen(who, (other, warp, lanes), side, hit.earlier.time).is_some()
@@ -194,7 +194,7 @@ impl Sanitizer {
         }
         hit.earlier.warp_lanes(self.warps).all(|group| {
             let unused = self.unused(state, earlier, group.warp);
-            let who = Who { warp: e.actor.warp, lanes: 1 << hit.lane };
+            let who = WarpMask { warp: e.actor.warp, lanes: 1 << hit.lane };
             let left = group.lanes & !unused;
             let Some(cta) = state.ctas.get(index).filter(|_| left != 0) else { return left == 0 };
             cta.threads.unseen(who, (group.cta, group.warp, left), side, hit.earlier.time).is_none()

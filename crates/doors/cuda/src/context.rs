@@ -103,14 +103,14 @@ struct Printer(Arc<Mutex<Vec<u8>>>);
 /// How long a kernel may poll unchanged memory, and how long a stream waits before this is reported.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bytes that are kept at the most (`CU_LIMIT_PRINTF_FIFO_SIZE`).
-const MOST_PRINTED: usize = 1 << 20;
+/// Bytes that are kept at most (`CU_LIMIT_PRINTF_FIFO_SIZE`).
+const MAX_PRINTED: usize = 1 << 20;
 
 impl Write for Printer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let mut printed = self.0.lock();
         printed.extend(bytes);
-        if printed.len() > MOST_PRINTED {
+        if printed.len() > MAX_PRINTED {
             crate::raw::print(&std::mem::take(&mut *printed));
         }
         Ok(bytes.len())

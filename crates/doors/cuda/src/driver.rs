@@ -113,7 +113,7 @@ struct Primary {
     flags: u32,
 }
 
-static INITIALISED: AtomicBool = AtomicBool::new(false);
+static INITIALIZED: AtomicBool = AtomicBool::new(false);
 
 /// `cuInit`: creates the driver unless it exists.
 pub fn initialize() -> Outcome {
@@ -126,13 +126,13 @@ pub fn initialize() -> Outcome {
         crate::process::account::open();
         crate::raw::watch_forks();
     });
-    INITIALISED.store(true, Relaxed);
+    INITIALIZED.store(true, Relaxed);
     Ok(())
 }
 
 /// The driver; an error before `cuInit`.
 pub fn driver() -> Result<&'static Driver, Code> {
-    match INITIALISED.load(Relaxed) && !is_forked() {
+    match INITIALIZED.load(Relaxed) && !is_forked() {
         true => driver_or_error(),
         false => Err(Code::NOT_INITIALIZED),
     }

@@ -435,7 +435,7 @@ static NOTED: AtomicBool = AtomicBool::new(false);
 static TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Handles a signal that would end the process: writes its number to the pipe, and waits while the reader reports what there is to report and
-/// ends the process. Interrupted calls must not return: programs would go on. Calls only functions that signal-safety(7) permits.
+/// ends the process. Interrupted calls must not return: programs would continue. Calls only functions that signal-safety(7) permits.
 extern "C" fn note(signal: c_int) {
     let number = signal as u8;
     let moment = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };

@@ -86,12 +86,12 @@ impl Copy3d {
     /// (`cudaMemcpy2D`).
     fn check_pitches(&self, needed: bool) -> Outcome {
         /// `cudaDeviceProp::memPitch`
-        const MOST: usize = i32::MAX as usize;
+        const LIMIT: usize = i32::MAX as usize;
         let [width, height, depth] = self.extent;
         let needed = needed || height > 1 || depth > 1;
         let refused = |side: &&Side| {
             let given = side.kind != ARRAY && (needed || side.pitch != 0);
-            given && !(width..=MOST).contains(&side.pitch)
+            given && !(width..=LIMIT).contains(&side.pitch)
         };
         match width > 0 && [&self.from, &self.to].iter().any(refused) {
             true => Err(Code::INVALID_PITCH_VALUE),

@@ -42,8 +42,8 @@ fn shape_error(code: Code, function: usize, shared: u32) -> Code {
     /// `cudaErrorInvalidConfiguration`
     const CONFIGURATION: u32 = 9;
     /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`
-    const MOST_SHARED: u32 = 8;
-    let fits = || attribute(function, MOST_SHARED).is_ok_and(|most| i64::from(shared) <= i64::from(most));
+    const MAX_SHARED: u32 = 8;
+    let fits = || attribute(function, MAX_SHARED).is_ok_and(|most| i64::from(shared) <= i64::from(most));
     match code {
         Code::INVALID_VALUE if fits() => Code::outcome(CONFIGURATION).err().unwrap_or(code),
         other => other,

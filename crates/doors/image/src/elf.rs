@@ -44,7 +44,7 @@ pub struct Symbol {
 /// `e_machine` of x86-64.
 pub const X86_64: u16 = 62;
 /// Limit of bytes read of any table.
-const MOST: u64 = 1 << 30;
+const LIMIT: u64 = 1 << 30;
 const NO_BITS: u32 = 8;
 const FUNCTION: u8 = 2;
 const INDIRECT_FUNCTION: u8 = 10;
@@ -106,7 +106,7 @@ impl Elf {
 
     /// Reads bytes of the file; an error if they lie outside or are implausibly many.
     pub fn read(&self, offset: u64, size: u64) -> io::Result<Vec<u8>> {
-        if size > MOST || offset.checked_add(size).is_none_or(|end| end > self.len) {
+        if size > LIMIT || offset.checked_add(size).is_none_or(|end| end > self.len) {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let mut bytes = vec![0; size as usize];

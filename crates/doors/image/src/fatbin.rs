@@ -17,7 +17,7 @@ pub const HEADER: usize = 16;
 const LZ4: u64 = 0x2000;
 const ZSTANDARD: u64 = 0x8000;
 /// Limit of an entry's size in bytes, against invalid headers.
-const MOST: u64 = 1 << 31;
+const LIMIT: u64 = 1 << 31;
 
 /// The kind of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -78,7 +78,7 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
 /// Offset and size of the entries of a fat binary, from its first [`HEADER`] bytes; `None` if they are not a header.
 pub fn extent(header: &[u8]) -> Option<(usize, usize)> {
     let (start, size) = (word(header, 4)? >> 16, long(header, 8)?);
-    let sound = word(header, 0)? == MAGIC && start as usize >= HEADER && size <= MOST;
+    let sound = word(header, 0)? == MAGIC && start as usize >= HEADER && size <= LIMIT;
     sound.then_some((start as usize, size as usize))
 }
 
@@ -154,7 +154,7 @@ pub fn target(text: &str) -> Option<&str> {
 impl Entry<'_> {
     /// The decompressed payload; `None` if it is damaged.
     pub fn bytes(&self) -> Option<Vec<u8>> {
-        if self.unpacked > MOST {
+        if self.unpacked > LIMIT {
             return None;
         }
         if self.flags & ZSTANDARD != 0 {

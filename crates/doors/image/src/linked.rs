@@ -12,7 +12,7 @@ pub fn limited(text: &str, most: u32) -> String {
     format!("{text}\n{LIMIT}{most}\n")
 }
 
-/// The most registers that a thread of a text may have, if the link limited them.
+/// The maximum number of registers that a thread of a text may have, if the link limited them.
 pub fn limit_of(text: &str) -> Option<u32> {
     text.trim_end().rsplit_once('\n')?.1.strip_prefix(LIMIT)?.parse().ok()
 }

@@ -106,7 +106,7 @@ fn command(name: &str, bytes: usize, command: &mut Command) {
     println!("{:18} {:9.2} bytes of memory for each of text", "", peak as f64 / bytes as f64);
 }
 
-/// The most memory that a process held so far, in bytes; 0 where the system does not say.
+/// The maximum memory that a process held so far, in bytes; 0 where the system does not say.
 fn resident(process: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));

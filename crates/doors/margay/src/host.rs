@@ -12,7 +12,7 @@ pub fn memory() -> u64 {
     limits.fold(meminfo("MemTotal:").unwrap_or(8 << 30), u64::min)
 }
 
-/// Bytes of free memory beyond what the system and the program itself need in order to go on; `None` if the host does not report it.
+/// Bytes of free memory beyond what the system and the program itself need in order to continue; `None` if the host does not report it.
 pub fn available() -> Option<u64> {
     let free = meminfo("MemAvailable:");
     let free = group_left().map_or(free, |group| Some(group.min(free.unwrap_or(0))))?;

@@ -364,7 +364,7 @@ fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
 
 #[test]
 fn a_mask_that_leaves_the_lane_out_is_a_warning_and_a_finding_when_asked() {
-    // Manual, section 9.7.9.6: undefined. GPUs go on.
+    // Manual, section 9.7.9.6: undefined. GPUs continue.
     let module = one_warp("shfl.sync.bfly.b32 %v, %i, 1, 31, 0xffff;\nst.global.u32 [%o], %v;");
     let run = |more: &[&str]| {
         let arguments = [&["run", "-", "--block", "32", "--arg", "u32[32]=zeros", "--repeat", "2"], more].concat();

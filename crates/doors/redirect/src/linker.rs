@@ -43,7 +43,7 @@ pub struct Link {
     pub real: Option<usize>,
     /// Whether an input was passed to the real library.
     pub given: bool,
-    /// The most registers of a thread (`-maxrregcount`).
+    /// The maximum number of registers of a thread (`-maxrregcount`).
     pub registers: Option<u32>,
     texts: Vec<String>,
     /// The input that each text came from; none for the members of libraries, of which a link takes only those that it needs.
@@ -52,7 +52,7 @@ pub struct Link {
     log: String,
 }
 
-/// The fate of an input.
+/// What was done with an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
     /// Added to the link.

@@ -177,7 +177,7 @@ fn without_bank(word: &str) -> &str {
 }
 
 /// More words than any form has, even with its repeatable ones repeated; matching takes time quadratic in their number.
-pub(crate) const MOST_WORDS: usize = 64;
+pub(crate) const MAX_WORDS: usize = 64;
 
 fn candidates(text: &str, module: &Module) -> Vec<Candidate> {
     let words = words(text);
@@ -185,7 +185,7 @@ fn candidates(text: &str, module: &Module) -> Vec<Candidate> {
     // Words that follow the opcode without a blank between.
     let joins = |w: &&[(usize, &str)]| w[0].0 + w[0].1.len() + 1 == w[1].0;
     let joined = words.windows(2).take_while(joins).count();
-    if rest.len() > MOST_WORDS {
+    if rest.len() > MAX_WORDS {
         return Vec::new();
     }
     let Some(op) = Opcode::from_name(name) else { return Vec::new() };

@@ -373,7 +373,7 @@ fn is_number(tree: &Tree, index: u32) -> bool {
 /// The variable or function that an unknown name may have meant. In modules with very many, only the first are compared.
 #[cold]
 fn near<'m>(module: &'m Module, name: &str) -> Option<&'m str> {
-    const MOST: usize = 4000;
-    let variables = module.globals.iter().take(MOST).map(|g| &*g.name);
-    nearest(name, variables.chain(module.funcs.iter().take(MOST).map(|f| &*f.name)))
+    const LIMIT: usize = 4000;
+    let variables = module.globals.iter().take(LIMIT).map(|g| &*g.name);
+    nearest(name, variables.chain(module.funcs.iter().take(LIMIT).map(|f| &*f.name)))
 }

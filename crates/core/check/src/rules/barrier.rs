@@ -84,7 +84,7 @@ fn around(body: &Body, barrier: usize) -> Option<usize> {
 /// Registers whose values differ between the threads of a CTA.
 fn varying(body: &Body) -> FxHashMap<RegId, ()> {
     let mut varying: FxHashMap<RegId, ()> = FxHashMap::default();
-    // Each pass goes on where the one before stopped; loops carry values backwards a few times at most.
+    // Each pass continues where the one before stopped; loops carry values backwards a few times at most.
     for _ in 0..8 {
         let before = varying.len();
         for inst in &body.insts {

@@ -11,7 +11,7 @@ use crate::{
 use margay_isa::{Mod, Variant};
 
 /// Size in bytes of the largest matrices: 16 by 16 of `.f32`, and 8 by 32.
-const MOST_BYTES: usize = 1024;
+const MAX_BYTES: usize = 1024;
 /// Most bytes that a lane moves at once.
 pub const PIECE: usize = 16;
 
@@ -136,8 +136,8 @@ impl Tile {
         addresses: &[u64; LANES],
         stride: Option<&[u32; LANES]>,
         memory: &mut M,
-    ) -> Result<[u8; MOST_BYTES], M::Error> {
-        let mut lines = [0; MOST_BYTES];
+    ) -> Result<[u8; MAX_BYTES], M::Error> {
+        let mut lines = [0; MAX_BYTES];
         if let Some((at, distance)) = self.shared_by_lanes(addresses, stride) {
             let mut all = (0..).zip(lines.chunks_exact_mut(self.line_bytes()).take(self.lines()));
             if all.all(|(i, line)| memory.try_read(at.wrapping_add(distance.wrapping_mul(i)), line)) {
@@ -210,7 +210,7 @@ pub fn wmma_store<M: Memory>(
     memory: &mut M,
 ) -> Result<(), M::Error> {
     let Some(tile) = Tile::of(v) else { return Ok(()) };
-    let mut lines = [0; MOST_BYTES];
+    let mut lines = [0; MAX_BYTES];
     // Accumulators have no elements of less than a byte.
     let (per, size) = (tile.per_register(), tile.bits() / 8);
     for (r, register) in src.iter().enumerate() {

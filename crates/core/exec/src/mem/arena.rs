@@ -22,7 +22,7 @@ pub const LARGEST: usize = 64 << 10;
 /// Least number of bytes without an object behind a slot.
 const LEAST_GAP: usize = 64;
 /// Bytes of freed slots before one is used again, so that stale pointers to them fault.
-const MOST_FREE: usize = 1 << 20;
+const MAX_FREE: usize = 1 << 20;
 /// In the entry of an object's first granule: code may have cached its range.
 const CACHED: u64 = 1 << 63;
 
@@ -96,7 +96,7 @@ impl Arena {
         let slots = &mut *slots;
         let size = room.next_multiple_of(Self::GRANULE) + room.clamp(LEAST_GAP, RED_ZONE);
         let fresh = self.memory.len() - slots.used;
-        if slots.free_bytes > MOST_FREE || fresh < size {
+        if slots.free_bytes > MAX_FREE || fresh < size {
             let list = slots.free.get_mut(room.ilog2() as usize)?;
             if let Some(base) = list.pop_front() {
                 slots.free_bytes -= room;

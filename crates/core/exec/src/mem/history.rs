@@ -6,9 +6,9 @@ use parking_lot::Mutex;
 use std::{collections::VecDeque, fmt, sync::Arc};
 
 /// Number of allocations remembered.
-const MOST: usize = 1 << 12;
+const LIMIT: usize = 1 << 12;
 
-/// Who freed an allocation.
+/// Who frees an allocation, or queues work.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Initiator {
     /// The host.
@@ -66,7 +66,7 @@ impl History {
     /// Records that an allocation was freed.
     pub fn add(&self, a: &Allocation, by: Initiator, path: Path) {
         let mut all = self.0.lock();
-        if all.len() == MOST {
+        if all.len() == LIMIT {
             all.pop_front();
         }
         let (base, len) = (a.block.base(), a.block.len());

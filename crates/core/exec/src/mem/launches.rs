@@ -15,9 +15,9 @@ use std::{
 };
 
 /// Bytes that the host may free during launches before a `free` waits for them.
-const MOST_KEPT: u64 = 1 << 30;
+const MAX_KEPT: u64 = 1 << 30;
 /// Freed heap blocks tried for reuse before new memory is allocated.
-const MOST_TRIES: usize = 4;
+const MAX_TRIES: usize = 4;
 /// Bytes that a block takes beyond its contents.
 const OVERHEAD: u64 = 3 * super::RED_ZONE as u64;
 
@@ -141,7 +141,7 @@ impl Launches {
         }
         state.bytes += gone.block.len() as u64;
         state.kept.push_back((now, gone));
-        state.bytes > MOST_KEPT
+        state.bytes > MAX_KEPT
     }
 
     /// Reuses a freed heap block of capacity `room`, if such blocks take more than `bytes` bytes; it then has `len`
@@ -153,7 +153,7 @@ impl Launches {
         }
         let state = &mut *state;
         let list = &mut state.heap.0[class(room as usize)];
-        for _ in 0..list.len().min(MOST_TRIES) {
+        for _ in 0..list.len().min(MAX_TRIES) {
             let (at, oldest) = list.pop_front()?;
             match Arc::try_unwrap(oldest) {
                 Ok(found) => {

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Number of allocations of which it is remembered.
-const MOST: usize = 1 << 12;
+const LIMIT: usize = 1 << 12;
 
 /// Who called `malloc`, and where, by the address that it returned.
 #[derive(Default, Debug)]
@@ -31,7 +31,7 @@ impl Origins {
     /// Remembers an allocation.
     pub fn add(&self, address: u64, by: Initiator, path: impl FnOnce() -> Path) {
         let mut all = self.all.lock();
-        if all.len() < MOST {
+        if all.len() < LIMIT {
             all.insert(address, (by, path()));
         }
     }

@@ -22,7 +22,7 @@ pub struct Written {
 /// Elements of at least this size have their ends at its multiples.
 const WORD: u64 = 4;
 /// The ends that are remembered.
-const MOST_ENDS: usize = 1024;
+const MAX_ENDS: usize = 1024;
 
 impl Written {
     fn new(base: u64, len: u64) -> Written {
@@ -61,7 +61,7 @@ impl Written {
         let end = address.saturating_add(size);
         if !end.is_multiple_of(WORD) && self.contains(end) {
             let mut ends = self.ends.write();
-            if ends.len() < MOST_ENDS {
+            if ends.len() < MAX_ENDS {
                 ends.insert(end);
             }
         }

@@ -15,7 +15,7 @@ pub const LINE_BYTES: u64 = 128;
 pub struct LineUse(pub u64);
 
 impl LineUse {
-    /// Only loads, by whomever. No way is less.
+    /// Only loads, by any lanes: the weakest use.
     pub const READ: u32 = 0;
     /// Set in ways that are not only loads.
     pub const CHANGED: u32 = 1;

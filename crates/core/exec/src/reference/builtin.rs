@@ -18,7 +18,7 @@ use margay_ir::Builtin;
 use std::sync::Arc;
 
 /// Callers of `free` that are remembered.
-const MOST_CALLERS: usize = 16;
+const MAX_CALLERS: usize = 16;
 
 /// Calls a function of the device library for the active lanes.
 pub fn call(ctx: &mut Ctx<'_>, site: &CallOp, builtin: Builtin) -> Flow {
@@ -53,7 +53,7 @@ pub fn call(ctx: &mut Ctx<'_>, site: &CallOp, builtin: Builtin) -> Flow {
 /// Where the current call is, and what led there.
 fn path(ctx: &Ctx<'_>) -> Path {
     let here = (ctx.func.id, ctx.func.place(ctx.pc));
-    let calls = callers(&ctx.code.funcs, ctx.warp, ctx.frame, MOST_CALLERS).into_iter().map(|f| (f.func, f.at));
+    let calls = callers(&ctx.code.funcs, ctx.warp, ctx.frame, MAX_CALLERS).into_iter().map(|f| (f.func, f.at));
     let all = std::iter::once(here).chain(calls);
     Path(all.map(|(func, at)| (Arc::clone(&ctx.grid.image.ir.func(func).source), at)).collect())
 }

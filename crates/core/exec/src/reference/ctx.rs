@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use std::{cell::Cell, sync::Arc};
 
 /// Limit of register rows (128 bytes each) of one warp's frames: 1 GiB.
-const MOST_ROWS: usize = 1 << 23;
+const MAX_ROWS: usize = 1 << 23;
 
 /// Windows and cluster shape of a launch, shared by the CTAs of a cluster.
 pub struct Windows {
@@ -154,7 +154,7 @@ impl<'a> Ctx<'a> {
                     }
                     self.pc += 1;
                     if observed && self.cta.yielding.warp.get() {
-                        // It goes on where it is, whatever other groups the warp has.
+                        // It continues where it is, whatever other groups the warp has.
                         self.warp.favored = (self.mask.trailing_zeros(), 1);
                         self.requeue();
                         return;
@@ -234,7 +234,7 @@ impl<'a> Ctx<'a> {
 
     /// Stops if the frames of the warp exceed the limit on registers.
     pub fn check_registers(&mut self) -> Result<(), Flow> {
-        if self.warp.register_rows() <= MOST_ROWS {
+        if self.warp.register_rows() <= MAX_ROWS {
             return Ok(());
         }
         Err(self.exhausted("registers of nested calls take more than 1 GiB for one warp"))

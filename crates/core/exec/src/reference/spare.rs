@@ -9,7 +9,7 @@ use std::sync::{
 };
 
 /// CTAs whose memory a kernel keeps at most.
-const MOST: usize = 64;
+const LIMIT: usize = 64;
 /// Bytes that all kernels of a process keep. Test suites have thousands of kernels.
 const BUDGET: u64 = 256 << 20;
 /// Bytes that they keep now.
@@ -61,7 +61,7 @@ impl Spare {
         let Some(share) = Share::of(memories.bytes()) else { return };
         memories.warps.iter_mut().for_each(|w| cluster::clean(w, memories.stride));
         let mut spare = self.0.lock();
-        if spare.len() < MOST {
+        if spare.len() < LIMIT {
             spare.push((memories, share));
         }
     }

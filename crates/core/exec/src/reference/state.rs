@@ -242,7 +242,7 @@ pub struct CtaState {
 }
 
 /// How many times a CTA yields in any case when its threads have tested a place that they set then.
-const MOST_TESTS: u64 = 64;
+const MAX_TESTS: u64 = 64;
 
 /// How many places the warps that run ahead test before they yield.
 const LEAD: u64 = 16;
@@ -304,7 +304,7 @@ impl Yielding {
     /// Threads of a warp test a place that they set then: others may do the same before they do.
     pub fn test(&self, shared: bool, warp: u32) {
         let waits = self.waits(warp);
-        self.count(&self.tested[usize::from(waits)], shared, if waits { MOST_TESTS } else { 0 });
+        self.count(&self.tested[usize::from(waits)], shared, if waits { MAX_TESTS } else { 0 });
     }
 
     /// Whether a warp waits each time that it has tested a place.

@@ -55,7 +55,7 @@ pub mod constants {
     /// Turns per radian.
     pub const TURNS: f64 = 0.5 / std::f64::consts::PI;
     /// From this many turns on, the result is that of angle 0.
-    pub const MOST_TURNS: f64 = 2_251_799_813_685_248.0;
+    pub const MAX_TURNS: f64 = 2_251_799_813_685_248.0;
     /// sin t = t * p(t^2), for |t| at most an eighth of a turn.
     pub const SIN: [f64; 6] = [-1.0 / 39_916_800.0, 1.0 / 362_880.0, -1.0 / 5_040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0];
     /// cos t = p(t^2) there.
@@ -109,7 +109,7 @@ pub fn log2(x: f64) -> f64 {
 #[inline(always)]
 fn circular(x: f32, quarter: u64) -> f64 {
     let turns = f64::from(x) * TURNS;
-    let turns = if turns.abs() < MOST_TURNS { turns } else { turns * 0.0 };
+    let turns = if turns.abs() < MAX_TURNS { turns } else { turns * 0.0 };
     // In quarter turns: the nearest integer, and the remainder, at most half a quarter.
     let quarters = 4.0 * turns;
     let shifted = quarters + ROUND;

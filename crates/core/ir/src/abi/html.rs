@@ -21,11 +21,11 @@ svg text{fill:var(--ink)}svg .soft{fill:var(--soft)}svg .on{fill:#fff}\
 .c{display:inline-block;width:.75em;height:.75em;border-radius:2px;margin-right:.5em}";
 
 /// Colors of formals that most people can distinguish.
-const COLOURS: [&str; 8] = ["#2c6fb0", "#b5542a", "#2f7f57", "#7d4ba0", "#9a3b63", "#52701c", "#1f7a86", "#8a6a12"];
+const COLORS: [&str; 8] = ["#2c6fb0", "#b5542a", "#2f7f57", "#7d4ba0", "#9a3b63", "#52701c", "#1f7a86", "#8a6a12"];
 /// Height of a register or of a stack word in the diagram.
 const CELL: u32 = 24;
 /// Most words of the stack, and most rows of a kernel's block, that are drawn.
-const MOST_ROWS: usize = 40;
+const MAX_ROWS: usize = 40;
 /// Bytes in a row of a kernel's block.
 const ROW: u32 = 16;
 
@@ -43,7 +43,7 @@ pub fn page(report: &Report, abi: &dyn Abi, file: &str) -> String {
 }
 
 fn color(i: usize) -> &'static str {
-    COLOURS[i % COLOURS.len()]
+    COLORS[i % COLORS.len()]
 }
 
 fn section(f: &FuncReport, abi: &dyn Abi) -> String {
@@ -145,7 +145,7 @@ impl Layout {
     }
 
     fn word_y(&self, offset: u32) -> Option<u32> {
-        let shown = self.words.iter().take(MOST_ROWS);
+        let shown = self.words.iter().take(MAX_ROWS);
         shown.into_iter().position(|w| w.0 <= offset && offset < w.0 + 8).map(|k| self.word_top + k as u32 * CELL)
     }
 }
@@ -209,7 +209,7 @@ fn diagram(f: &FuncReport, abi: &dyn Abi) -> String {
         }
         y += CELL + 6;
     }
-    let words = layout.words.len().min(MOST_ROWS) as u32;
+    let words = layout.words.len().min(MAX_ROWS) as u32;
     let height = (layout.word_top + words * CELL + 24).max(y + 4);
     let width = layout.places + WORD + 2;
     format!(
@@ -252,7 +252,7 @@ fn memory(svg: &mut String, layout: &Layout, values: &[(usize, &'static str, &Ro
     let space = values.iter().flat_map(|v| &v.2.pieces).any(|p| matches!(p.place, Place::Space { .. }));
     let what = if space { "parameter space" } else { "stack" };
     let _ = write!(svg, "<text class=\"soft\" x=\"{x}\" y=\"{}\">{what}</text>", top - 10);
-    for (k, word) in words.iter().take(MOST_ROWS).enumerate() {
+    for (k, word) in words.iter().take(MAX_ROWS).enumerate() {
         let y = top + k as u32 * CELL;
         place_name(svg, x, y, &format!("+{}", word.0));
         let _ = write!(svg, "<rect class=\"empty\" x=\"{x}\" y=\"{y}\" width=\"{WORD}\" height=\"{}\"/>", CELL - 2);
@@ -271,9 +271,9 @@ fn memory(svg: &mut String, layout: &Layout, values: &[(usize, &'static str, &Ro
             );
         }
     }
-    if words.len() > MOST_ROWS {
-        let y = top + MOST_ROWS as u32 * CELL + 14;
-        let _ = write!(svg, "<text class=\"soft\" x=\"{x}\" y=\"{y}\">… {} more words</text>", words.len() - MOST_ROWS);
+    if words.len() > MAX_ROWS {
+        let y = top + MAX_ROWS as u32 * CELL + 14;
+        let _ = write!(svg, "<text class=\"soft\" x=\"{x}\" y=\"{y}\">… {} more words</text>", words.len() - MAX_ROWS);
     }
 }
 
@@ -316,7 +316,7 @@ fn memory_words(f: &FuncReport) -> Words {
             let (Place::Stack { offset } | Place::Space { offset }) = p.place else { continue };
             let end = offset.saturating_add((p.bytes.end - p.bytes.start).max(1));
             let mut at = offset;
-            while at < end && words.len() <= 4 * MOST_ROWS {
+            while at < end && words.len() <= 4 * MAX_ROWS {
                 let (word, stop) = (at / 8 * 8, end.min(at / 8 * 8 + 8));
                 let part = (i, at - word, stop - word, row.name.clone());
                 match words.iter_mut().find(|w| w.0 == word) {
@@ -336,7 +336,7 @@ fn block(f: &FuncReport) -> String {
     let Some(size) = f.block.map(|b| b.size).filter(|s| *s > 0) else { return String::new() };
     let mut svg = String::new();
     let rows = size.div_ceil(ROW);
-    let shown = rows.min(MOST_ROWS as u32);
+    let shown = rows.min(MAX_ROWS as u32);
     let byte = 36;
     for k in 0..shown {
         let y = 20 + k * CELL;

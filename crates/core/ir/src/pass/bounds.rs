@@ -22,7 +22,7 @@ const WIDEN_AFTER: u8 = 4;
 pub struct Bounds {
     /// The least it can be.
     pub least: u64,
-    /// The most it can be.
+    /// The maximum.
     pub most: u64,
     /// It is a multiple of two to this; 64 for zero.
     pub align: u32,

@@ -26,7 +26,7 @@ fn constant(func: &Func, inst: &Inst) -> Option<(VReg, u64)> {
 }
 
 /// Work beyond which [`constants_at`] gives up: blocks times registers.
-const MOST: usize = 1 << 16;
+const LIMIT: usize = 1 << 16;
 
 /// Registers that hold a constant where blocks begin, though they are assigned more than once: by block, the constants by register.
 pub fn constants_at(func: &Func, cfg: &Cfg) -> Vec<BTreeMap<u32, u64>> {
@@ -47,7 +47,7 @@ pub fn constants_at(func: &Func, cfg: &Cfg) -> Vec<BTreeMap<u32, u64>> {
     };
     let mut at = vec![Values::new(); func.blocks.len()];
     let candidates: Values = func.insts.iter().filter_map(|i| Some((constant(func, i)?.0.0, None))).collect();
-    if candidates.len().saturating_mul(func.blocks.len()) > MOST {
+    if candidates.len().saturating_mul(func.blocks.len()) > LIMIT {
         return vec![BTreeMap::new(); func.blocks.len()];
     }
     // Before it is assigned, a register holds anything.

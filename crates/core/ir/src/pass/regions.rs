@@ -30,7 +30,7 @@ pub struct Region {
 /// The regions of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Regions {
-    /// Region 0 begins the kernel, region `k + 1` goes on after barrier `k`.
+    /// Region 0 begins the kernel, region `k + 1` continues after barrier `k`.
     pub list: Vec<Region>,
 }
 

@@ -9,7 +9,7 @@ use margay_syntax::tree::List;
 pub struct Cut {
     /// The block whose last instruction it is.
     pub block: BlockId,
-    /// Where threads go on; the only successor.
+    /// Where threads continue; the only successor.
     pub next: BlockId,
 }
 

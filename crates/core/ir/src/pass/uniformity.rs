@@ -296,7 +296,7 @@ impl Analysis<'_> {
             return true;
         }
         // Lanes in step wait for each other behind a branch before they come to another definition, unless one of its sides leads there:
-        // out of a loop, whose other lanes go on.
+        // out of a loop, whose other lanes continue.
         let in_step = !self.warp.divergent && !self.warp.interleaved && self.cfg.reducible;
         let waits = |at: &BitSet| at.contains(sides) && !parted(&self.first_sides, sides, at);
         let below = |b: &u32| same(b) || in_step && waits(&self.sides[*b as usize]);

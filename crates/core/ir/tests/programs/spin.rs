@@ -196,7 +196,7 @@ fn a_word_that_may_be_freed_is_waited_for() {
         assert!(waits(&format!("{} {free}", insertion(TAKEN))), "{free}");
         assert!(waits(&format!("@%p4 bra K; {free} K: {}", insertion(TAKEN))), "{free}");
     }
-    // The loop goes on where it has found a free word.
+    // The loop continues where it has found a free word.
     assert!(waits(&insertion("setp.ne.u32 %p2, %r5, %r2; @%p2 bra L;")));
     assert!(waits(&insertion(&TAKEN.replace("and.pred", "or.pred"))));
     assert!(waits(&insertion(&TAKEN.replace("%r5, -1", "%r5, -2"))));

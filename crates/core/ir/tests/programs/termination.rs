@@ -26,7 +26,7 @@ fn all_ends(body: &str) -> Vec<Ends> {
     cfg.loops.iter().map(|l| termination.of(l)).collect()
 }
 
-/// A loop over `%r1` that goes on while a comparison holds.
+/// A loop over `%r1` that continues while a comparison holds.
 fn counter(first: &str, step: &str, test: &str) -> Ends {
     ends(&format!("mov.u32 %r1, {first}; L: {step} setp.{test}; @%p1 bra L;"))
 }

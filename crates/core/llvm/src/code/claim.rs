@@ -88,7 +88,7 @@ mod tests {
         let claim = |longest| Claim::within(file.clone(), &result, longest);
         let first = claim(longest);
         assert!(first.file.is_some() && !first.waited);
-        // Whoever has waited for long enough goes on without a claim, and the claim stays.
+        // Whoever has waited for long enough continues without a claim, and the claim stays.
         let started = Instant::now();
         let second = claim(longest);
         assert!(second.file.is_none() && second.waited && started.elapsed() >= longest);

@@ -43,14 +43,14 @@ pub(super) struct Indexed {
     pub base: Val,
     /// `<32 x i32>`
     pub index: Val,
-    /// Log2 of the bytes from one element to the next, at most [`MOST_SHIFT`].
+    /// Log2 of the bytes from one element to the next, at most [`MAX_SHIFT`].
     pub shift: u32,
     /// Indices have signs.
     pub signed: bool,
 }
 
-/// The most that an index is shifted.
-const MOST_SHIFT: u32 = 6;
+/// The maximum shift of an index.
+const MAX_SHIFT: u32 = 6;
 
 /// Operations between a value and what it was computed from, beyond which one does not look.
 const ORIGIN_DEPTH: u32 = 4;
@@ -179,7 +179,7 @@ impl Writer {
         let (base, other, plus) = self.split_sum(addresses, ORIGIN_DEPTH)?;
         let (index, shift, signed) = self.index(&other, ORIGIN_DEPTH)?;
         let base = self.op_const("add", &base, plus.into());
-        (shift <= MOST_SHIFT).then_some(Indexed { base, index, shift, signed })
+        (shift <= MAX_SHIFT).then_some(Indexed { base, index, shift, signed })
     }
 
     /// The words that a value was made of, by what they were shifted, and whether they have signs.

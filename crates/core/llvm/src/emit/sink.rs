@@ -12,7 +12,7 @@ pub(super) const RARE: &str = "wrapped.";
 /// Begin of the label of the usual alternative.
 pub(super) const USUAL: &str = "straight.";
 /// Operations that one piece of rare code may repeat for a value.
-const MOST: usize = 24;
+const LIMIT: usize = 24;
 
 /// Sinks vector operations of a function's body into the rare code that uses them.
 pub(super) fn sink(text: &str) -> String {
@@ -113,7 +113,7 @@ fn keep_long<I: Iterator<Item = usize>>(moves: &mut [bool], operands: &impl Fn(u
     let mut long = Vec::new();
     for i in (0..moves.len()).filter(|i| moves[*i]) {
         cost[i] = 1 + operands(i).map(|o| cost[o]).sum::<usize>();
-        if cost[i] > MOST {
+        if cost[i] > LIMIT {
             cost[i] = 0;
             long.push(i);
         }

@@ -151,7 +151,7 @@ impl BarrierState {
             return;
         }
         let reduced = reduces.take().map_or(0, |mode| barrier.reduction(mode));
-        // One release per warp: all of its lanes go on together.
+        // One release per warp: all of its lanes continue together.
         let first = self.opened.len();
         for (warp, _, lanes) in waiting.drain(..) {
             match self.opened[first..].iter_mut().find(|(w, _)| *w == warp) {

@@ -220,7 +220,7 @@ impl<'a> SimdCta<'a> {
     /// Starts a call on a fiber of its own.
     fn start_call(&mut self, warp: usize, caller: usize, call: Call) -> Result<(), Stop> {
         let free = self.warps[warp].fibers.iter().position(Option::is_none);
-        if free.is_none() && self.warps[warp].fibers.len() == fiber::MOST {
+        if free.is_none() && self.warps[warp].fibers.len() == fiber::LIMIT {
             let (ctx, lane) = (&self.contexts[warp], call.lanes.trailing_zeros() & 31);
             let kind = FaultKind::Stack("the host's stacks for device calls are full".into());
             let stop = self.host.fault_at(ctx, call.site, lane, kind, Vec::new());

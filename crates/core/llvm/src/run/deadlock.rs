@@ -19,7 +19,7 @@ pub struct Watch {
 const IDLE_ROUNDS: u32 = 64;
 const LOOKS: u32 = 16;
 /// States that are kept; longer cycles go undetected.
-const MOST_SEEN: usize = 1 << 12;
+const MAX_SEEN: usize = 1 << 12;
 
 impl Watch {
     /// Notes visible progress and forgets the states recorded.
@@ -37,7 +37,7 @@ impl Watch {
 
     /// Records a state; returns whether it was recorded before.
     pub fn repeats(&mut self, state: u64) -> bool {
-        if self.seen.len() >= MOST_SEEN {
+        if self.seen.len() >= MAX_SEEN {
             self.seen.clear();
         }
         let repeated = !self.seen.insert(state);

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The largest number of fibers per warp.
-pub const MOST: usize = 1 << 11;
+pub const LIMIT: usize = 1 << 11;
 
 /// Messages between the running fibers of a CTA and their scheduler.
 #[derive(Default)]

@@ -92,7 +92,7 @@ impl<'a> CurrentCode<'a> {
     }
 }
 
-/// The most CTAs of a first range: one if nothing is known of their cost.
+/// The maximum number of CTAs of a first range: one if nothing is known of their cost.
 fn first_range(shared: &Shared<'_>) -> u64 {
     let each = shared.schedule.cost.0.load(Relaxed);
     (FIRST.as_nanos() as u64).checked_div(each).unwrap_or(FIRST_RANGE).clamp(1, FIRST_RANGE)

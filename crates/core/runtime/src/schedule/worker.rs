@@ -194,7 +194,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Has better code run the units that have not started although others are in flight, which may wait for them. Not if it runs
-    /// ranges: those would end before the units in flight go on.
+    /// ranges: those would end before the units in flight continue.
     fn renew(&mut self) -> Result<(), Stop> {
         let shared = self.shared;
         let idle = self.live.is_empty() || shared.left() == 0;

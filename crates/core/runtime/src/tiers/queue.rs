@@ -20,7 +20,7 @@ const STACK: usize = 16 << 20;
 const UNIT: u64 = 1024;
 /// Limits of a scale: one measurement may have been taken on a busy host.
 const LEAST: u64 = UNIT / 4;
-const MOST: u64 = UNIT * 8;
+const LIMIT: u64 = UNIT * 8;
 /// Memory that compiling a kernel of some hundred instructions takes.
 const ARENA: usize = 4 << 20;
 
@@ -87,7 +87,7 @@ impl Queue {
         // Short compilations carry little weight.
         let weight = (estimate.as_millis() as u64).clamp(1, 100);
         let old = scale.load(Relaxed);
-        scale.store((old * 100 + measured.clamp(LEAST, MOST) * weight) / (100 + weight), Relaxed);
+        scale.store((old * 100 + measured.clamp(LEAST, LIMIT) * weight) / (100 + weight), Relaxed);
     }
 
     /// Accounts for run time of CTAs.

@@ -24,7 +24,7 @@ use std::{
 /// Warp instructions in which a CTA should arrive at the loop's header.
 const FUEL: u64 = 1 << 18;
 /// Forms that are tried for one CTA.
-const MOST_FORMS: u32 = 6;
+const MAX_FORMS: u32 = 6;
 /// Time on the reference engine below which a CTA is not moved.
 const SHORT: Duration = Duration::from_millis(4);
 /// How long a CTA in light code should run without a pause; it begins with one turn of the loop.
@@ -140,7 +140,7 @@ impl Ready<'_> {
             return Ok(None);
         }
         if attempt.form.is_none()
-            && attempt.forms < MOST_FORMS
+            && attempt.forms < MAX_FORMS
             && let Some(form) = self
                 .tiers
                 .form_ahead(slot.shape(), |header| cta.cannot_reach(header) || attempt.avoided.contains(&header))
@@ -181,7 +181,7 @@ impl Ready<'_> {
         {
             return Ok(Some(Moved { tiers: self.tiers, form, kernel, tier, snapshot }));
         }
-        if attempt.forms == MOST_FORMS {
+        if attempt.forms == MAX_FORMS {
             attempt.give_up();
             return Ok(None);
         }

@@ -3,9 +3,9 @@
 use super::{Hit, Missing, Row, side};
 use crate::{
     clock::Side,
-    shadow::{MOST, Record, WarpLanes},
+    shadow::{LIMIT, Record, WarpLanes},
     site::Kind,
-    threads::{CtaThreads, Who},
+    threads::{CtaThreads, WarpMask},
 };
 use margay_exec::Tensor;
 
@@ -27,7 +27,7 @@ impl WordAccess<'_> {
     pub fn record(&self, list: &mut Vec<Record>, hits: &mut Vec<Hit>) {
         let row = self.row;
         // Many reads are looked through for those that are over, but full lists only now and then.
-        let sampled = || list.len() < MOST || row.now.wrapping_add(row.who()).is_multiple_of(16);
+        let sampled = || list.len() < LIMIT || row.now.wrapping_add(row.who()).is_multiple_of(16);
         let crowded = list.len() > 8 && list.len().is_power_of_two() && sampled();
         let mut joined = false;
         list.retain_mut(|r| {
@@ -144,10 +144,10 @@ impl WordAccess<'_> {
         &self,
         earlier: &Record,
         side: Side,
-        alone: impl Fn(Who, (u32, u32, u32)) -> Option<(u32, u32)>,
+        alone: impl Fn(WarpMask, (u32, u32, u32)) -> Option<(u32, u32)>,
     ) -> Option<(u32, WarpLanes)> {
         let Row { warp, warps, kind, .. } = *self.row;
-        let now = || Who { warp, lanes: self.lanes };
+        let now = || WarpMask { warp, lanes: self.lanes };
         earlier.warp_lanes(warps).find_map(|group| {
             let others = (group.cta, group.warp, group.lanes);
             let together = || {

@@ -252,7 +252,7 @@ fn spread(mask: u32, shift: u8) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threads::{Threads, Who};
+    use crate::threads::{Threads, WarpMask};
     use margay_exec::{Scope, SyncKind};
 
     const WARPS: u32 = 2;
@@ -294,7 +294,7 @@ mod tests {
             let cta = &mut ctas[index as usize];
             if random(3) == 0 {
                 let barrier = SyncKind::Barrier { id: 0, aligned: true, counted: false };
-                (0..WARPS).for_each(|warp| threads.sync(cta, Who { warp, lanes: u32::MAX }, barrier, None));
+                (0..WARPS).for_each(|warp| threads.sync(cta, WarpMask { warp, lanes: u32::MAX }, barrier, None));
                 threads.complete(cta, 0, true, (&[u32::MAX; WARPS as usize], &[u32::MAX; WARPS as usize]));
                 continue;
             }
@@ -317,7 +317,7 @@ mod tests {
                 shared: false,
                 now: threads.now,
                 begun: 0,
-                seen: cta.seen(Who { warp, lanes: mask }),
+                seen: cta.seen(WarpMask { warp, lanes: mask }),
                 published: cta.published(warp),
             };
             let (mut one, mut each) = (Vec::new(), Vec::new());

@@ -2,7 +2,7 @@
 
 use super::{Hit, Row, compare::WordAccess};
 use crate::{
-    shadow::{Cell, MOST, Record, Shadow, WORD, WarpLanes},
+    shadow::{Cell, LIMIT, Record, Shadow, WORD, WarpLanes},
     site::Kind,
     threads::CtaThreads,
 };
@@ -131,7 +131,7 @@ impl Row {
         // The last write comes first. Which one goes is pseudo-random, as in `Shadow::update`.
         let victim = (word / WORD + u64::from(self.now) + u64::from(self.who())) as usize % rest.len();
         let before = if writes { std::mem::replace(first, new) } else { new };
-        let place = if rest.len() + 1 >= MOST { victim } else { rest.len() };
+        let place = if rest.len() + 1 >= LIMIT { victim } else { rest.len() };
         match rest.get_mut(place) {
             Some(victim) => *victim = before,
             None => rest.push(before),

@@ -4,20 +4,20 @@
 //! words that was accessed so keeps [`Span`]s: an access of some of its words, with the rule by which the lane follows from
 //! the word. One stands in the line itself, which is enough for most memory, several in a list. When it has too many of them, or is
 //! accessed in another way, it gets a cell for each word: two inline records of 16 bytes, 8 bytes of shadow per checked byte. If more
-//! accesses of a word are mutually unordered (reads, atomics), they spill to a list of bounded length: [`MOST`]. The same access by several
+//! accesses of a word are mutually unordered (reads, atomics), they spill to a list of bounded length: [`LIMIT`]. The same access by several
 //! warps of a CTA is one span or record ([`Record::join`]): tiles that a whole CTA reads, bins that all threads update.
 
 mod record;
 mod span;
 
-pub use record::{AGENT, MOST_SITES, MOST_WARPS, Record, WarpLanes};
+pub use record::{AGENT, MAX_SITES, MAX_WARPS, Record, WarpLanes};
 pub use span::{Pattern, Span, Spans};
 
 use crate::{clock::Time, hash::Map};
 
 /// Limit of records per word. Beyond it a read is evicted, and a race is missed only if that was the only unordered
 /// access.
-pub const MOST: usize = 32;
+pub const LIMIT: usize = 32;
 /// Size of a page of shadow memory, in bytes of device memory.
 const PAGE: u64 = 4096;
 /// Size of a word in bytes.
@@ -293,9 +293,9 @@ impl Shadow {
             buffer.push(second);
         }
         change(buffer);
-        if buffer.len() > MOST {
+        if buffer.len() > LIMIT {
             // Pseudo-random, and reproducible for the same launch.
-            let victim = 1 + (address / WORD + u64::from(buffer[MOST].time)) as usize % (MOST - 1);
+            let victim = 1 + (address / WORD + u64::from(buffer[LIMIT].time)) as usize % (LIMIT - 1);
             buffer.swap_remove(victim);
         }
         if list.is_some() && buffer.len() <= 2 {
@@ -398,7 +398,7 @@ mod tests {
         shadow.update(
             4096 + 8,
             |r| {
-                assert_eq!(r.len(), MOST);
+                assert_eq!(r.len(), LIMIT);
                 assert_eq!((r[0].who, r[0].site(), r[0].bytes()), (0, 7, 0xf), "the first one stays");
                 r.truncate(1);
             },

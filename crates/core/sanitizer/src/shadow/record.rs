@@ -4,16 +4,16 @@ use crate::clock::Time;
 use margay_exec::LANES;
 
 /// Limit of distinct sites.
-pub const MOST_SITES: u32 = (1 << 28) - 2;
+pub const MAX_SITES: u32 = (1 << 28) - 2;
 /// Set in [`Record::who`] for the agents of a warp's threads.
 pub const AGENT: u32 = 1 << 31;
 /// Set in [`Record::who`] for several warps of a CTA; the bits below hold the lanes of each (6 bits) and the CTA (24
 /// bits).
 pub(super) const JOINED: u32 = 1 << 30;
 /// The limit of warps of a launch that can be distinguished.
-pub const MOST_WARPS: u64 = (1 << 30) - 64;
+pub const MAX_WARPS: u64 = (1 << 30) - 64;
 /// The limit of CTAs whose warps can share a record.
-pub(super) const MOST_CTAS: u32 = 1 << 24;
+pub(super) const MAX_CTAS: u32 = 1 << 24;
 
 /// Accesses of some lanes of one warp (or of their agents), or of several warps of a CTA, by one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,7 +97,7 @@ impl Record {
     /// The CTA, in a launch with `warps` warps per CTA.
     #[inline]
     pub fn cta(self, warps: u32) -> u32 {
-        if self.is_joined() { self.who & (MOST_CTAS - 1) } else { (self.who & !AGENT) / warps }
+        if self.is_joined() { self.who & (MAX_CTAS - 1) } else { (self.who & !AGENT) / warps }
     }
 
     /// The warps and lanes of the accesses.
@@ -127,7 +127,7 @@ impl Record {
             self.lanes |= if joins { group.lanes } else { 0 };
             return joins;
         }
-        let (Some(pattern), true) = (pattern(group.lanes), group.cta < MOST_CTAS && !self.is_agent()) else {
+        let (Some(pattern), true) = (pattern(group.lanes), group.cta < MAX_CTAS && !self.is_agent()) else {
             return false;
         };
         let joined = JOINED | pattern << 24 | group.cta;

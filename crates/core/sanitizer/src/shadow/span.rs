@@ -1,8 +1,8 @@
 //! Accesses of a line's words in rows of lanes, or by all lanes at one address.
 
 use super::{
-    Cell, LINE, MOST, Record,
-    record::{JOINED, MOST_CTAS, pattern},
+    Cell, LIMIT, LINE, Record,
+    record::{JOINED, MAX_CTAS, pattern},
 };
 use crate::clock::Time;
 
@@ -57,7 +57,7 @@ impl Span {
     /// The CTA, in a launch with `warps` warps per CTA.
     #[inline]
     pub fn cta(&self, warps: u32) -> u32 {
-        if self.who & JOINED != 0 { self.who & (MOST_CTAS - 1) } else { self.who / warps }
+        if self.who & JOINED != 0 { self.who & (MAX_CTAS - 1) } else { self.who / warps }
     }
 
     /// Merges an access of the same words by the same instruction, by another warp or by other lanes; false if they cannot share
@@ -75,7 +75,7 @@ impl Span {
                 None => return false,
             },
         };
-        if cta >= MOST_CTAS {
+        if cta >= MAX_CTAS {
             return false;
         }
         let joined = JOINED | encoded | cta;
@@ -91,8 +91,8 @@ impl Span {
     }
 }
 
-/// The most spans of a line: [`MOST`] for each half of it, since rows of 16 threads are common.
-pub(super) const SPANS: usize = 2 * MOST;
+/// The maximum number of spans of a line: [`LIMIT`] for each half of it, since rows of 16 threads are common.
+pub(super) const SPANS: usize = 2 * LIMIT;
 
 /// The spans of a line that are not empty.
 #[derive(Default)]
@@ -141,7 +141,7 @@ impl Spans {
             return true;
         }
         let same = |s: &Span| s.words & span.words == span.words;
-        if self.written || self.list.iter().filter(|s| same(s)).count() < MOST {
+        if self.written || self.list.iter().filter(|s| same(s)).count() < LIMIT {
             return false;
         }
         // Pseudo-random, and reproducible for the same launch.

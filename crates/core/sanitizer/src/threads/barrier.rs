@@ -1,6 +1,6 @@
 //! Barriers at which threads of a CTA meet.
 
-use super::{CtaThreads, Pending, Seen, Thread, Warp, Who, join_shared};
+use super::{CtaThreads, Pending, Seen, Thread, Warp, WarpMask, join_shared};
 use crate::clock::{Clock, Side, Time};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(super) struct Gathered {
     /// The clock that was joined last.
     pub(super) seen: Option<Arc<Clock>>,
     /// Who has arrived, and when.
-    pub(super) arrivals: Vec<(Who, Time)>,
+    pub(super) arrivals: Vec<(WarpMask, Time)>,
     /// Whose reads the participants knew to be over.
     pub(super) reads: Option<Arc<Clock>>,
     pub(super) fences: [Option<Clock>; 3],
@@ -50,16 +50,16 @@ impl CtaThreads {
 
     /// Whether lanes could have arrived at a barrier of a given number of threads before it has completed the last time: a warp of those
     /// that did, of whose arrival they do not know.
-    pub fn could_have_joined(&self, now: Who, id: u32) -> Option<Who> {
+    pub fn could_have_joined(&self, now: WarpMask, id: u32) -> Option<WarpMask> {
         let (_, arrivals) = self.ended.iter().find(|(known, _)| *known == id)?;
-        let unknown = |(who, time): &&(Who, Time)| {
+        let unknown = |(who, time): &&(WarpMask, Time)| {
             who.warp != now.warp && self.unseen(now, (self.index, who.warp, who.lanes), Side::Program, *time).is_some()
         };
         arrivals.iter().find(unknown).map(|(who, _)| *who)
     }
 
     /// Threads arrive at a barrier.
-    pub(super) fn arrive(&mut self, who: Who, id: u32, time: Time) {
+    pub(super) fn arrive(&mut self, who: WarpMask, id: u32, time: Time) {
         let place = self.barriers.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
             let arrivals = std::mem::take(&mut self.spare);
             self.barriers.push((id, Gathered { arrivals, ..Gathered::default() }));
@@ -89,7 +89,7 @@ impl CtaThreads {
         let count = if self.common.is_some() { 1 } else { arrived.len() };
         let warps = arrived.iter().enumerate().filter(|(_, lanes)| **lanes != 0).take(count);
         for (warp, lanes) in warps {
-            let who = Who { warp: warp as u32, lanes: *lanes };
+            let who = WarpMask { warp: warp as u32, lanes: *lanes };
             self.acquire_pending(who);
             self.arrive(who, id, time);
         }

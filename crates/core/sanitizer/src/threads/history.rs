@@ -1,7 +1,7 @@
 //! Writes of flags and counters that a thread might have read in place of the last one.
 //!
 //! A thread waits until a counter is at least 3, and finds 4. It comes after all four threads that have raised it, but only because it looked
-//! late: in another execution it finds 3, goes on in the same way, and the fourth is still at work. So what it learns is what the earliest
+//! late: in another execution it finds 3, continues in the same way, and the fourth is still at work. So what it learns is what the earliest
 //! write with which it takes the same branch has released, of those that it may read: it must not know of a later one, nor have read one
 //! (coherence, manual, section 8.10), and `fence.sc` of both threads in between order the two as well (section 8.10.3).
 
@@ -14,13 +14,13 @@ use crate::{
 use std::{collections::VecDeque, sync::Arc};
 
 /// Writes of a location that are kept.
-const MOST_WRITES: usize = 64;
+const MAX_WRITES: usize = 64;
 /// Locations of which they are: flags and counters that threads wait for are few.
-const MOST_LOCATIONS: usize = 1 << 16;
+const MAX_LOCATIONS: usize = 1 << 16;
 /// How many of them there may be when one is added where nothing was released yet.
-const MOST_UNRELEASED: usize = 1 << 12;
+const MAX_UNRELEASED: usize = 1 << 12;
 /// Reads of an earlier value that are kept for reports.
-const MOST_EARLY_READS: usize = 64;
+const MAX_EARLY_READS: usize = 64;
 
 /// A thread: its CTA, warp and lane.
 type Thread = (u32, u32, u32);
@@ -106,7 +106,7 @@ impl Histories {
         change: Change,
         count: usize,
     ) {
-        let most = if count == 0 { MOST_UNRELEASED } else { MOST_LOCATIONS };
+        let most = if count == 0 { MAX_UNRELEASED } else { MAX_LOCATIONS };
         if self.by_location.len() >= most && !self.by_location.contains_key(&at) {
             return;
         }
@@ -120,7 +120,7 @@ impl Histories {
             Some(last) => last.value = last.value.or(held),
             None => history.writes.push_back(Write { by: None, time: 0, value: held, count: 0, list: List::Present }),
         }
-        if history.writes.len() >= MOST_WRITES {
+        if history.writes.len() >= MAX_WRITES {
             history.writes.pop_front();
             history.dropped += 1;
         }
@@ -200,7 +200,7 @@ impl Threads {
     fn note_early_read(&mut self, cta: u32, at: u64, place: Place) {
         let Some(list) = self.released.get(&at) else { return };
         let early_reads = &mut self.histories.early_reads;
-        if early_reads.len() >= MOST_EARLY_READS {
+        if early_reads.len() >= MAX_EARLY_READS {
             early_reads.pop_front();
         }
         early_reads.push_back(EarlyRead { cta, place, clocks: list.iter().map(|r| r.clock.clone()).collect() });

@@ -41,9 +41,9 @@ use std::{
 };
 
 /// Limit of clocks that wait for an acquire fence, per thread.
-const MOST_PENDING: usize = 64;
+const MAX_PENDING: usize = 64;
 /// Limit of clocks released at one location.
-const MOST_RELEASES: usize = 128;
+const MAX_RELEASES: usize = 128;
 
 /// A clock released at a location.
 #[derive(Clone)]
@@ -82,7 +82,8 @@ struct Pending {
 #[derive(Clone, Default)]
 struct Thread {
     clock: Arc<Clock>,
-    /// What of the clock came by reads of single places, which may be by chance, and the clock without that; none if there are none.
+    /// The parts of the clock that come from reads of single places, which may be by chance, and the clock without them; empty and
+    /// `None` if there are none.
     uncertain_clocks: Vec<UncertainClock>,
     certain: Option<Arc<Clock>>,
     /// Up to when its own asynchronous copies are over.
@@ -168,9 +169,9 @@ pub struct CtaThreads {
     /// By number: the barriers at which some have arrived.
     barriers: Vec<(u32, Gathered)>,
     /// By number: the arrivals at the last completion of barriers of a given number of threads.
-    ended: Vec<(u32, Vec<(Who, Time)>)>,
+    ended: Vec<(u32, Vec<(WarpMask, Time)>)>,
     /// An empty list for the next one's arrivals.
-    spare: Vec<(Who, Time)>,
+    spare: Vec<(WarpMask, Time)>,
     /// By warp: the time of the last release by its threads.
     published: Vec<Time>,
     /// By warp: the lanes that may know of others by chance; whether there have been any.
@@ -219,7 +220,7 @@ pub struct Threads {
 
 /// Lanes of a warp of a CTA.
 #[derive(Clone, Copy)]
-pub struct Who {
+pub struct WarpMask {
     /// Warp in the CTA.
     pub warp: u32,
     /// The lanes.
@@ -320,7 +321,7 @@ impl CtaThreads {
     }
 
     /// Lower bounds of the times up to which all these lanes have seen the accesses of their CTA and warp.
-    pub fn seen(&mut self, who: Who) -> Seen {
+    pub fn seen(&mut self, who: WarpMask) -> Seen {
         if let Some((lanes, seen)) = self.seen[who.warp as usize]
             && (lanes == who.lanes || lanes == 0)
         {
@@ -343,7 +344,7 @@ impl CtaThreads {
     }
 
     /// Lets lanes acquire what they have read of release patterns, except what they have waited for.
-    fn acquire_pending(&mut self, who: Who) {
+    fn acquire_pending(&mut self, who: WarpMask) {
         if self.are_alike(who.warp) {
             return;
         }
@@ -393,7 +394,13 @@ impl CtaThreads {
 
     /// A lane of `now` that has not seen what some lane of `others` in warp (`cta`, `warp`) did at `time`, and that
     /// lane. A thread's own accesses are in program order.
-    pub fn unseen(&self, now: Who, (cta, warp, others): (u32, u32, u32), side: Side, time: Time) -> Option<(u32, u32)> {
+    pub fn unseen(
+        &self,
+        now: WarpMask,
+        (cta, warp, others): (u32, u32, u32),
+        side: Side,
+        time: Time,
+    ) -> Option<(u32, u32)> {
         let mut known: Option<(&Arc<Clock>, u32)> = None;
         for lane in lanes(now.lanes) {
             let t = self.look(now.warp, lane);
@@ -415,7 +422,7 @@ impl CtaThreads {
     /// its lanes knows.
     pub fn unseen_together(
         &self,
-        now: Who,
+        now: WarpMask,
         (cta, warp, others): (u32, u32, u32),
         side: Side,
         time: Time,
@@ -439,7 +446,7 @@ impl CtaThreads {
     /// A lane of `now` whose copies do not see what some lane of `others` did at `time`, on the side of a proxy, and that lane.
     pub fn unproxied(
         &self,
-        now: Who,
+        now: WarpMask,
         (cta, warp, others): (u32, u32, u32),
         (side, time): (Side, Time),
     ) -> Option<(u32, u32)> {
@@ -466,7 +473,7 @@ impl CtaThreads {
     }
 
     /// Whose reads lanes know to be over.
-    fn reads_of(&self, who: Who) -> Option<Arc<Clock>> {
+    fn reads_of(&self, who: WarpMask) -> Option<Arc<Clock>> {
         let warp = self.warp(who.warp);
         let mut all = None;
         lanes(warp.differing(who.lanes)).for_each(|lane| join_shared(&mut all, warp.thread(lane).reads.as_ref()));
@@ -480,13 +487,13 @@ impl CtaThreads {
     }
 
     /// Joins everything that lanes have seen and done into a clock.
-    pub fn gather(&self, who: Who, time: Time, to: &mut Clock) {
+    pub fn gather(&self, who: WarpMask, time: Time, to: &mut Clock) {
         self.gather_seen(who, to);
         to.raise((self.index, who.warp, who.lanes), Side::Program, time);
     }
 
     /// Joins everything that lanes have seen into a clock, and which of their copies are complete.
-    fn gather_seen(&self, who: Who, to: &mut Clock) {
+    fn gather_seen(&self, who: WarpMask, to: &mut Clock) {
         let mut last: Option<&Arc<Clock>> = None;
         let warp = self.warp(who.warp);
         for lane in lanes(warp.differing(who.lanes)) {
@@ -502,7 +509,7 @@ impl CtaThreads {
     }
 
     /// Joins what the fences of lanes have made visible.
-    fn gather_fences(&self, who: Who, to: &mut [Option<Clock>; 3]) {
+    fn gather_fences(&self, who: WarpMask, to: &mut [Option<Clock>; 3]) {
         let mut last: [Option<&Arc<Clock>>; 3] = [None; 3];
         let warp = self.warp(who.warp);
         for lane in lanes(warp.differing(who.lanes)) {
@@ -522,8 +529,8 @@ impl CtaThreads {
         }
     }
 
-    /// Adds what lanes have read of release patterns, other than in vain, and no fence has acquired.
-    fn gather_pending(&self, who: Who, to: &mut Vec<Pending>) {
+    /// Adds what lanes have read of release patterns, other than into discarded values, and no fence has acquired.
+    fn gather_pending(&self, who: WarpMask, to: &mut Vec<Pending>) {
         let warp = self.warp(who.warp);
         for p in lanes(warp.differing(who.lanes)).flat_map(|lane| &warp.thread(lane).pending) {
             if !p.is_vain() && !to.iter().any(|known| known.is(p)) {
@@ -532,7 +539,7 @@ impl CtaThreads {
         }
     }
 
-    fn give(&mut self, who: Who, clock: &Arc<Clock>, reads: Option<&Arc<Clock>>) {
+    fn give(&mut self, who: WarpMask, clock: &Arc<Clock>, reads: Option<&Arc<Clock>>) {
         self.uncertain[who.warp as usize] &= !who.lanes;
         let warp = self.warp_mut(who.warp);
         if let (Warp::Alike(thread), u32::MAX) = (&mut *warp, who.lanes) {
@@ -560,7 +567,7 @@ impl CtaThreads {
     }
 
     /// Passes on what fences have made visible.
-    fn propagate_fences(&mut self, who: Who, fences: &[Option<Fence>; 3]) {
+    fn propagate_fences(&mut self, who: WarpMask, fences: &[Option<Fence>; 3]) {
         if fences.iter().any(Option::is_some) {
             lanes(who.lanes).for_each(|lane| self.thread(who.warp, lane).fences = fences.clone());
         }

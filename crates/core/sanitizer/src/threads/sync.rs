@@ -1,8 +1,8 @@
 //! How accesses and synchronization change the clocks of threads.
 
 use super::{
-    CLASSES, Change, CtaThreads, Fence, Gathered, MOST_PENDING, MOST_RELEASES, Object, Pending, Read, Release, Same,
-    Seen, Thread, Threads, Who, class, join_shared, lanes,
+    CLASSES, Change, CtaThreads, Fence, Gathered, MAX_PENDING, MAX_RELEASES, Object, Pending, Read, Release, Same,
+    Seen, Thread, Threads, WarpMask, class, join_shared, lanes,
 };
 use crate::{
     clock::{Clock, Copies, Side, Time},
@@ -96,13 +96,13 @@ impl Threads {
         match self.released.get_mut(&at) {
             Some(list) if modifies => {
                 let strong = |r: &Release| r.is_morally_strong_with(me, order.scope);
-                if self.histories.has(at) && !(list.iter().all(strong) && list.len() + made.len() <= MOST_RELEASES) {
+                if self.histories.has(at) && !(list.iter().all(strong) && list.len() + made.len() <= MAX_RELEASES) {
                     change = Change::Replaced(list.clone());
                 }
                 list.retain(strong);
                 made.retain(|new| !list.iter().any(|r| new.repeats(r)));
                 list.extend(made);
-                if list.len() > MOST_RELEASES {
+                if list.len() > MAX_RELEASES {
                     collapse(list);
                 }
                 if list.is_empty() {
@@ -167,7 +167,7 @@ impl Threads {
             }
             Some(list) => {
                 list.retain(|r| !mine(r));
-                if list.len() >= MOST_RELEASES {
+                if list.len() >= MAX_RELEASES {
                     list.remove(0);
                 }
                 list.extend(made.first().cloned());
@@ -178,7 +178,7 @@ impl Threads {
     }
 
     /// Records a lane's strong read of a location, which holds a value, if that is known; where it is, and whether that is in the kernel itself;
-    /// `vain` if no instruction uses the value, `awaited` if threads repeat the read until they find what they wait for; and which values would
+    /// `discarded` if no instruction uses the value, `awaited` if threads repeat the read until they find what they wait for; and which values would
     /// have made no difference to the thread.
     pub fn read(
         &mut self,
@@ -186,18 +186,18 @@ impl Threads {
         (warp, lane): (u32, u32),
         (at, held): (u64, Option<u64>),
         order: Ordering,
-        ((place, in_kernel), (vain, awaited), same): ((Place, bool), (bool, bool), Option<Same<'_>>),
+        ((place, in_kernel), (discarded, awaited), same): ((Place, bool), (bool, bool), Option<Same<'_>>),
     ) {
         let earlier = self.releases_at_earliest((cta, warp, lane), (at, held), (same, place));
         let Some(list) = earlier.as_ref().or(self.released.get(&at)) else { return };
         self.reads += 1;
-        let read = in_kernel.then_some(Read { place, number: self.reads, vain });
+        let read = in_kernel.then_some(Read { place, number: self.reads, discarded });
         let me = (cta.index, cta.cluster);
         for release in list.iter().filter(|r| r.is_morally_strong_with(me, order.scope)) {
             // What an earlier read of the location has found, this one finds in any execution, or what came later.
             let known = |p: &&Pending| Arc::ptr_eq(&p.release.clock, &release.clock);
             let before = cta.look(warp, lane).pending.iter().find(known).and_then(|p| p.read);
-            let read = if vain { before.or(read) } else { read };
+            let read = if discarded { before.or(read) } else { read };
             if order.semantics.acquires() {
                 cta.acquire_clock(warp, lane, &release.clock, read);
             } else {
@@ -207,7 +207,7 @@ impl Threads {
         }
     }
 
-    fn fence(&mut self, cta: &mut CtaThreads, who: Who, semantics: Semantics, scope: Scope) {
+    fn fence(&mut self, cta: &mut CtaThreads, who: WarpMask, semantics: Semantics, scope: Scope) {
         let (now, me) = (self.now, (cta.index, cta.cluster));
         for lane in lanes(who.lanes) {
             self.histories.fence((cta.index, who.warp, lane), now);
@@ -238,12 +238,12 @@ impl Threads {
     /// What precedes what a lane does next.
     pub fn knowledge(&self, cta: &CtaThreads, (warp, lane): (u32, u32)) -> Clock {
         let mut clock = Clock::default();
-        cta.gather(Who { warp, lanes: 1 << lane }, self.now, &mut clock);
+        cta.gather(WarpMask { warp, lanes: 1 << lane }, self.now, &mut clock);
         clock
     }
 
     /// Applies a synchronization, at that place if it is in the kernel itself.
-    pub fn sync(&mut self, cta: &mut CtaThreads, who: Who, kind: SyncKind, at: Option<Place>) {
+    pub fn sync(&mut self, cta: &mut CtaThreads, who: WarpMask, kind: SyncKind, at: Option<Place>) {
         if !matches!(kind, SyncKind::Exchange) {
             cta.published[who.warp as usize] = self.now;
         }
@@ -316,13 +316,13 @@ impl Threads {
     fn object(
         &mut self,
         cta: &mut CtaThreads,
-        who: Who,
+        who: WarpMask,
         at: u64,
         (done, completes): (ObjectStep, bool),
         (order, read): (Ordering, Option<Place>),
     ) {
         self.reads += 1;
-        let read = read.map(|place| Read { place, number: self.reads, vain: false });
+        let read = read.map(|place| Read { place, number: self.reads, discarded: false });
         let object = self.objects.entry(at).or_default();
         match done {
             ObjectStep::Initialize | ObjectStep::Invalidate => *object = Object::default(),
@@ -380,7 +380,12 @@ impl Threads {
     }
 
     /// The thread whose arrival has completed the phase before the one that lanes wait for, if they do not know of that.
-    pub fn unknown_phase(&self, cta: &CtaThreads, who: Who, (at, done): (u64, ObjectStep)) -> Option<(u32, u32, u32)> {
+    pub fn unknown_phase(
+        &self,
+        cta: &CtaThreads,
+        who: WarpMask,
+        (at, done): (u64, ObjectStep),
+    ) -> Option<(u32, u32, u32)> {
         let object = self.objects.get(&at)?;
         let (by, side, time) = match done {
             ObjectStep::Pending { parity: true } => object.last?,
@@ -406,11 +411,12 @@ impl Threads {
         let gone = |warp: usize| arrived.get(warp).map_or(0, |a| a & !waited.get(warp).copied().unwrap_or(0));
         let together = all && (0..arrived.len()).all(|warp| gone(warp) == 0);
         if !together {
-            let raise = |(who, time): &(Who, _)| clock.raise((cta.index, who.warp, who.lanes), Side::Program, *time);
+            let raise =
+                |(who, time): &(WarpMask, _)| clock.raise((cta.index, who.warp, who.lanes), Side::Program, *time);
             arrivals.iter().for_each(raise);
         }
         if all {
-            // All threads of the CTA have arrived or exited. Those that did not wait (`bar.arrive`) have gone on since.
+            // All threads of the CTA have arrived or exited. Those that did not wait (`bar.arrive`) have continued since.
             if together {
                 clock.raise_all(cta.index, self.now);
             } else {
@@ -433,11 +439,11 @@ impl Threads {
             return cta.seen.fill(Some((0, Seen { cta: self.now, warp: self.now })));
         }
         for (warp, mask) in waited.iter().enumerate().filter(|(_, mask)| **mask != 0) {
-            cta.give(Who { warp: warp as u32, lanes: *mask }, &clock, reads.as_ref());
+            cta.give(WarpMask { warp: warp as u32, lanes: *mask }, &clock, reads.as_ref());
             if together && cta.are_alike(warp as u32) && *mask == u32::MAX {
                 cta.seen[warp] = Some((0, Seen { cta: self.now, warp: self.now }));
             }
-            cta.propagate_fences(Who { warp: warp as u32, lanes: *mask }, &fences);
+            cta.propagate_fences(WarpMask { warp: warp as u32, lanes: *mask }, &fences);
             for lane in lanes(if pending.is_empty() { 0 } else { *mask }) {
                 let t = cta.thread(warp as u32, lane);
                 pending.iter().for_each(|p| push_pending(t, p.clone()));
@@ -447,7 +453,7 @@ impl Threads {
 }
 
 /// A `.sync` instruction other than `bar.warp.sync`: each lane learns what the others knew, but not what they have done since.
-fn exchange(cta: &mut CtaThreads, who: Who) {
+fn exchange(cta: &mut CtaThreads, who: WarpMask) {
     pass_pending(cta, who);
     let mut seen: Vec<Arc<Clock>> = Vec::new();
     let mut reads: Vec<*const Clock> = Vec::new();
@@ -507,7 +513,7 @@ fn made_visible(clock: Option<Clock>) -> Option<Fence> {
 }
 
 /// One lane reads a flag, and informs the warp: the fences of the others acquire it, too.
-fn pass_pending(cta: &mut CtaThreads, who: Who) {
+fn pass_pending(cta: &mut CtaThreads, who: WarpMask) {
     if cta.are_alike(who.warp) {
         return;
     }
@@ -523,7 +529,7 @@ fn pass_pending(cta: &mut CtaThreads, who: Who) {
 impl Pending {
     /// Whether no instruction uses the value.
     pub(super) fn is_vain(&self) -> bool {
-        self.read.is_some_and(|read| read.vain)
+        self.read.is_some_and(|read| read.discarded)
     }
 
     /// Whether it is the same clock, read with the same scope.
@@ -534,14 +540,14 @@ impl Pending {
 
 fn push_pending(t: &mut Thread, new: Pending) {
     if let Some(known) = t.pending.iter_mut().find(|p| p.is(&new)) {
-        // What it was read for in vain before counts now.
+        // What was read before and discarded counts now.
         if known.is_vain() {
             known.read = new.read;
         }
         known.awaited &= new.awaited;
         return;
     }
-    if t.pending.len() >= MOST_PENDING {
+    if t.pending.len() >= MAX_PENDING {
         // Merged: too much order only hides races, and never invents any.
         let first = &mut t.pending[0];
         Arc::make_mut(&mut first.release.clock).join(&new.release.clock);
@@ -555,7 +561,7 @@ fn push_pending(t: &mut Thread, new: Pending) {
 /// Merges the releases at a location that are acquired together, and if many are left, all of the device.
 fn collapse(list: &mut Vec<Release>) {
     merge(list, |r| (r.scope.min(Scope::Gpu), Some(r.cta)));
-    if list.len() > MOST_RELEASES / 2 {
+    if list.len() > MAX_RELEASES / 2 {
         // Too much order only hides races, and never invents any.
         merge(list, |r| (r.scope.min(Scope::Gpu), Some(r.cta).filter(|_| r.scope < Scope::Gpu)));
     }

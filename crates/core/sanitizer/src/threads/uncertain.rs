@@ -1,11 +1,11 @@
 //! What threads know of others by reads that may have found something by chance ([`crate::incidental`]).
 
-use super::{CtaThreads, Thread, Who, lanes};
+use super::{CtaThreads, Thread, WarpMask, lanes};
 use crate::{clock::Clock, site::Place};
 use std::sync::Arc;
 
 /// Limit of places whose reads are distinguished, per thread.
-const MOST_UNCERTAIN: usize = 4;
+const MAX_UNCERTAIN: usize = 4;
 
 /// One execution of a read at a place of the kernel.
 #[derive(Clone, Copy)]
@@ -14,7 +14,7 @@ pub struct Read {
     /// Distinguishes it from other executions.
     pub number: u64,
     /// No instruction uses the value, so nothing can depend on it.
-    pub vain: bool,
+    pub discarded: bool,
 }
 
 /// A clock that a thread has acquired from what it read at a place of the kernel.
@@ -34,14 +34,14 @@ impl Thread {
                 let old = self.uncertain_clocks.iter().position(|c| at(c) == (read.place.0, read.place.1.span.start));
                 match old.map(|old| &mut self.uncertain_clocks[old]) {
                     // One value may show several releases.
-                    Some(chance) if chance.read.number == read.number || read.vain => {
+                    Some(chance) if chance.read.number == read.number || read.discarded => {
                         Arc::make_mut(&mut chance.clock).join(clock);
                     }
                     _ => {
-                        // What is read at a place hinges on what was read there before, such as in a loop.
-                        if let Some(old) = old.or((self.uncertain_clocks.len() >= MOST_UNCERTAIN).then_some(0)) {
+                        // What is read at a place depends on what was read there before, such as in a loop.
+                        if let Some(old) = old.or((self.uncertain_clocks.len() >= MAX_UNCERTAIN).then_some(0)) {
                             let old = self.uncertain_clocks.remove(old);
-                            if !old.read.vain {
+                            if !old.read.discarded {
                                 Arc::make_mut(certain).join(&old.clock);
                             }
                         }
@@ -54,11 +54,11 @@ impl Thread {
         Arc::make_mut(&mut self.clock).join(clock);
     }
 
-    /// What others learn from it at a barrier: not what it has only read in vain. `None` if that is all it knows.
+    /// What others learn from it at a barrier: not what it has only read and discarded. `None` if that is all it knows.
     pub(super) fn passes_on(&self) -> Option<Arc<Clock>> {
-        let certain = self.certain.as_ref().filter(|_| self.uncertain_clocks.iter().any(|c| c.read.vain))?;
+        let certain = self.certain.as_ref().filter(|_| self.uncertain_clocks.iter().any(|c| c.read.discarded))?;
         let mut clock = (**certain).clone();
-        self.uncertain_clocks.iter().filter(|c| !c.read.vain).for_each(|c| clock.join(&c.clock));
+        self.uncertain_clocks.iter().filter(|c| !c.read.discarded).for_each(|c| clock.join(&c.clock));
         Some(Arc::new(clock))
     }
 
@@ -96,7 +96,7 @@ impl CtaThreads {
     }
 
     /// Lanes have exchanged what they know: it counts as certain.
-    pub(super) fn settle(&mut self, who: Who) {
+    pub(super) fn settle(&mut self, who: WarpMask) {
         for lane in lanes(self.uncertain[who.warp as usize] & who.lanes) {
             self.thread(who.warp, lane).settle();
         }

@@ -41,13 +41,13 @@ impl Lexer<'_> {
 
     /// Whether ptxas takes the backslash: before the opcode of an instruction other than a call, on the same line or the one before.
     fn quotes_opcode(&self, start: usize, end: usize) -> bool {
-        const MOST: usize = 256;
+        const LIMIT: usize = 256;
         let behind = self.text[end..].trim_start();
         let word = behind.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '.').unwrap_or(behind.len());
         let opcode = behind.starts_with(|c: char| c.is_ascii_alphabetic())
             && !behind[word..].trim_start().starts_with(':')
             && !matches!(behind[..word].split('.').next(), Some("call"));
-        let mut from = start.saturating_sub(MOST);
+        let mut from = start.saturating_sub(LIMIT);
         while !self.text.is_char_boundary(from) {
             from -= 1;
         }

@@ -6,7 +6,7 @@ use crate::tree::{Expr, Kind, List, Operand, UnaryOp};
 use crate::{Code, Diagnostic, Span};
 
 /// Most names in a row that brackets hold.
-const MOST_NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 impl Parser<'_> {
     /// One operand.
@@ -207,7 +207,7 @@ impl Parser<'_> {
         let mut names = 1;
         while self.eat(T::Comma) {
             match self.t.kind {
-                T::Ident if names < MOST_NAMES => {
+                T::Ident if names < MAX_NAMES => {
                     let span = self.bump().span;
                     self.buffers.list.push(Operand { kind: Kind::Name, span });
                     names += 1;
@@ -221,11 +221,11 @@ impl Parser<'_> {
                     return self.close(T::RBrack, open);
                 }
                 T::Int if names == 1 => return Err(self.offset_after_comma(first)),
-                _ if names < MOST_NAMES => return Err(self.expected("a name or `{`")),
+                _ if names < MAX_NAMES => return Err(self.expected("a name or `{`")),
                 _ => return Err(self.expected("`{`")),
             }
         }
-        if names == MOST_NAMES {
+        if names == MAX_NAMES {
             return Err(self.expected("`,` and coordinates in braces"));
         }
         self.close(T::RBrack, open)

@@ -144,7 +144,7 @@ impl Parser<'_> {
             self.bump();
             return (open, open);
         };
-        // A search to the end of the text in vain is not repeated.
+        // A search that has reached the end of the text is not repeated.
         self.passing = match self.passing {
             Passing::Undecided if text[close - 1] == b'\n' => Passing::Guessing,
             Passing::Guessing if guess.is_some() => Passing::Guessing,
@@ -159,7 +159,7 @@ impl Parser<'_> {
     }
 }
 
-/// Offset of the first brace at the start of a line, from `at` on, behind which no body goes on.
+/// Offset of the first brace at the start of a line, from `at` on, behind which no body continues.
 fn likely_end(text: &[u8], at: usize) -> Option<usize> {
     let goes_on = |mut rest: &[u8]| {
         rest = rest.trim_ascii_start();

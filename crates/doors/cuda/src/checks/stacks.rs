@@ -10,9 +10,9 @@ use std::{
 };
 
 /// Functions of a stack that a finding shows at most.
-const MOST: usize = 8;
+const LIMIT: usize = 8;
 /// The same of one that leads to a launch.
-const MOST_OF_LAUNCH: usize = 3;
+const MAX_OF_LAUNCH: usize = 3;
 
 fn stacks() -> MutexGuard<'static, BTreeMap<u64, Backtrace>> {
     static STACKS: Mutex<BTreeMap<u64, Backtrace>> = Mutex::new(BTreeMap::new());
@@ -27,7 +27,7 @@ pub fn allocated(address: u64) {
 }
 
 /// Frees that are remembered.
-const MOST_FREED: usize = 4096;
+const MAX_FREED: usize = 4096;
 
 fn frees() -> MutexGuard<'static, VecDeque<(u64, Backtrace)>> {
     static FREES: Mutex<VecDeque<(u64, Backtrace)>> = Mutex::new(VecDeque::new());
@@ -54,7 +54,7 @@ pub fn freed(address: u64) {
     if what.memory || what.api {
         let submitted = submitted_frees().remove(&address);
         let mut all = frees();
-        if all.len() >= MOST_FREED {
+        if all.len() >= MAX_FREED {
             all.pop_front();
         }
         all.push_back((address, submitted.unwrap_or_else(Backtrace::force_capture)));
@@ -96,7 +96,7 @@ pub fn launch() -> Option<Arc<Backtrace>> {
 pub fn launched(from: &Backtrace, kernel: &str) -> Vec<String> {
     let mut frames = program(&from.to_string());
     frames.retain(|frame| frame.split(" at ").next() != Some(kernel));
-    frames.truncate(MOST_OF_LAUNCH);
+    frames.truncate(MAX_OF_LAUNCH);
     format_stack("launched in", &frames)
 }
 
@@ -142,7 +142,7 @@ pub fn program(text: &str) -> Vec<String> {
             let launch = ["__device_stub__", "cudaLaunchKernel"].iter().any(|part| name.contains(part));
             // The last of the library's own functions is the program's call: the frames after it belong to the program.
             inside = !launch && !own.iter().any(|prefix| name.starts_with(prefix)) && name != "<unknown>";
-            if ["__libc_start", "_start"].iter().any(|prefix| name.starts_with(prefix)) || all.len() >= MOST {
+            if ["__libc_start", "_start"].iter().any(|prefix| name.starts_with(prefix)) || all.len() >= LIMIT {
                 break;
             }
             if inside {

@@ -226,10 +226,10 @@ impl Side3d {
     /// specified").
     fn check_pitch(&self, width: usize) -> Outcome {
         /// `CU_DEVICE_ATTRIBUTE_MAX_PITCH`
-        const MOST: usize = i32::MAX as usize;
+        const LIMIT: usize = i32::MAX as usize;
         let end = self.x.checked_add(width).ok_or(Code::INVALID_VALUE)?;
         let linear = self.kind != memory_type::ARRAY && self.pitch != 0 && width > 0;
-        match linear && !(end..=MOST).contains(&self.pitch) {
+        match linear && !(end..=LIMIT).contains(&self.pitch) {
             true => {
                 let pitch = self.pitch;
                 because(|| format!("a pitch of {pitch} bytes for rows that end at byte {end}"));

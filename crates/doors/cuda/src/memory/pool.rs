@@ -65,7 +65,7 @@ pub struct Pool {
     usage: Mutex<Usage>,
     /// What identifies a pool that other processes may use.
     pub token: Option<Backing>,
-    /// The most bytes that its allocations may have together; none for a pool without a limit of its own.
+    /// The maximum number of bytes that its allocations may have together; none for a pool without a limit of its own.
     max_size: Option<u64>,
     /// A pool of another process: it yields that process's memory only.
     pub is_imported: bool,
@@ -80,7 +80,7 @@ pub struct Properties {
     handles: u32,
     location: Location,
     security: u64,
-    /// The most bytes that it yields; 0 for no limit of its own.
+    /// The maximum number of bytes that it yields; 0 for no limit of its own.
     max_size: usize,
 }
 
@@ -114,7 +114,7 @@ impl Usage {
     /// Sets a high-water mark to the current amount.
     fn reset(&mut self, mark: u32) {
         match mark {
-            amount::MOST_RESERVED => self.most_reserved = self.reserved,
+            amount::MAX_RESERVED => self.most_reserved = self.reserved,
             _ => self.most_used = self.used,
         }
     }
@@ -197,9 +197,9 @@ const RELEASE_THRESHOLD: u32 = 4;
 /// `CUmemPool_attribute` for amounts.
 mod amount {
     pub const RESERVED: u32 = 5;
-    pub const MOST_RESERVED: u32 = 6;
+    pub const MAX_RESERVED: u32 = 6;
     pub const USED: u32 = 7;
-    pub const MOST_USED: u32 = 8;
+    pub const MAX_USED: u32 = 8;
 }
 
 /// Size of an attribute in bytes: reuse policies are ints; thresholds and amounts are 64 bits.
@@ -258,7 +258,7 @@ api! {
         value.read(&mut bytes[..size(attribute)])?;
         // A high-water mark can only be reset; the current amounts cannot be set.
         match attribute {
-            amount::MOST_RESERVED | amount::MOST_USED if bytes == [0; 8] => pool.usage.lock().reset(attribute),
+            amount::MAX_RESERVED | amount::MAX_USED if bytes == [0; 8] => pool.usage.lock().reset(attribute),
             1..=RELEASE_THRESHOLD => {
                 let mut attributes = pool.attributes.lock();
                 attributes.insert(attribute, u64::from_ne_bytes(bytes));
@@ -271,9 +271,9 @@ api! {
         let pool = driver()?.pools.get(pool)?;
         let amount = match attribute {
             amount::RESERVED => pool.usage.lock().reserved,
-            amount::MOST_RESERVED => pool.usage.lock().most_reserved,
+            amount::MAX_RESERVED => pool.usage.lock().most_reserved,
             amount::USED => pool.usage.lock().used,
-            amount::MOST_USED => pool.usage.lock().most_used,
+            amount::MAX_USED => pool.usage.lock().most_used,
             _ => pool.attribute(attribute),
         };
         value.write(&amount.to_ne_bytes()[..size(attribute)])

@@ -41,7 +41,7 @@ fn multiprocessor() -> (i32, i32, i32) {
 /// reaches, and for the addresses of code and stack. Limits that the program sets count, and what a multiprocessor has for a full CTA.
 fn registers(kernel: &Kernel, limit: Option<u32>) -> u32 {
     const RESERVED: u32 = 4;
-    const MOST: u32 = 255;
+    const LIMIT: u32 = 255;
     const OF_MULTIPROCESSOR: u32 = 1 << 16;
     let image = kernel.image();
     let entry = image.ir.func(kernel.func());
@@ -49,11 +49,11 @@ fn registers(kernel: &Kernel, limit: Option<u32>) -> u32 {
     let reached = reachable(&image.ir, kernel.func());
     let needed = RESERVED + reached.into_iter().map(|id| pressure(image.ir.func(id))).max().unwrap_or(0);
     let threads = entry.reqntid.or(entry.maxntid).map_or(1, |n| n.iter().product::<u32>());
-    let limits = [entry.maxnreg, limit, Some(MOST), Some(OF_MULTIPROCESSOR / threads.max(1))];
+    let limits = [entry.maxnreg, limit, Some(LIMIT), Some(OF_MULTIPROCESSOR / threads.max(1))];
     limits.into_iter().flatten().fold(needed, u32::min)
 }
 
-/// The most threads of a CTA: "depends on both the function and the device" (`CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK`). A kernel may
+/// The maximum number of threads of a CTA: "depends on both the function and the device" (`CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK`). A kernel may
 /// require more than any device has.
 fn most_threads(func: &Func) -> i32 {
     const OF_DEVICE: u64 = 1024;
@@ -136,7 +136,7 @@ impl Function {
         }
     }
 
-    /// The most dynamic shared memory that a program can allow the kernel.
+    /// The maximum dynamic shared memory that a program can allow the kernel.
     pub fn most_dynamic_shared(&self) -> Result<i32, Code> {
         Ok((most_shared() - self.static_shared()?).max(0))
     }

@@ -23,7 +23,7 @@ use std::{collections::HashMap, sync::Arc};
 pub struct Module {
     /// Handle of its context.
     pub context: Handle<Context>,
-    /// The most registers that a thread may have, if the program limits them (`CU_JIT_MAX_REGISTERS`).
+    /// The maximum number of registers that a thread may have, if the program limits them (`CU_JIT_MAX_REGISTERS`).
     pub max_registers: Option<u32>,
     /// The loaded module.
     pub loaded: margay_runtime::Module,

@@ -112,7 +112,7 @@ pub fn open() {
     }
 }
 
-/// A launch that statistics show as long as it goes on.
+/// A launch that statistics show as long as it continues.
 pub struct UnderWay(Option<u64>);
 
 impl Drop for UnderWay {
@@ -301,7 +301,7 @@ fn close(status: i32) {
     }
 }
 
-/// Before a signal ends the process: prints the statistics so far, and what has failed. Nothing waits for the work that goes on.
+/// Before a signal ends the process: prints the statistics so far, and what has failed. Nothing waits for the work that continues.
 fn interrupted(signal: &'static str) {
     crate::checks::watch::close();
     let account = std::mem::take(&mut *account());

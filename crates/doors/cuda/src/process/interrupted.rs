@@ -11,7 +11,7 @@ use std::{
 
 /// What ends processes by default and is meant for them: `timeout` and `kill`, Ctrl-C, `abort` (an uncaught C++ exception).
 const SIGNALS: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGABRT];
-/// The most that summarize may take.
+/// How long the summary may take.
 const LIMIT: Duration = Duration::from_millis(1500);
 
 /// From now on, calls a function with the signal's name before one of the signals ends the process. Only the first call has an effect.

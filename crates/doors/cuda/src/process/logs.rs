@@ -15,9 +15,9 @@ use std::{
 };
 
 /// The documented size of the log in bytes.
-const MOST: usize = 25_600;
+const LIMIT: usize = 25_600;
 /// Messages that wait for a call that fails.
-const MOST_PENDING: usize = 64;
+const MAX_PENDING: usize = 64;
 /// The first line if older messages are missing.
 const TRUNCATED: &str = "margay: older messages were dropped\n";
 
@@ -58,14 +58,14 @@ pub fn log(message: &str) {
     let mut logs = logs();
     logs.messages.push_back(format!("{message}\n"));
     let mut size: usize = logs.messages.iter().map(String::len).sum();
-    while size > MOST && logs.messages.len() > 1 {
+    while size > LIMIT && logs.messages.len() > 1 {
         size -= logs.messages.pop_front().map_or(0, |m| m.len());
         logs.dropped += 1;
     }
     if logs.callbacks.is_empty() || logs.closed {
         return;
     }
-    if logs.pending.len() == MOST_PENDING {
+    if logs.pending.len() == MAX_PENDING {
         logs.pending.pop_front();
     }
     logs.pending.push_back(message.into());

@@ -23,7 +23,7 @@ pub fn note(kind: &str, message: &str) {
     let _ = file.and_then(|mut file| file.write_all(report.as_bytes()));
 }
 
-/// Whether a fault ends the kernel and leaves its context usable (`MARGAY_FAULT_ENDS=kernel`), so that the program goes on as if nothing
+/// Whether a fault ends the kernel and leaves its context usable (`MARGAY_FAULT_ENDS=kernel`), so that the program continues as if nothing
 /// had happened. On a device the context is lost.
 pub fn ends_kernel_only() -> bool {
     env::var("MARGAY_FAULT_ENDS").is_ok_and(|value| value == "kernel")

@@ -11,7 +11,7 @@ use crate::{
     module::function::Function,
     process::account,
     raw::{Host, In},
-    work::{Work, graph, hints, questions::Answers, stream::StreamHandle},
+    work::{Work, graph, hints, queries::QueryHandler, stream::StreamHandle},
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::LaunchShape;
@@ -113,11 +113,11 @@ impl Launch {
     /// multiprocessors, but holds what some GPU would.
     fn check_resident(&self) -> Outcome {
         /// Of the largest GPU, an RTX PRO 6000.
-        const MOST_MULTIPROCESSORS: u64 = 188;
+        const MAX_MULTIPROCESSORS: u64 = 188;
         let count = |dims: [u32; 3]| dims.iter().map(|n| u64::from(*n)).product::<u64>();
         let (ctas, threads) = (count(self.shape.grid), count(self.shape.block));
         let each = self.function.active(threads as i32, self.shape.shared as usize)?.max(0) as u64;
-        let device = profile().multiprocessors.map_or(MOST_MULTIPROCESSORS, u64::from);
+        let device = profile().multiprocessors.map_or(MAX_MULTIPROCESSORS, u64::from);
         if ctas <= each * device {
             return Ok(());
         }
@@ -136,7 +136,7 @@ impl Launch {
         let config = LaunchConfig { cancel, graph, ..LaunchConfig::of(self.shape) };
         crate::work::capture::launch(&self.function, kernel, context, &config, &self.params);
         let mut family = watch::LaunchFamily::default();
-        let answers = Answers { context, module: &self.function.module };
+        let answers = QueryHandler { context, module: &self.function.module };
         let from = self.from.as_deref();
         let ended =
             watched(answers, (kernel, from), config, &self.params, (&mut family, None)).and_then(|mut stats| {
@@ -164,7 +164,7 @@ impl Launch {
 
 /// Launches what device code launches.
 struct Children<'c> {
-    answers: Answers<'c>,
+    answers: QueryHandler<'c>,
     family: watch::LaunchFamily,
 }
 
@@ -190,7 +190,7 @@ impl Launcher for Children<'_> {
 
 /// Launches a kernel under the checks that are requested for it, and reports their findings, with the call that launched it.
 fn watched(
-    answers: Answers<'_>,
+    answers: QueryHandler<'_>,
     (kernel, from): (&Kernel, Option<&Backtrace>),
     config: LaunchConfig<'static>,
     params: &[u8],

@@ -48,7 +48,7 @@ mod reduction {
 const FLUSH: u32 = 1 << 30;
 
 /// What an operation does.
-enum Meaning {
+enum OperationKind {
     Wait {
         address: DevicePtr,
         wanted: u64,
@@ -81,7 +81,7 @@ impl Operation {
         Operation([kind.into(), address, value, 0, 0, 0])
     }
 
-    fn meaning(&self) -> Result<Meaning, Code> {
+    fn meaning(&self) -> Result<OperationKind, Code> {
         let Operation([first, address, value, flags, ..]) = *self;
         let (kind, narrow) = (first as u32, u64::from(value as u32));
         Ok(match kind {
@@ -91,11 +91,11 @@ impl Operation {
                     return Err(Code::INVALID_VALUE);
                 }
                 let (wanted, bits) = if kind == kind::WAIT_32 { (narrow, 32) } else { (value, 64) };
-                Meaning::Wait { address, wanted, compare: flags & 3, bits }
+                OperationKind::Wait { address, wanted, compare: flags & 3, bits }
             }
-            kind::WRITE_32 => Meaning::Write { address, value: narrow, bits: 32 },
-            kind::WRITE_64 => Meaning::Write { address, value, bits: 64 },
-            kind::FLUSH | kind::BARRIER => Meaning::Nothing,
+            kind::WRITE_32 => OperationKind::Write { address, value: narrow, bits: 32 },
+            kind::WRITE_64 => OperationKind::Write { address, value, bits: 64 },
+            kind::FLUSH | kind::BARRIER => OperationKind::Nothing,
             kind::REDUCE => {
                 // Flags and operation, type of data, address and operand, each pair of words of 32 bits one of 64.
                 let Operation([_, pair, address, value, ..]) = *self;
@@ -106,7 +106,7 @@ impl Operation {
                 };
                 match pair as u32 {
                     with @ (reduction::ADD | reduction::AND | reduction::OR) => {
-                        Meaning::Reduce { address, value, bits, with }
+                        OperationKind::Reduce { address, value, bits, with }
                     }
                     _ => return Err(Code::INVALID_VALUE),
                 }
@@ -117,10 +117,10 @@ impl Operation {
 
     fn check(&self, context: &Context) -> Outcome {
         let (address, bits) = match self.meaning()? {
-            Meaning::Wait { address, bits, .. }
-            | Meaning::Write { address, bits, .. }
-            | Meaning::Reduce { address, bits, .. } => (address, bits),
-            Meaning::Nothing => return Ok(()),
+            OperationKind::Wait { address, bits, .. }
+            | OperationKind::Write { address, bits, .. }
+            | OperationKind::Reduce { address, bits, .. } => (address, bits),
+            OperationKind::Nothing => return Ok(()),
         };
         let found = context.device_memory().find(address).ok_or(Code::INVALID_VALUE)?;
         let is_there = match bits {
@@ -132,14 +132,14 @@ impl Operation {
 
     fn run(&self, context: &Context) -> Outcome {
         match self.meaning()? {
-            Meaning::Wait { address, wanted, compare, bits } => wait(context, address, wanted, compare, bits),
-            Meaning::Write { address, value, bits } => update(context, address, bits, |_| value),
-            Meaning::Reduce { address, value, bits, with } => update(context, address, bits, |old| match with {
+            OperationKind::Wait { address, wanted, compare, bits } => wait(context, address, wanted, compare, bits),
+            OperationKind::Write { address, value, bits } => update(context, address, bits, |_| value),
+            OperationKind::Reduce { address, value, bits, with } => update(context, address, bits, |old| match with {
                 reduction::AND => old & value,
                 reduction::OR => old | value,
                 _ => old.wrapping_add(value),
             }),
-            Meaning::Nothing => Ok(()),
+            OperationKind::Nothing => Ok(()),
         }
     }
 }
@@ -260,8 +260,8 @@ fn submit_write(stream: StreamHandle, address: DevicePtr, value: u64, bits: u32)
 }
 
 fn submit_batch(stream: StreamHandle, count: u32, operations: In<Operation>, flags: u32) -> Outcome {
-    const MOST: u32 = 256; // CUDA Driver API, `cuStreamBatchMemOp`
-    if flags != 0 || count > MOST {
+    const LIMIT: u32 = 256; // CUDA Driver API, `cuStreamBatchMemOp`
+    if flags != 0 || count > LIMIT {
         return Err(Code::INVALID_VALUE);
     }
     submit(stream, &operations.list(count as usize)?)

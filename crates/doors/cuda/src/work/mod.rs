@@ -7,7 +7,7 @@ pub mod hints;
 pub mod launch;
 pub mod memory_operation;
 pub mod old_launch;
-pub mod questions;
+pub mod queries;
 pub mod stream;
 pub mod worker;
 

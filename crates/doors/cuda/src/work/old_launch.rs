@@ -23,7 +23,7 @@ pub struct Setting {
 }
 
 /// Maximum size of a kernel's parameters in bytes.
-const MOST_PARAMS: usize = 32764;
+const MAX_PARAMS: usize = 32764;
 
 fn set(function: Handle<Function>, change: impl FnOnce(&mut Setting) -> Outcome) -> Outcome {
     let function = crate::module::function::get(function)?;
@@ -33,7 +33,7 @@ fn set(function: Handle<Function>, change: impl FnOnce(&mut Setting) -> Outcome)
 
 fn put(function: Handle<Function>, offset: i32, bytes: &[u8]) -> Outcome {
     let offset = usize::try_from(offset).map_err(|_| Code::INVALID_VALUE)?;
-    let end = offset.checked_add(bytes.len()).filter(|end| *end <= MOST_PARAMS).ok_or(Code::INVALID_VALUE)?;
+    let end = offset.checked_add(bytes.len()).filter(|end| *end <= MAX_PARAMS).ok_or(Code::INVALID_VALUE)?;
     set(function, |setting| {
         if setting.params.len() < end {
             setting.params.resize(end, 0);
@@ -70,7 +70,7 @@ api! {
     }
     2000 fn cuParamSetSize(function: Handle<Function>, bytes: u32) {
         set(function, |setting| match bytes as usize {
-            size @ ..=MOST_PARAMS => {
+            size @ ..=MAX_PARAMS => {
                 setting.params.resize(size, 0);
                 Ok(())
             }
@@ -84,7 +84,7 @@ api! {
         put(function, offset, &value.to_ne_bytes())
     }
     2000 fn cuParamSetv(function: Handle<Function>, offset: i32, from: Host, bytes: u32) {
-        if bytes as usize > MOST_PARAMS {
+        if bytes as usize > MAX_PARAMS {
             return Err(Code::INVALID_VALUE);
         }
         put(function, offset, &from.bytes(0, bytes as usize)?)

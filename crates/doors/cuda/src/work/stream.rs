@@ -357,7 +357,7 @@ impl StreamRef {
     }
 }
 
-/// At the end of the process: gives work that is queued some time, and stops what goes on for longer.
+/// At the end of the process: gives work that is queued some time, and stops what continues for longer.
 pub fn end() {
     const GRACE: Duration = Duration::from_secs(1);
     let Ok(driver) = driver() else { return };

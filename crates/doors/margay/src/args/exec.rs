@@ -75,7 +75,7 @@ pub struct ExecArgs {
     #[arg(long, alias = "error-exitcode", value_name = "N", default_value_t = 1)]
     pub fault_exit_code: u8,
     /// What a kernel's fault ends: the `context`, so that all later calls fail as on a device, or only the `kernel`, so that the program
-    /// goes on
+    /// continues
     #[arg(long, value_name = "WHAT", value_parser = ["context", "kernel"])]
     pub fault_ends: Option<String>,
     /// Keep the program's own exit code even if a kernel failed

@@ -55,10 +55,10 @@ fn write_line(out: &mut String, how: &str, line: &Line) {
 /// chain of inlined functions of a library are its ends.
 fn hidden(lines: &[Line]) -> std::ops::Range<usize> {
     /// Chains up to this length are shown.
-    const MOST: usize = 4;
+    const LIMIT: usize = 4;
     let own = lines.last().map(|outermost| lines.iter().position(|l| l.file == outermost.file).unwrap_or(0));
     match own {
-        Some(own) if own > MOST => 1..own,
+        Some(own) if own > LIMIT => 1..own,
         _ => 0..0,
     }
 }

@@ -124,7 +124,7 @@ impl Writer {
 }
 
 /// The maximum number of locations of leaks that are reported.
-const MOST_PLACES: usize = 8;
+const MAX_PLACES: usize = 8;
 
 /// The finding for memory of the device heap that kernels have allocated and not freed.
 pub fn heap_leak(memory: &Memory) -> Option<Finding> {
@@ -142,7 +142,7 @@ pub fn heap_leak(memory: &Memory) -> Option<Finding> {
         kind: FindingKind::Leak,
         title: format!("leak: {bytes} bytes in {} allocations on the device heap are never freed", left.len()),
         parties: Vec::new(),
-        notes: memory.origins().places().into_iter().take(MOST_PLACES).map(note).collect(),
+        notes: memory.origins().places().into_iter().take(MAX_PLACES).map(note).collect(),
         help: Some("`free` or `delete` is missing in a kernel".into()),
         times: 1,
     })

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Files beyond this size, in bytes, are not read: no source is that large.
-const MOST: u64 = 16 << 20;
+const LIMIT: u64 = 16 << 20;
 
 /// Texts of files that lines are quoted from.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Files {
 }
 
 fn read(path: &str) -> Option<Vec<String>> {
-    fs::metadata(path).ok().filter(|about| about.is_file() && about.len() <= MOST)?;
+    fs::metadata(path).ok().filter(|about| about.is_file() && about.len() <= LIMIT)?;
     let whole = fs::read(path).ok()?;
     let line = |line: &[u8]| String::from_utf8_lossy(line).trim_end().to_string();
     Some(whole.split(|b| *b == b'\n').map(line).collect())

@@ -11,9 +11,9 @@ pub use order::Races;
 
 /// Bytes of the memory that all access.
 pub const BYTES: u32 = 2048;
-/// The most threads of a CTA.
+/// The maximum number of threads of a CTA.
 pub const THREADS: u32 = 128;
-/// The most CTAs.
+/// The maximum number of CTAs.
 pub const CTAS: u32 = 3;
 /// Lanes of a warp.
 const WARP: u32 = 32;

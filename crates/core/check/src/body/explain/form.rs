@@ -8,8 +8,8 @@ const SCOPES: [Mod; 4] = [Mod::Cta, Mod::Cluster, Mod::Gpu, Mod::Sys];
 /// The memory orders that have a scope (section 8.4).
 const ORDERS: [Mod; 4] = [Mod::Relaxed, Mod::Acquire, Mod::Release, Mod::AcqRel];
 
-/// The most modifiers that a message lists.
-const MOST_LISTED: usize = 16;
+/// The maximum number of modifiers that a message lists.
+const MAX_LISTED: usize = 16;
 
 fn is_order(m: Mod) -> bool {
     ORDERS.contains(&m)
@@ -108,7 +108,7 @@ impl Walker<'_, '_> {
         let name = first.1;
         let at = word_at(instr.mnemonic, *first);
         let Some(op) = Opcode::from_name(name) else { return self.unknown_instruction(name, at) };
-        if parts.len() > MOST_WORDS {
+        if parts.len() > MAX_WORDS {
             let message = format!("`{name}` has {} modifiers, more than any of its forms", parts.len() - 1);
             return self.report.push(Diagnostic::new(Code::WrongModifier, at, message));
         }
@@ -425,7 +425,7 @@ fn stops_matching(m: &Mnemonic) -> Option<Diagnostic> {
     // Of many choices, those of the same kind.
     let is_type = |w: &Word| matches!(w, Word::Type(_));
     let alike = || why.expected.iter().filter(|w| is_type(w) == is_type(word)).copied().collect();
-    let choices: Vec<Word> = if why.expected.len() <= MOST_LISTED { why.expected.clone() } else { alike() };
+    let choices: Vec<Word> = if why.expected.len() <= MAX_LISTED { why.expected.clone() } else { alike() };
     let code = match word {
         Word::Type(_) => Code::InstructionType,
         Word::Mod(_) => Code::WrongModifier,
@@ -434,7 +434,7 @@ fn stops_matching(m: &Mnemonic) -> Option<Diagnostic> {
     let d = Diagnostic::new(code, m.modifier(why.at), message);
     Some(match choices.len() {
         _ if why.expected.is_empty() => d.here("nothing more was expected"),
-        1..=MOST_LISTED => d.here(format!("expected {}", list(&dotted(&choices), "or"))),
+        1..=MAX_LISTED => d.here(format!("expected {}", list(&dotted(&choices), "or"))),
         _ => d,
     })
 }

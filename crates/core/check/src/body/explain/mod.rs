@@ -11,7 +11,7 @@ mod register;
 mod special;
 
 use super::address::want_space;
-use super::memo::{MOST_WORDS, Unavailable, words};
+use super::memo::{MAX_WORDS, Unavailable, words};
 use super::names::Binding;
 use super::operand::Named;
 use super::source::spreads;

@@ -121,7 +121,7 @@ impl<'a> Walker<'a, '_> {
 
     /// The known name nearest to an unknown one, of the kind that is wanted.
     pub(super) fn near(&self, name: &str, what: &str) -> Option<String> {
-        const MOST: usize = 4000;
+        const LIMIT: usize = 4000;
         // `@P0` for `@%p0`, `r1` for `%r1`.
         let small = name.to_ascii_lowercase();
         for other in [format!("%{small}"), small] {
@@ -147,9 +147,9 @@ impl<'a> Walker<'a, '_> {
             "table" => matches!(b, Binding::Table(_)),
             _ => !matches!(b, Binding::Label(_) | Binding::Table(_) | Binding::Faulty),
         };
-        let mut candidates: Vec<&str> = self.names.candidates(wanted).take(MOST).collect();
+        let mut candidates: Vec<&str> = self.names.candidates(wanted).take(LIMIT).collect();
         if matches!(what, "variable" | "name" | "parameter" | "argument") {
-            candidates.extend(self.module.globals.iter().take(MOST).map(|g| &*g.name));
+            candidates.extend(self.module.globals.iter().take(LIMIT).map(|g| &*g.name));
         }
         candidates.sort_unstable();
         nearest(name, candidates).map(str::to_owned)

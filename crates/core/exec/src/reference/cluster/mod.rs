@@ -16,7 +16,7 @@ use super::{
     state::{CtaState, Group, Wait, Warp},
     step::matrix::release_converging,
     step::warp::{Witness, recheck},
-    step::watch::{MOST_CALLERS, callers},
+    step::watch::{MAX_CALLERS, callers},
 };
 use crate::{
     Actor, BarrierEvent, Count, Cta, Grid, LANES, Progress, Slice, Snapshot, Stop, SyncEvent, SyncKind,
@@ -235,7 +235,7 @@ impl<'a> Cluster<'a> {
                             continue;
                         };
                         let (at, callers) =
-                            ((func.id, func.place(g.pc)), callers(&code.funcs, warp, g.frame, MOST_CALLERS));
+                            ((func.id, func.place(g.pc)), callers(&code.funcs, warp, g.frame, MAX_CALLERS));
                         let actor = Actor { cta: state.id, warp: warp.index, lanes: g.mask, at, callers: &callers };
                         observer.sync(&SyncEvent { actor, kind: SyncKind::ClusterPassed });
                     }

@@ -1,4 +1,4 @@
-//! What the threads of a cluster wait for when nothing goes on: the fault of a deadlock, and whether a state repeats.
+//! What the threads of a cluster wait for when nothing proceeds: the fault of a deadlock, and whether a state repeats.
 
 use super::super::{
     code::Code,
@@ -14,7 +14,7 @@ use crate::{
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 impl Cluster<'_> {
-    /// A hash of what decides how the cluster goes on, except for memory.
+    /// A hash of what decides how the cluster continues, except for memory.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for w in self.members.iter().flat_map(|m| &m.warps) {

@@ -17,7 +17,7 @@ use margay_ir::MemSpace;
 use margay_isa::Mod;
 
 /// Limit of a bulk copy in bytes: the size of shared memory's address range.
-const MOST: u64 = 1 << WINDOW_BITS;
+const LIMIT: u64 = 1 << WINDOW_BITS;
 
 /// The source or destination of one lane's copy.
 #[derive(Clone, Copy)]
@@ -169,8 +169,9 @@ impl<'o> Operands<'o> {
             _ if self.copy.is_small() => size.max(1),
             _ => 16,
         };
-        if size > MOST || !size.is_multiple_of(unit) {
-            let what = format!("an asynchronous copy of {size} bytes, which must be a multiple of {unit} up to {MOST}");
+        if size > LIMIT || !size.is_multiple_of(unit) {
+            let what =
+                format!("an asynchronous copy of {size} bytes, which must be a multiple of {unit} up to {LIMIT}");
             return Err(ctx.fault(lane, FaultKind::Barrier(what), Vec::new()));
         }
         let from = self.from(lane).filter(|_| !self.copy.is_small());

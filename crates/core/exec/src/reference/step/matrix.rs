@@ -61,7 +61,7 @@ pub fn converge(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
 }
 
-/// Lets groups go on that only wait for the rest of their warp, of which some lanes have ended.
+/// Lets groups continue that only wait for the rest of their warp, of which some lanes have ended.
 pub fn release_converging(code: &Code, warp: &mut Warp) {
     if !warp.blocked.iter().any(|(_, why)| *why == Wait::Warp) {
         return;

@@ -15,7 +15,7 @@ use super::{copy::peers, watch};
 use crate::{FaultKind, LANES, ObjectStep, mem};
 
 /// Limit of arrival and transaction counts.
-const MOST: u64 = (1 << 20) - 1;
+const LIMIT: u64 = (1 << 20) - 1;
 const TX_AT: u32 = 40;
 const TX_MASK: u64 = (1 << 21) - 1;
 const VALID: u64 = 1 << 62;
@@ -34,7 +34,7 @@ impl Object {
     fn unpack(bits: u64) -> Option<Object> {
         let transactions = ((bits >> TX_AT & TX_MASK) as i64) << 43 >> 43;
         let object =
-            Object { phase: bits & PHASE != 0, pending: bits & MOST, expected: bits >> 20 & MOST, transactions };
+            Object { phase: bits & PHASE != 0, pending: bits & LIMIT, expected: bits >> 20 & LIMIT, transactions };
         (bits & VALID != 0).then_some(object)
     }
 
@@ -54,14 +54,14 @@ impl Object {
 
     fn expect(mut self, by: i64) -> Result<Object, &'static str> {
         self.transactions += by;
-        if self.transactions.unsigned_abs() > MOST {
+        if self.transactions.unsigned_abs() > LIMIT {
             return Err("the transaction count exceeds its range of 20 bits");
         }
         Ok(self)
     }
 
     fn arrive(mut self, count: u64) -> Result<Object, &'static str> {
-        if count == 0 || count > MOST {
+        if count == 0 || count > LIMIT {
             return Err("the count is not between 1 and 1048575");
         }
         self.pending = self.pending.checked_sub(count).ok_or("more arrivals than the phase expects")?;
@@ -126,7 +126,7 @@ pub fn execute(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     if b.kind == MbarrierKind::Pending {
         if let Some(d) = b.dst {
             let states = operands.unwrap_or([0; LANES]);
-            ctx.write(d, &states.map(|s| s & MOST), ctx.active);
+            ctx.write(d, &states.map(|s| s & LIMIT), ctx.active);
         }
         return Flow::Next;
     }
@@ -212,8 +212,8 @@ fn initialize(
     b: &MbarrierOp,
     count: u64,
 ) -> Result<u64, Flow> {
-    if b.kind == MbarrierKind::Init && (count == 0 || count > MOST) {
-        let what = format!("an mbarrier object for {count} arrivals; the count must be 1 to {MOST}");
+    if b.kind == MbarrierKind::Init && (count == 0 || count > LIMIT) {
+        let what = format!("an mbarrier object for {count} arrivals; the count must be 1 to {LIMIT}");
         return Err(ctx.fault(lane, FaultKind::Barrier(what), Vec::new()));
     }
     let new = match b.kind {

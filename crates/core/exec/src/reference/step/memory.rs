@@ -17,7 +17,7 @@ use crate::{
 use std::sync::atomic::{Ordering, fence};
 
 /// Maximum number of elements of an access.
-pub const MOST: usize = 8;
+pub const LIMIT: usize = 8;
 
 /// An unsigned integer of an element's size in memory.
 pub trait Element: Scalar + Default {
@@ -411,7 +411,7 @@ pub fn load_param(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
     let address = ctx.windows.params.wrapping_add_signed(m.address.offset);
     let block = &ctx.grid.params().block;
-    let mut value = [0; MOST];
+    let mut value = [0; LIMIT];
     for (k, v) in value.iter_mut().enumerate().take(m.count as usize) {
         let at = address + k as u64 * u64::from(m.size);
         let read = match (m.size, m.ty.is_signed()) {

@@ -109,11 +109,11 @@ pub fn direct3(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 
 /// A pure row with any number of sources and destinations.
 pub fn wide(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    const MOST: usize = 40;
+    const LIMIT: usize = 40;
     let table = &ctx.func.operand_lists[op.x as usize];
     let variant = ctx.func.variant(op);
-    let mut src: [&[Row]; MOST] = [&[]; MOST];
-    if table.src.len() > MOST {
+    let mut src: [&[Row]; LIMIT] = [&[]; LIMIT];
+    if table.src.len() > LIMIT {
         return ctx.bug("a pure row has more than forty sources");
     }
     for (to, s) in src.iter_mut().zip(&table.src) {

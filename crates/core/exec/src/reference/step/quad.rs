@@ -6,7 +6,7 @@ use super::super::{
     state::lanes,
 };
 use super::address::{addresses, bad_access, find_allocation, observe};
-use super::memory::MOST;
+use super::memory::LIMIT;
 use crate::{
     AccessKind, LANES,
     lanes::{each, set_u128s, u128s},
@@ -25,7 +25,7 @@ pub fn load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     };
     observe(ctx, &m.address, &at, size, AccessKind::Load);
     let align = if m.straddles { 1 } else { size.next_power_of_two() };
-    let mut values = [[0u128; LANES]; MOST];
+    let mut values = [[0u128; LANES]; LIMIT];
     for i in lanes(ctx.active) {
         let found = find_allocation!(ctx, region, at[i], i).filter(|_| at[i].is_multiple_of(align.into()));
         let read = found.and_then(|a| match a.block.cells(at[i], m.count as usize) {

@@ -13,7 +13,7 @@ use super::super::{
     ctx::{Ctx, write},
     state::{Select, Wait, Warp, lanes},
 };
-use super::watch::{MOST_CALLERS, callers, inactive};
+use super::watch::{MAX_CALLERS, callers, inactive};
 use crate::{
     Actor, Concern, FaultKind, Frame, Grid, LANES, Observer, Row, SyncEvent, SyncKind, UndefinedEvent,
     lanes::{u32s, u64s},
@@ -296,7 +296,7 @@ fn examine_here(ctx: &mut Ctx<'_>, op: &Op, w: &WarpOp, here: u32, members: u32)
     let mut input = Input::default();
     gather(w, &ctx.regs, &ctx.func.consts, here, &mut input);
     let site = WarpSite { func: ctx.func, op, pc: ctx.pc, kind: w.kind };
-    let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame, MOST_CALLERS);
+    let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame, MAX_CALLERS);
     let context = OpContext { warp: ctx.warp.index, site, callers: &callers };
     witness.report_sync(context, here);
     // Where all lanes were to take part, those that are missing have ended too early.
@@ -387,7 +387,7 @@ pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32, witness:
         for (g, _) in warp.blocked.iter().filter(|(_, w)| *w == why) {
             if let Some((func, _)) = table(warp, g.frame, g.pc) {
                 let site = WarpSite { func, op: &func.ops[g.pc as usize], pc: g.pc, kind };
-                let callers = callers(&code.funcs, warp, g.frame, MOST_CALLERS);
+                let callers = callers(&code.funcs, warp, g.frame, MAX_CALLERS);
                 let context = OpContext { warp: warp.index, site, callers: &callers };
                 witness.examine(context, g.mask, (members, arrived), &input, |_, _| false);
                 if std::mem::take(&mut meeting) {

@@ -14,14 +14,14 @@ use margay_ir::{MemSpace, VReg};
 use margay_isa::{Mod, Opcode, Variant};
 use std::cell::Cell;
 
-/// The most CTAs of a cluster, which a launch checks.
-const MOST_CTAS: usize = LaunchShape::LARGEST_CLUSTER as usize;
+/// The maximum number of CTAs of a cluster, which a launch checks.
+const MAX_CTAS: usize = LaunchShape::LARGEST_CLUSTER as usize;
 
 /// Bytes that matrices in shared memory are read by.
 const UNIT: u32 = 16;
 
 /// Callers that are reported to observers.
-pub const MOST_CALLERS: usize = 64;
+pub const MAX_CALLERS: usize = 64;
 
 /// The call stack of a frame, innermost caller first, of at most `most` callers.
 pub fn callers(funcs: &[Option<Box<FuncCode>>], warp: &Warp, frame: u32, most: usize) -> Vec<Frame> {
@@ -50,7 +50,7 @@ fn ordering_of(code: &FuncCode, op: &Op, access: AccessKind) -> Ordering {
 
 /// Calls `run` with the actor: the given lanes at the current instruction.
 fn act(ctx: &Ctx<'_>, lanes: u32, run: impl FnOnce(Actor<'_>)) {
-    let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame, MOST_CALLERS);
+    let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame, MAX_CALLERS);
     let at = (ctx.func.id, ctx.func.place(ctx.pc));
     run(Actor { cta: ctx.cta.id, warp: ctx.warp.index, lanes, at, callers: &callers });
 }
@@ -166,10 +166,10 @@ pub fn report_free(ctx: &Ctx<'_>, addresses: &[u64; LANES]) {
 }
 
 /// Addresses and sizes of the shared windows of the cluster, the CTA's own first, and their number.
-fn shared_windows(ctx: &Ctx<'_>) -> ([(u64, u64); MOST_CTAS], usize) {
+fn shared_windows(ctx: &Ctx<'_>) -> ([(u64, u64); MAX_CTAS], usize) {
     let own = &ctx.cta.shared.block;
     let others = ctx.windows.shared.iter().map(|w| &w.block).filter(|b| b.base() != own.base());
-    let mut windows = [(0, 0); MOST_CTAS];
+    let mut windows = [(0, 0); MAX_CTAS];
     let mut count = 0;
     for (window, b) in windows.iter_mut().zip(std::iter::once(own).chain(others)) {
         *window = (b.base(), b.len() as u64);

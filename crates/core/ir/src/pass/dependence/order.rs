@@ -13,7 +13,7 @@ use crate::{
 use margay_isa::{Effect, Opcode};
 
 /// Functions of more blocks are not analyzed: every access counts as dependent.
-const MOST_BLOCKS: usize = 2000;
+const MAX_BLOCKS: usize = 2000;
 
 /// Whether the access at `access` depends on the values that the instructions at `sources` have yielded when they were executed last: with
 /// other values it might not be executed, only after waiting for other threads, or at another address. All are indices into
@@ -22,7 +22,7 @@ const MOST_BLOCKS: usize = 2000;
 /// A branch on the values counts if it is executed between the two. What follows the next execution of a source depends on what that one
 /// yields.
 pub fn depends_on_reads(func: &Func, sources: &[u32], access: u32) -> bool {
-    if func.blocks.len() > MOST_BLOCKS {
+    if func.blocks.len() > MAX_BLOCKS {
         return true;
     }
     let cfg = Cfg::new(func, |_, _| false);

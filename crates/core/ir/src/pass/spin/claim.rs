@@ -1,7 +1,7 @@
 //! Loops that claim a free word, such as an insertion into a hash table with open addressing:
 //! `do { found = atomicCAS(&table[at], FREE, key); at = next(at); } while (found != FREE && found != key);`
 //!
-//! Such a loop goes on only after it has found a word that is not free. If nothing that the launch executes can make a word free again, that
+//! Such a loop continues only after it has found a word that is not free. If nothing that the launch executes can make a word free again, that
 //! word stays so, whatever other threads do: they can only take the words that this one has yet to look at, and where one of those was taken
 //! by the key that ends the loop, the free word before would have ended it as well. So it waits for nobody: a thread that is alone with the
 //! table leaves the loop at least as soon. In a full table it stays for ever, on a GPU too.

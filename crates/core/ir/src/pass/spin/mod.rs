@@ -96,16 +96,16 @@ fn acts(func: &Func, inst: &Inst) -> bool {
     }
 }
 
-/// The most instructions of a loop that only looks. Longer ones work in between, such as searches that end when another thread has found
+/// The maximum number of instructions of a loop that only looks. Longer ones work in between, such as searches that end when another thread has found
 /// something.
-const MOST_LOOKING: usize = 32;
+const MAX_LOOKING: usize = 32;
 
 /// Whether a loop does nothing but look in one place for what another thread does there. Even if it gives up after a number of attempts,
 /// that thread should come first.
 fn only_looks(body: Body<'_>) -> bool {
     let func = body.func;
     let idle = |i: &Inst| calls::observes(func, i) || calls::is_passed(func, i) || !acts(func, i);
-    if body.insts().count() > MOST_LOOKING || !body.insts().all(idle) {
+    if body.insts().count() > MAX_LOOKING || !body.insts().all(idle) {
         return false;
     }
     let calls = body.any(|i| calls::observes(func, i));
@@ -117,7 +117,7 @@ fn only_looks(body: Body<'_>) -> bool {
     body.leaves_on(&body.affected_by(looks))
 }
 
-/// Whether a loop waits for no threads but those of its CTA, which it awaits at a barrier in every iteration: whether it goes on depends on
+/// Whether a loop waits for no threads but those of its CTA, which it awaits at a barrier in every iteration: whether it continues depends on
 /// shared memory and the barriers' results alone, as in `do { changed = 0; ... } while (changed)`. What it finds in global memory it changes,
 /// by weak accesses, and does not hand on, as it would a flag of another CTA.
 fn in_step(func: &Func, cfg: &Cfg, l: &Loop) -> bool {

@@ -46,7 +46,7 @@ pub enum Ends {
 enum Exit {
     /// It always does.
     Always,
-    /// The loop goes on while a predicate has a value.
+    /// The loop continues while a predicate has a value.
     While(VReg, bool),
     Unknown,
 }
@@ -55,7 +55,7 @@ enum Exit {
 const DEPTH: usize = 24;
 
 /// Places at which the inputs of a loop are looked for.
-const MOST_STEPS: usize = 1 << 14;
+const MAX_STEPS: usize = 1 << 14;
 
 fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
@@ -186,7 +186,7 @@ impl<'a> Body<'a> {
             if !seen.insert((r, b.0, before)) {
                 continue;
             }
-            if seen.len() > MOST_STEPS {
+            if seen.len() > MAX_STEPS {
                 return true;
             }
             let Some(i) = self.all.defined_before(r, b, before) else {

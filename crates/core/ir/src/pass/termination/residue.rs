@@ -7,7 +7,7 @@ use margay_isa::{Mod, Opcode, Var};
 use std::collections::HashMap;
 
 /// Registers in an expression, to bound the work.
-const MOST_TERMS: usize = 32;
+const MAX_TERMS: usize = 32;
 
 /// A sum of multiples of registers and a constant, of which only the lowest bits count.
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl Termination<'_> {
             Operand::Reg(r) => *r,
             _ => return false,
         };
-        if sum.factors.len() > MOST_TERMS || depth > DEPTH {
+        if sum.factors.len() > MAX_TERMS || depth > DEPTH {
             return false;
         }
         let Some((at, i)) = self.only_definition(r, point) else {

@@ -123,7 +123,7 @@ impl Emitter<'_> {
         let wide = self.w.cast("fpext", x, Elem::F64);
         let turns = self.f64_op("fmul", &wide, TURNS);
         let size = self.w.intrinsic("llvm.fabs", turns.ty, &[&turns]);
-        let limit = double(&turns, MOST_TURNS);
+        let limit = double(&turns, MAX_TURNS);
         let small = self.w.cmp("fcmp olt", &size, &limit);
         let nothing = self.f64_op("fmul", &turns, 0.0);
         let turns = self.w.select(&small, &turns, &nothing);

@@ -23,7 +23,7 @@ pub(in crate::emit) const APART: &str = ".apart";
 pub(in crate::emit) const ALIKE: &str = ".alike";
 
 /// Instructions beyond which a second body costs more compile time than it saves.
-const MOST: usize = 400;
+const LIMIT: usize = 400;
 
 /// The function prepared for lanes with one first argument, if it has a body for them, and what carries that argument.
 pub(in crate::emit) fn prepare<'a>(
@@ -37,7 +37,7 @@ pub(in crate::emit) fn prepare<'a>(
     let loads = func.insts.iter().any(|i| func.variant(i).op == Opcode::Ld);
     // Where lanes wait for each other, few values stay uniform.
     let simple = !options.lean && options.observe.is_none() && !reached.fibers;
-    if !called || !simple || !loads || func.insts.len() > MOST {
+    if !called || !simple || !loads || func.insts.len() > LIMIT {
         return None;
     }
     let first = carrier(func, &ir.stage.funcs[id.0 as usize].interface)?;

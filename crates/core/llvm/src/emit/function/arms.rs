@@ -4,7 +4,7 @@
 use crate::emit::function::Emitter;
 
 impl Emitter<'_> {
-    /// Emits `f` as the block `inside` and goes on in the block `after`. The code just emitted branches to either.
+    /// Emits `f` as the block `inside` and continues in the block `after`. The code just emitted branches to either.
     pub fn detour<R>(&mut self, inside: &str, after: &str, f: impl FnOnce(&mut Self) -> R) -> R {
         self.leave(inside, after, after, f)
     }
@@ -19,7 +19,7 @@ impl Emitter<'_> {
         result
     }
 
-    /// Emits `f` as the block `first` and `g` as the block `second`, to which the code just emitted branches; goes on in the block `after`.
+    /// Emits `f` as the block `first` and `g` as the block `second`, to which the code just emitted branches; continues in the block `after`.
     pub fn diamond<R, S>(
         &mut self,
         [first, second, after]: [&str; 3],

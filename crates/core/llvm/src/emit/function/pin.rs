@@ -15,7 +15,7 @@ use margay_ir::{
 };
 
 /// Phis beyond which registers stay in memory.
-const MOST_PHIS: usize = 20_000;
+const MAX_PHIS: usize = 20_000;
 
 /// What is pinned in memory.
 pub(super) struct Pinned {
@@ -37,7 +37,7 @@ impl Emitter<'_> {
         let phis = self.phis_by_register();
         let masks = order.len() * (order.len() + self.prepared.barriers.len());
         let mut total = masks + phis.iter().sum::<usize>();
-        if total <= MOST_PHIS {
+        if total <= MAX_PHIS {
             return pinned;
         }
         (pinned.masks, total) = (true, total - masks);
@@ -46,7 +46,7 @@ impl Emitter<'_> {
         // Most phis for a use first.
         candidates.sort_by(|a, b| (phis[*b] as u64 * uses[*a]).cmp(&(phis[*a] as u64 * uses[*b])));
         for r in candidates {
-            if total <= MOST_PHIS {
+            if total <= MAX_PHIS {
                 break;
             }
             pinned.registers[r] = true;

@@ -205,18 +205,14 @@ impl Emitter<'_> {
         what: &LaneAccess<'_>,
         mut f: impl FnMut(&mut Self, &Address) -> Result<()>,
     ) -> Result<()> {
-        let own = what.check();
-        let own = self.unless_in_shared(r, what.space, own);
+        let own = self.unless_in_shared(r, what.space, what.check());
         let grouped = match self.accesses.groups.get(&self.inst).cloned() {
             Some(Grouped::First(Group { members, others })) => {
                 let check = Check { members, others, ..what.check() };
                 self.unless_in_shared(r, what.space, check)
             }
             Some(Grouped::Later) => None,
-            None => {
-                let check = what.check();
-                self.unless_in_shared(r, what.space, check)
-            }
+            None => own.clone(),
         };
         let slot = self.slots[r.0 as usize].clone();
         // Rows whose addresses span too much to be compared without overflow are checked lane by lane, and so are those that may wrap

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 /// Fewer warps are not worth the computation.
 const FEW_WARPS: u32 = 4;
 /// Accesses of a region that are checked ahead, to bound the code.
-const MOST: usize = 8;
+const LIMIT: usize = 8;
 /// Bound of steps, so that products with them do not overflow.
 const FAR: Step = 1 << 40;
 
@@ -106,7 +106,7 @@ impl Emitter<'_> {
         let by_allocation = matches!(space, MemSpace::Global | MemSpace::Generic | MemSpace::Const);
         by_allocation
             && self.mode == Mode::Full
-            && self.accesses.ahead.accesses.len() < MOST
+            && self.accesses.ahead.accesses.len() < LIMIT
             && self.slots[register.0 as usize].elem == Elem::I64
             && self.rematerializes(register)
             && self.step_of_register(register).is_some_and(|step| step & check.odd().0 == 0)

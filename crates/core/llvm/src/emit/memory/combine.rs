@@ -2,7 +2,7 @@
 //!
 //! A locked addition takes some 20 cycles, and histograms and counters consist of little else. A relaxed addition with a
 //! scope of at most the GPU orders no access to any other location (manual, section 8.9), so it may be performed later: but
-//! before its thread accesses the location in another way, and before the host thread goes on to other work. So this is
+//! before its thread accesses the location in another way, and before the host thread turns to other work. So this is
 //! done in kernels that loop over CTAs (none of which waits for others), have no callees, and order nothing themselves: no
 //! fences, no strong loads and stores. A table in the frame of the kernel's function holds one pending sum for each hash
 //! of an address. An address whose place is taken has the sum there performed. Every other access to global memory

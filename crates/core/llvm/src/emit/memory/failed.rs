@@ -18,7 +18,7 @@ use crate::emit::{
 use margay_ir::MemSpace;
 
 impl Emitter<'_> {
-    /// Checks the accesses of all lanes one after another, and goes on at a label that a point dominates.
+    /// Checks the accesses of all lanes one after another, and continues at a label that a point dominates.
     pub(super) fn check_one_by_one(
         &mut self,
         (lanes, bits): (&Val, &Val),
@@ -54,7 +54,7 @@ impl Emitter<'_> {
         self.declare_ask("@margay.ask", Helper::Check);
     }
 
-    /// Checks the accesses of a group together, and goes on at a label if that succeeds; code for the single ones follows.
+    /// Checks the accesses of a group together, and continues at a label if that succeeds; code for the single ones follows.
     pub(super) fn check_together(
         &mut self,
         lanes: &Val,

@@ -12,7 +12,7 @@ use margay_isa::{Effect, Mod, Opcode, Variant};
 use std::collections::HashMap;
 
 /// Accesses with other registers in a group, to bound the code.
-const MOST_OTHERS: usize = 16;
+const MAX_OTHERS: usize = 16;
 /// Accesses of a group outside shared memory are less than this apart, since one allocation must hold all.
 const REACH: u64 = 1 << 20;
 
@@ -73,7 +73,7 @@ pub(in crate::emit) enum Grouped {
     Later,
 }
 
-/// The groups of a block that may go on, by register and space.
+/// The groups of a block that may still grow, by register and space.
 type Open = HashMap<(VReg, Option<MemSpace>), Group>;
 
 /// Finds the groups of a function, by instruction.
@@ -142,7 +142,7 @@ fn come_between(
         if checked.is_some_and(|at| at < first) {
             continue;
         }
-        if known(first) && group.others.len() < MOST_OTHERS {
+        if known(first) && group.others.len() < MAX_OTHERS {
             group.others.push(Other { inst, base: key.0, offset, bytes, after: group.members.len() });
         } else {
             close(std::mem::take(group), found);

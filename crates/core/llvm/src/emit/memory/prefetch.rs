@@ -26,7 +26,7 @@ const PAGE: i128 = 4096;
 /// By how many iterations at most prefetches are ahead where that is so.
 const IN_ONE_SET: usize = 2;
 /// Loads of a function whose loops prefetch.
-const MOST: u32 = 8;
+const LIMIT: u32 = 8;
 /// Bytes of a cache line.
 const LINE: u32 = 64;
 
@@ -68,7 +68,7 @@ impl Emitter<'_> {
 
     /// Fetches what the load will read some iterations `ahead`, if the last two steps were the same.
     fn prefetch_iterations(&mut self, first: &Val, bytes: u32, ahead: usize) {
-        if self.accesses.prefetched >= MOST {
+        if self.accesses.prefetched >= LIMIT {
             return;
         }
         self.accesses.prefetched += 1;

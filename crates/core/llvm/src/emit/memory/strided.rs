@@ -8,12 +8,12 @@ use crate::emit::{
 };
 
 /// How many such accesses of a function are unrolled; each is about a hundred lines.
-const MOST: u32 = 32;
+const LIMIT: u32 = 32;
 
 impl Emitter<'_> {
     /// Whether another access is unrolled over the lanes.
     pub(super) fn unrolls(&mut self, elem: Elem) -> bool {
-        let yes = !self.options.lean && elem != Elem::I128 && self.accesses.unrolled < MOST;
+        let yes = !self.options.lean && elem != Elem::I128 && self.accesses.unrolled < LIMIT;
         self.accesses.unrolled += u32::from(yes);
         yes
     }

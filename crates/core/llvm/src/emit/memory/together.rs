@@ -17,7 +17,7 @@ fn each_row(of: impl Fn(u32) -> String) -> String {
     (0..32).step_by(ROW as usize).map(of).collect()
 }
 
-/// The begin of an unrolled helper that handles rows of consecutive addresses at once and goes on with single lanes otherwise;
+/// The begin of an unrolled helper that handles rows of consecutive addresses at once and continues with single lanes otherwise;
 /// `rows` is the code for rows that begin at `%start0`, `%start8`, `%start16`, `%start24`.
 pub(super) fn consecutive(bytes: u32, rows: &str) -> String {
     let starts = each_row(|lane| fill(include_str!("together/start.ll"), &[("lane", &lane)]));

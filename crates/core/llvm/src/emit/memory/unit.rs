@@ -61,12 +61,12 @@ impl Kind {
 }
 
 /// Largest unit in bytes.
-const MOST: u32 = 16;
+const LIMIT: u32 = 16;
 
 /// LLVM type of a unit of `bytes` bytes.
 fn unit_type(bytes: u32, kind: Kind) -> String {
     match (bytes, kind) {
-        (MOST, Kind::Weak) => "<2 x i64>".into(),
+        (LIMIT, Kind::Weak) => "<2 x i64>".into(),
         _ => format!("i{}", 8 * bytes),
     }
 }
@@ -100,7 +100,7 @@ impl Emitter<'_> {
     /// Loads elements from one address per row of lanes.
     pub(super) fn fetch_rows(&mut self, pointers: &[Val], elem: Elem, count: u32, width: u32, kind: Kind) -> Vec<Val> {
         let (scalar, bytes) = (Ty::scalar(elem), elem.bits() / 8);
-        let unit = (bytes * count).min(MOST);
+        let unit = (bytes * count).min(LIMIT);
         let mut elements = vec![Vec::new(); count as usize];
         for p in pointers {
             for first in (0..count).step_by((unit / bytes) as usize) {
@@ -130,7 +130,7 @@ impl Emitter<'_> {
     /// Stores elements at one address.
     pub(super) fn put_one(&mut self, pointer: &Val, values: &[Val], elem: Elem, kind: Kind) {
         let (scalar, bytes) = (Ty::scalar(elem), elem.bits() / 8);
-        let unit = (bytes * values.len() as u32).min(MOST);
+        let unit = (bytes * values.len() as u32).min(LIMIT);
         let (ty, n) = (unit_type(unit, kind), unit / bytes);
         for (i, values) in values.chunks(n as usize).enumerate() {
             let at = self.w.offset_const(pointer, u64::from(i as u32 * unit));
@@ -258,7 +258,7 @@ fn called(what: &str, bytes: u32, bits: Option<&Val>, kind: Kind) -> (String, St
 
 /// Moves the units of a lane between `%p…` and its part of `%buffer`.
 fn moves(Lane { n, number }: Lane<'_>, bytes: u32, load: bool, kind: Kind) -> String {
-    let unit = bytes.min(MOST);
+    let unit = bytes.min(LIMIT);
     let ty = unit_type(unit, kind);
     let one = |at: u32| {
         let [here, there, value] = ["here", "there", "v"].map(|name| format!("%{name}{n}.{at}"));

@@ -17,8 +17,8 @@ use margay_ir::{BlockId, Func, Inst, MemSpace, pass::conditions_of_use};
 use margay_isa::{Effect, Mod, Opcode};
 use std::mem::offset_of;
 
-/// The most barriers that complete before a report to the observer: its count of intervals must not overflow.
-const MOST_MEETINGS: u32 = 1 << 20;
+/// The maximum number of barriers that complete before a report to the observer: its count of intervals must not overflow.
+const MAX_MEETINGS: u32 = 1 << 20;
 
 /// An access by a row of lanes whose addresses increase evenly.
 struct Run {
@@ -33,7 +33,7 @@ struct Run {
 }
 
 impl Run {
-    /// The most lines that it may extend over; an aligned access to one address lies in one.
+    /// The maximum number of lines that it may extend over; an aligned access to one address lies in one.
     fn lines(&self) -> u64 {
         if self.reach < 16 { 1 } else { 2 + self.reach.saturating_sub(1) / LINE_BYTES }
     }
@@ -150,7 +150,7 @@ impl Emitter<'_> {
     }
 
     /// Whether an access must be reported because of the last use of a line, and the use after it if not: [`LineUse`]. `read` stands for
-    /// loads by whomever, `own` for those by lanes that have words of their own.
+    /// loads by any lanes, `own` for those by lanes that have words of their own.
     fn next_use(&mut self, access: AccessKind, known: &Val, read: &Val, own: Option<&Val>) -> (Val, Val) {
         let changed = i128::from(LineUse::CHANGED);
         let fresh = self.w.cmp("icmp ult", known, read);
@@ -189,7 +189,7 @@ impl Emitter<'_> {
         let [next, first] = [at::LOADS, at::LOADS_BEGIN].map(|offset| self.ctx_value(Elem::I64, offset));
         let waiting = self.w.cmp("icmp ne", &next, &first);
         let met = self.ctx_value(Elem::I32, at::MET);
-        let many = self.w.cmp("icmp uge", &met, &int(Elem::I32, MOST_MEETINGS.into()));
+        let many = self.w.cmp("icmp uge", &met, &int(Elem::I32, MAX_MEETINGS.into()));
         let must = self.w.op("or", &all, &waiting);
         let must = self.w.op("or", &must, &many);
         self.report_unless_not(&must, &report);
@@ -321,7 +321,7 @@ impl Emitter<'_> {
         self.detour(&flush, &on, |e| e.helper(empty, &[]));
     }
 
-    /// Whether all instructions of the kernel are over when the next one begins: no asynchronous copy goes on in other regions.
+    /// Whether all instructions of the kernel are over when the next one begins: no asynchronous copy continues in other regions.
     pub fn is_synchronous(&self) -> bool {
         self.func.insts.iter().all(|inst| is_synchronous(self.func, inst))
     }

@@ -26,7 +26,7 @@ const LANES: u64 = 0;
 const FIRST: u64 = 4;
 /// The site of that block plus one.
 const SITE: u64 = 8;
-/// Lanes at instructions that only wait, which go on once others have ended.
+/// Lanes at instructions that only wait, which continue once others have ended.
 const GATHERED: u64 = 12;
 
 impl Emitter<'_> {
@@ -41,8 +41,8 @@ impl Emitter<'_> {
         self.lane_sets.held = Some(Held(words));
     }
 
-    /// The masked version of a block that begins with such an instruction: goes on for `waiting` if they are all lanes, or if others have
-    /// ended and the instruction only waits; else keeps them pending and continues the sweep. Returns whether only all lanes go on.
+    /// The masked version of a block that begins with such an instruction: continues for `waiting` if they are all lanes, or if others have
+    /// ended and the instruction only waits; else keeps them pending and continues the sweep. Returns whether only all lanes continue.
     pub fn hold(&mut self, b: BlockId, waiting: &Val) -> bool {
         let Some(Held(words)) = self.lane_sets.held.clone() else { return false };
         let position = self.prepared.cfg.position[b.0 as usize];

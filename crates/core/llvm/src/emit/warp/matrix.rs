@@ -21,7 +21,7 @@ use margay_ir::{Inst, Operand};
 use margay_isa::{Mod, Opcode, Variant};
 
 /// Factors of each side that are kept in double precision.
-const MOST_FACTORS: usize = 8;
+const MAX_FACTORS: usize = 8;
 
 /// Whether a matrix instruction other than those of [`moves`] has native code.
 fn known(variant: &Variant) -> bool {
@@ -114,7 +114,7 @@ impl Emitter<'_> {
             return Ok(filled.clone());
         }
         let all = self.entry.factors.entry((side, kind.clone())).or_default();
-        let buffer = if all.len() < MOST_FACTORS { self.w.alloca(&kind, 64) } else { all.remove(0) };
+        let buffer = if all.len() < MAX_FACTORS { self.w.alloca(&kind, 64) } else { all.remove(0) };
         all.push(buffer.clone());
         self.w.declared.insert(product.widening_text(side));
         let rows = self.rows_of(&values, Purpose::Factor);

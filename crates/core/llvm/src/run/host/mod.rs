@@ -29,10 +29,10 @@ use std::{
 };
 
 /// The largest number of callers that are noted of a fault. Where a stack is deeper, its outermost callers are missing.
-const MOST_CALLERS: usize = 1 << 16;
+const MAX_CALLERS: usize = 1 << 16;
 
 /// The largest number of source registers of a pure row: `wmma.mma` has three fragments of eight.
-const MOST_SOURCES: usize = 24;
+const MAX_SOURCES: usize = 24;
 
 /// The state of the helpers of one CTA or worker.
 pub struct Host<'a> {
@@ -173,7 +173,7 @@ impl Host<'_> {
         let places = &self.grid.image.ir.funcs[site.func as usize].places;
         self.unwound.set(self.unwound.get() + 1);
         if let Some(Stop::Fault(fault)) = &mut *self.stopped.borrow_mut()
-            && fault.stack.len() < MOST_CALLERS
+            && fault.stack.len() < MAX_CALLERS
         {
             let at = places.get(site.at as usize).copied().unwrap_or_default();
             fault.stack.push(Frame { func: FuncId(site.func), at });
@@ -358,13 +358,13 @@ impl Host<'_> {
         let (SiteKind::Pure { srcs, .. }, Some(f)) = (&site_data.kind, self.code.compiled.pure[site]) else { return };
         let func = &self.grid.image.ir.funcs[site_data.func as usize];
         let variant = func.variant(&func.insts[site_data.inst as usize]);
-        let mut slices: [&[Row]; MOST_SOURCES] = [&[]; MOST_SOURCES];
+        let mut slices: [&[Row]; MAX_SOURCES] = [&[]; MAX_SOURCES];
         let mut at = 0;
         for (slice, bits) in slices.iter_mut().zip(srcs) {
             *slice = &input[at..at + lanes::rows(*bits)];
             at += lanes::rows(*bits);
         }
-        f(variant, mask, &slices[..srcs.len().min(MOST_SOURCES)], output);
+        f(variant, mask, &slices[..srcs.len().min(MAX_SOURCES)], output);
     }
 }
 

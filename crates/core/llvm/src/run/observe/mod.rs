@@ -118,7 +118,7 @@ impl<'a> Observation<'a> {
             places: sites.iter().map(place).collect(),
             barriers: sites.iter().map(|site| Barrier::of(grid, site)).collect(),
             loads: vec![Cell::default(); LOADS],
-            notes: vec![Cell::default(); noted::MOST],
+            notes: vec![Cell::default(); noted::LIMIT],
             uses: RefCell::default(),
             arrived: RefCell::new(vec![0; born.len()]),
             born,

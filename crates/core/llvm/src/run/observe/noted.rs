@@ -6,7 +6,7 @@ use margay_exec::{LineUse, LineUses, RowLoad, RowLoads};
 use std::{cell::Cell, sync::Arc};
 
 /// Accesses that are noted before the observer gets them; a barrier forgets them.
-pub const MOST: usize = 4096;
+pub const LIMIT: usize = 4096;
 
 impl Observation<'_> {
     /// Tells generated code where it notes accesses.

@@ -413,7 +413,7 @@ extern "C" fn park(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *c
 }
 
 /// The largest number of result rows of a warp operation.
-const MOST_RESULTS: usize = 4;
+const MAX_RESULTS: usize = 4;
 
 extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *mut Row, park: u32) -> u32 {
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
@@ -426,7 +426,7 @@ extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *m
                 found = host.fibers.borrow_mut().take_returned(warp as usize).map(|lanes| (lanes, 0));
             }
             if found.is_none() && !output.is_null() {
-                let mut rows = [Row::ZERO; MOST_RESULTS];
+                let mut rows = [Row::ZERO; MAX_RESULTS];
                 if let Some((lanes, count)) = host.take_released(warp, lanes, ctx.alive.get(), &mut rows) {
                     // SAFETY: `output` has room for the results of every operation at which lanes of this function
                     // wait.

@@ -6,7 +6,7 @@ use margay_sanitizer::Footprint;
 use std::backtrace::Backtrace;
 
 /// Graphs of more nodes count as one piece.
-const MOST: usize = 1024;
+const LIMIT: usize = 1024;
 
 /// The nodes of a graph that this thread runs, in the order in which it runs them.
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl Nodes {
         work: impl FnOnce() -> Outcome,
     ) -> Outcome {
         let number = self.done.len();
-        let Some(rest) = (number < MOST).then(|| current(|piece| std::mem::take(&mut piece.touched))).flatten() else {
+        let Some(rest) = (number < LIMIT).then(|| current(|piece| std::mem::take(&mut piece.touched))).flatten() else {
             return work();
         };
         let frees = current(|piece| std::mem::replace(&mut piece.frees, false)).unwrap_or_default();

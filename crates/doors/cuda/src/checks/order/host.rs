@@ -66,9 +66,9 @@ pub fn inside<T>(function: impl FnOnce() -> T) -> T {
 
 /// How long a call waits for the work that it submits: a kernel may wait for what the program does next.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// After so many waits that ran out, calls no longer wait.
-const MOST_VAIN: u32 = 2;
-static VAIN: AtomicU32 = AtomicU32::new(0);
+/// After this many waits that timed out, calls no longer wait.
+const MAX_TIMEOUTS: u32 = 2;
+static TIMEOUTS: AtomicU32 = AtomicU32::new(0);
 
 /// Whether there is memory in a context that the program itself can access.
 pub fn has_host_memory(context: &Context) -> bool {
@@ -77,7 +77,7 @@ pub fn has_host_memory(context: &Context) -> bool {
 
 /// Submits work for a call that need not wait for it. If the program might access memory of the work, the call waits for a time.
 pub fn submit(stream: &StreamRef, work: impl FnOnce(&Arc<Context>) -> Outcome + Send + 'static) -> Outcome {
-    let waits = VAIN.load(Relaxed) < MOST_VAIN && faults::CAN_CATCH && locked().is_some_and(|order| !order.lost);
+    let waits = TIMEOUTS.load(Relaxed) < MAX_TIMEOUTS && faults::CAN_CATCH && locked().is_some_and(|order| !order.lost);
     if !waits || !has_host_memory(stream.context()) {
         stream.work_later(work);
         return Ok(());
@@ -85,7 +85,7 @@ pub fn submit(stream: &StreamRef, work: impl FnOnce(&Arc<Context>) -> Outcome + 
     let began = Instant::now();
     let outcome = stream.work_for(PATIENCE, work);
     if began.elapsed() >= PATIENCE {
-        VAIN.fetch_add(1, Relaxed);
+        TIMEOUTS.fetch_add(1, Relaxed);
     }
     outcome
 }
@@ -172,7 +172,7 @@ fn met(address: usize, writes: Option<bool>) -> bool {
         return order.opened.iter().any(|pages| pages.contains(address));
     }
     order.open();
-    // A function of the API goes on, and the next work protects the pages again.
+    // A function of the API continues, and the next work protects the pages again.
     if (INSIDE.get() > 0 || is_at_work()) && !is_called_back() {
         return true;
     }

@@ -47,7 +47,7 @@ impl Clock {
 }
 
 /// A stream that has been used.
-struct Lane {
+struct StreamState {
     context: usize,
     /// It takes turns with the default stream.
     takes_turns: bool,
@@ -76,7 +76,7 @@ pub struct Piece {
 
 #[derive(Default)]
 struct Order {
-    streams: HashMap<u64, Lane>,
+    streams: HashMap<u64, StreamState>,
     host: Clock,
     /// Pieces that are done, and that the program does not know to be done: what is submitted later need not know it.
     unknown: Vec<Piece>,
@@ -91,8 +91,8 @@ struct Order {
     opened: Vec<host::Pages>,
 }
 
-/// The most pieces to remember; beyond, the oldest are forgotten.
-const MOST: usize = 2048;
+/// The maximum number of pieces to remember; beyond, the oldest are forgotten.
+const LIMIT: usize = 2048;
 
 /// How many threads were launched, and how many of them are many.
 static LAUNCHED: AtomicU64 = AtomicU64::new(0);
@@ -126,7 +126,7 @@ impl Order {
         let (id, context) = (stream.stream().id, stream.context().handle.number());
         let default = stream.context().default_stream.id;
         let takes_turns = stream.takes_turns();
-        let new = || Lane { context, takes_turns, clock: Clock::default() };
+        let new = || StreamState { context, takes_turns, clock: Clock::default() };
         let mut clock = self.streams.entry(id).or_insert_with(new).clock.clone();
         match stream {
             StreamRef::Default(_) => {
@@ -225,7 +225,7 @@ fn done(mut piece: Piece) {
             order.found.insert(submitted).then_some(finding)
         });
         let finding = finding.or_else(|| order.overlapping(&piece));
-        if order.unknown.len() >= MOST {
+        if order.unknown.len() >= LIMIT {
             order.unknown.remove(0);
         }
         order.unknown.push(piece);

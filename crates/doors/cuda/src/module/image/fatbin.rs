@@ -13,7 +13,7 @@ const WRAPPER: u32 = 0x4662_43b1;
 /// Version of a wrapper around a program linked by nvlink.
 const LINKED: u32 = 2;
 /// Limit of fat binaries in a program, against unterminated lists.
-const MOST: usize = 1 << 24;
+const LIMIT: usize = 1 << 24;
 
 /// The PTX of a fat binary for the most suitable architecture; `None` for other images.
 pub fn read(image: Host) -> Result<Option<Vec<String>>, Code> {
@@ -32,7 +32,7 @@ pub fn read(image: Host) -> Result<Option<Vec<String>>, Code> {
 /// files are still there, to be linked again.
 fn linked(list: Host) -> Result<Vec<String>, Code> {
     let mut texts = Vec::new();
-    for i in 0..MOST {
+    for i in 0..LIMIT {
         let one: Host = list.value(8 * i)?;
         if one.address() == 0 {
             break;

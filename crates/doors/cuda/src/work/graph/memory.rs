@@ -192,9 +192,9 @@ impl Drop for GraphMemory {
 /// `CUgraphMem_attribute`
 mod attribute {
     pub const USED: u32 = 0;
-    pub const MOST_USED: u32 = 1;
+    pub const MAX_USED: u32 = 1;
     pub const RESERVED: u32 = 2;
-    pub const MOST_RESERVED: u32 = 3;
+    pub const MAX_RESERVED: u32 = 3;
 }
 
 api! {
@@ -222,8 +222,8 @@ api! {
         let memories = &driver()?.graph_memories;
         value.set(match number {
             attribute::USED | attribute::RESERVED => memories.reserved.load(Relaxed),
-            attribute::MOST_USED => memories.most_used.load(Relaxed),
-            attribute::MOST_RESERVED => memories.most_reserved.load(Relaxed),
+            attribute::MAX_USED => memories.most_used.load(Relaxed),
+            attribute::MAX_RESERVED => memories.most_reserved.load(Relaxed),
             _ => return Err(Code::INVALID_VALUE),
         })
     }
@@ -232,8 +232,8 @@ api! {
         let memories = &driver()?.graph_memories;
         let now = memories.reserved.load(Relaxed);
         match (number, value.get()?) {
-            (attribute::MOST_USED, 0) => memories.most_used.store(now, Relaxed),
-            (attribute::MOST_RESERVED, 0) => memories.most_reserved.store(now, Relaxed),
+            (attribute::MAX_USED, 0) => memories.most_used.store(now, Relaxed),
+            (attribute::MAX_RESERVED, 0) => memories.most_reserved.store(now, Relaxed),
             _ => return Err(Code::INVALID_VALUE), // a high-water mark can only be taken back to now
         }
         Ok(())

@@ -16,7 +16,7 @@ use std::{
 };
 
 /// The maximum number of points of the curve of finished CTAs, and of spans, in a trace.
-const MOST_POINTS: usize = 100_000;
+const MAX_POINTS: usize = 100_000;
 
 /// Rows of a trace.
 const MAIN: usize = 1;
@@ -148,7 +148,7 @@ impl Trace {
 
     fn add(&self, name: &str, thread: usize, (start, took): (Instant, Duration), details: Value) {
         let mut events = self.events.lock();
-        if events.len() < MOST_POINTS {
+        if events.len() < MAX_POINTS {
             let micros = |d: Duration| d.as_nanos() as f64 / 1e3;
             let at = micros(start.duration_since(self.zero));
             events.push(json!({
@@ -159,7 +159,7 @@ impl Trace {
 
     fn point(&self, done: u64) {
         let mut points = self.points.lock();
-        if points.len() < MOST_POINTS {
+        if points.len() < MAX_POINTS {
             points.push((self.zero.elapsed(), done));
         }
     }

@@ -9,21 +9,21 @@ use crate::{
     visible::count,
     work::graph,
 };
-use margay_exec::device::{Change, Driver, Question};
+use margay_exec::device::{Change, Driver, Query};
 use std::sync::Arc;
 
-/// Answers the threads of a launch of a kernel of a module.
+/// QueryHandler the threads of a launch of a kernel of a module.
 #[derive(Clone, Copy)]
-pub struct Answers<'c> {
+pub struct QueryHandler<'c> {
     /// The context.
     pub context: &'c Context,
     /// The module.
     pub module: &'c Arc<Module>,
 }
 
-impl Driver for Answers<'_> {
-    fn answer(&self, question: Question<'_>) -> Result<u64, u32> {
-        self.find(question).map_err(Code::number)
+impl Driver for QueryHandler<'_> {
+    fn answer(&self, query: Query<'_>) -> Result<u64, u32> {
+        self.find(query).map_err(Code::number)
     }
 
     fn change(&self, node: u64, change: Change) -> Result<(), u32> {
@@ -31,20 +31,20 @@ impl Driver for Answers<'_> {
     }
 }
 
-impl Answers<'_> {
-    fn find(&self, question: Question<'_>) -> Result<u64, Code> {
+impl QueryHandler<'_> {
+    fn find(&self, query: Query<'_>) -> Result<u64, Code> {
         let number = |value: i32| value as u32 as u64;
-        Ok(match question {
-            Question::Limit(limit) => self.context.limit(limit)? as u64,
-            Question::CacheConfig => self.context.cache_config().into(),
-            Question::Device => number(self.context.device),
-            Question::DeviceCount => number(count()),
-            Question::DeviceAttribute { attribute: wanted, device } => {
+        Ok(match query {
+            Query::Limit(limit) => self.context.limit(limit)? as u64,
+            Query::CacheConfig => self.context.cache_config().into(),
+            Query::Device => number(self.context.device),
+            Query::DeviceCount => number(count()),
+            Query::DeviceAttribute { attribute: wanted, device } => {
                 check(device)?;
                 number(attribute(wanted, device).ok_or(Code::INVALID_VALUE)?)
             }
-            Question::KernelAttribute { kernel, attribute } => number(self.kernel(kernel)?.attribute(attribute)?),
-            Question::Occupancy { kernel, threads, shared } => number(self.kernel(kernel)?.active(threads, shared)?),
+            Query::KernelAttribute { kernel, attribute } => number(self.kernel(kernel)?.attribute(attribute)?),
+            Query::Occupancy { kernel, threads, shared } => number(self.kernel(kernel)?.active(threads, shared)?),
         })
     }
 
