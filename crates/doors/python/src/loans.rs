@@ -127,7 +127,7 @@ impl Loans {
 impl Drop for LoanGuard {
     /// Does not wait for concurrent launches.
     fn drop(&mut self) {
-        let mut state = self.loans.lock();
+        let mut state = self.loans.state.lock();
         state.running.remove(&self.launch);
         let (mut gone, mut owners) = (Vec::new(), Vec::new());
         for address in &self.addresses {
