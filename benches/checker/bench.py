@@ -31,6 +31,9 @@ CASES = [
     Case("stencil", "32,128", "32,8", f"f32[{M}]=rand:1", f"f32[{M}]=zeros", "1024", "1024"),
     Case("warpsum", "256", "256", f"f32[{M}]=rand:1", "f32[1]=zeros", str(M)),
     Case("paths", "16,16", "16,16", "s32[65536]=iota", "256", "0"),
+    Case("invert", "4096", "256", f"u32[{M // 4}]=rand:1", str(M)),
+    Case("particles", "1024", "256", f"f32[{M + M // 2}]=rand:1", str(M // 4), "0.1"),
+    Case("permute", "1024", "256", f"u32[{M // 4}]=iota", f"u32[{M // 4}]=zeros", str(M // 4)),
 ]
 
 # Name, engine, checks, launches.

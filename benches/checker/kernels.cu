@@ -69,3 +69,24 @@ extern "C" __global__ void paths(int* distance, int n, int k) {
   int via = distance[y * n + k] + distance[k * n + x];
   if (via < distance[y * n + x]) distance[y * n + x] = via;
 }
+// Bytes, four of which lie in a word.
+extern "C" __global__ void invert(unsigned char* pixels, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) pixels[i] = 255 - pixels[i];
+}
+struct Particle {
+  float x, y, z, vx, vy, vz;
+};
+// Members of structures, 24 bytes apart from lane to lane.
+extern "C" __global__ void particles(Particle* all, int n, float dt) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  Particle p = all[i];
+  p.x += p.vx * dt, p.y += p.vy * dt, p.z += p.vz * dt;
+  all[i] = p;
+}
+// Words that lanes write at places of their own all over memory.
+extern "C" __global__ void permute(const unsigned* in, unsigned* out, unsigned n) {
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i * 12345 & n - 1] = in[i];
+}

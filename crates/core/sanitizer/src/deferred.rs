@@ -8,7 +8,7 @@
 use crate::{
     Checks, Sanitizer, State,
     clock::Time,
-    form::{Form, RowForm},
+    form::{Form, Strided},
     lanes,
     site::Kind,
 };
@@ -77,30 +77,6 @@ impl UseKind {
             UseKind::Same(way) if known == way => Some(line),
             _ => None,
         }
-    }
-}
-
-/// An access by lanes whose addresses increase, or decrease, evenly.
-#[derive(Clone, Copy)]
-pub struct Strided {
-    /// The address of lane 0, active or not, and the bytes from one lane to the next.
-    pub base: u64,
-    pub stride: u64,
-    pub size: u32,
-    pub lanes: u32,
-}
-
-impl Strided {
-    /// The first and the last byte. Addresses may decrease from lane to lane.
-    #[inline(always)]
-    fn range(&self) -> (u64, u64) {
-        let Strided { base, stride, size, lanes } = *self;
-        let at = |lane: u32| base.wrapping_add(stride.wrapping_mul(lane.into()));
-        let (one, other) = match lanes {
-            u32::MAX => (base, at(31)),
-            _ => (at(lanes.trailing_zeros()), at(31 - lanes.leading_zeros())),
-        };
-        (one.min(other), one.max(other).wrapping_add(u64::from(size) - 1))
     }
 }
 
@@ -396,24 +372,21 @@ impl Sanitizer {
         let Some(cta) = ctas.get_mut(index).filter(|cta| cta.deferred.has_notes()) else { return };
         let (mut rows, mut scattered) =
             (std::mem::take(&mut cta.deferred.rows), std::mem::take(&mut cta.deferred.scattered));
-        for (Strided { base, stride, size, lanes: mask }, who) in rows.drain(..) {
+        for (access, who) in rows.drain(..) {
+            let Strided { base, stride, size, lanes: mask } = access;
             let kind = sites.kinds[who.site as usize];
             let row = self.row(&mut cta.threads, (who.site, kind), (who.warp, mask, false), who.now);
             let context = (&cta.threads, &sites.kinds[..]);
-            match RowForm::of((base, stride), (size, mask), kind) {
-                Some(form) if row.try_form(shadow, &sites.kinds, &form) => {}
-                Some(RowForm { shift: Some(shift), .. }) => {
-                    row.access_row((shadow, buffer), context, (mask, shift), base, hits);
+            match stride {
+                _ if access.has_spans(kind) => {
+                    if !row.try_strided(shadow, &sites.kinds, access) {
+                        row.access_strided((shadow, buffer), context, access, hits);
+                    }
                 }
-                Some(RowForm { first, .. }) => {
-                    row.access_same((shadow, buffer), context, mask, (first, size), hits);
-                }
-                None if stride == 0 => row.access((shadow, buffer), context, mask, (base, size), hits),
-                None => {
-                    let at = |lane: u32| base.wrapping_add(stride.wrapping_mul(lane.into()));
-                    lanes(mask)
-                        .for_each(|lane| row.access((shadow, buffer), context, 1 << lane, (at(lane), size), hits));
-                }
+                0 => row.access((shadow, buffer), context, mask, (base, size), hits),
+                _ => lanes(mask).for_each(|lane| {
+                    row.access((shadow, buffer), context, 1 << lane, (access.at(lane), size), hits);
+                }),
             }
         }
         for Scattered { addresses, size, lanes: mask, who } in scattered.drain(..) {

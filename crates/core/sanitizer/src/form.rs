@@ -1,24 +1,89 @@
 //! How the addresses of a warp's lanes follow from one another.
 
-use crate::{lanes, shadow::WORD, site::Kind};
+use crate::{lanes, shadow::LINE_BYTES, site::Kind};
 use margay_exec::{AccessKind, LANES, MemoryEvent};
 
-/// The words of so many bytes as a power of two; `None` if they are not 1, 2 or 4 words.
-#[inline(always)]
-pub fn whole_words(size: u32) -> Option<u8> {
-    match size {
-        4 => Some(0),
-        8 => Some(1),
-        16 => Some(2),
-        _ => None,
+/// An access by lanes whose addresses increase, or decrease, evenly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Strided {
+    /// The address of lane 0, active or not, and the bytes from one lane to the next.
+    pub base: u64,
+    pub stride: u64,
+    /// Bytes of a lane.
+    pub size: u32,
+    pub lanes: u32,
+}
+
+impl Strided {
+    /// The address of a lane.
+    #[inline(always)]
+    pub fn at(&self, lane: u32) -> u64 {
+        self.base.wrapping_add(self.stride.wrapping_mul(lane.into()))
     }
+
+    /// The address of the first lane that executes it.
+    #[inline(always)]
+    pub fn first(&self) -> u64 {
+        self.at(self.lanes.trailing_zeros())
+    }
+
+    /// The first and the last byte. Addresses may decrease from lane to lane.
+    #[inline(always)]
+    pub fn range(&self) -> (u64, u64) {
+        let (one, other) = match self.lanes {
+            u32::MAX => (self.base, self.at(31)),
+            lanes => (self.at(lanes.trailing_zeros()), self.at(31 - lanes.leading_zeros())),
+        };
+        (one.min(other), one.max(other).wrapping_add(u64::from(self.size) - 1))
+    }
+
+    /// Whether each lane accesses bytes of its own, aligned to their number.
+    #[inline(always)]
+    pub fn is_row(&self) -> bool {
+        let size = u64::from(self.size);
+        let apart = self.stride.min(self.stride.wrapping_neg()) >= size;
+        apart && size.is_power_of_two() && size <= LINE_BYTES && (self.base | self.stride) & (size - 1) == 0
+    }
+
+    /// Whether spans tell all of it: a plain access of a row, or a load from the same aligned address.
+    #[inline(always)]
+    pub fn has_spans(&self, kind: Kind) -> bool {
+        let size = u64::from(self.size);
+        let same = || self.stride == 0 && !kind.writes && size <= LINE_BYTES && is_aligned(self.base, size);
+        !kind.strong && (self.is_row() || same())
+    }
+
+    /// Whether its lanes are beside each other.
+    #[inline(always)]
+    pub fn has_no_gaps(&self) -> bool {
+        let run = self.lanes >> self.lanes.trailing_zeros();
+        run & run.wrapping_add(1) == 0
+    }
+
+    /// The bytes that are accessed from the address of the first lane on, if there is no gap between them.
+    #[inline(always)]
+    pub fn adjoining(&self) -> Option<u64> {
+        match self.stride {
+            0 => Some(self.size.into()),
+            stride if stride == u64::from(self.size) && self.has_no_gaps() => {
+                Some(u64::from(self.lanes.count_ones() * self.size))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether an address is a multiple of a size, which is a power of two.
+#[inline(always)]
+pub fn is_aligned(address: u64, size: u64) -> bool {
+    size.is_power_of_two() && address & (size - 1) == 0
 }
 
 /// How the addresses of lanes follow from one another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// Lane after lane accesses whole words that adjoin, `1 << shift` of them; lane 0 would begin at this address.
-    Row(u64, u8),
+    /// Evenly, so that each lane has bytes of its own.
+    Row(Strided),
     /// All lanes access this address.
     Same(u64),
     /// In another way.
@@ -32,29 +97,18 @@ impl Form {
         let first = mask.trailing_zeros();
         let address = e.addresses[first as usize & 31];
         let rest = mask & mask.wrapping_sub(1);
-        let size = u64::from(e.size);
         let (base, stride) = match e.row {
             _ if rest == 0 => (address, 0),
             Some(row) => row,
-            None => {
-                let second = rest.trailing_zeros();
-                let apart = e.addresses[second as usize].wrapping_sub(address);
-                let stride = if apart == 0 { 0 } else { size };
-                let base = address.wrapping_sub(u64::from(first) * stride);
-                let differs = |lane: usize| e.addresses[lane] ^ base.wrapping_add(lane as u64 * stride);
-                let odd = |lane: usize| differs(lane) & 0u64.wrapping_sub(u64::from(mask >> lane & 1));
-                // Most that are no row show it in the last lane.
-                if differs(31 - mask.leading_zeros() as usize) != 0
-                    || (0..LANES).fold(0, |all, lane| all | odd(lane)) != 0
-                {
-                    return Form::Lanes;
-                }
-                (base, stride)
-            }
+            None => match even(e.addresses, mask) {
+                Some(row) => row,
+                None => return Form::Lanes,
+            },
         };
-        match (stride, whole_words(e.size)) {
-            (0, _) => Form::Same(address),
-            (_, Some(shift)) if stride == size && base.is_multiple_of(WORD) => Form::Row(base, shift),
+        let row = Strided { base, stride, size: e.size, lanes: mask };
+        match stride {
+            0 => Form::Same(address),
+            _ if row.is_row() => Form::Row(row),
             _ => Form::Lanes,
         }
     }
@@ -65,6 +119,22 @@ impl Form {
     }
 }
 
+/// The address of lane 0, and the bytes from one lane to the next, if the addresses of two or more lanes increase or decrease evenly.
+#[inline(always)]
+fn even(addresses: &[u64; LANES], mask: u32) -> Option<(u64, u64)> {
+    let first = mask.trailing_zeros();
+    let second = (mask & mask.wrapping_sub(1)).trailing_zeros();
+    let apart = addresses[second as usize & 31].wrapping_sub(addresses[first as usize & 31]) as i64;
+    let between = i64::from(second - first);
+    let stride = if between == 1 { apart } else { apart / between } as u64;
+    let base = addresses[first as usize & 31].wrapping_sub(u64::from(first).wrapping_mul(stride));
+    let differs = |lane: usize| addresses[lane] ^ base.wrapping_add((lane as u64).wrapping_mul(stride));
+    let odd = |lane: usize| differs(lane) & 0u64.wrapping_sub(u64::from(mask >> lane & 1));
+    // Most that are no row show it in the last lane.
+    let even = differs(31 - mask.leading_zeros() as usize) == 0 && (0..LANES).fold(0, |all, lane| all | odd(lane)) == 0;
+    even.then_some((base, stride))
+}
+
 /// The lanes from `first` on, of those in a mask, that access the same address.
 pub fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
     let address = e.addresses[first as usize];
@@ -72,53 +142,34 @@ pub fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
     lanes(mask).skip_while(|lane| *lane < first).take_while(same).fold(0, |group, lane| group | 1 << lane)
 }
 
-/// Lanes beside each other that begin with `first`, are in `left`, and access whole words that adjoin: the lanes, the address where lane 0
-/// would begin, and the words of a lane as a power of two. `None` if there are few of them. A CTA with rows of 16 threads accesses two rows
-/// of a matrix at once.
-pub fn part_of_row(e: &MemoryEvent<'_>, left: u32, first: u32) -> Option<(u32, u64, u8)> {
+/// Lanes beside each other that begin with `first`, are in `left`, and access elements that adjoin. `None` if there are few of them. A CTA with
+/// rows of 16 threads accesses two rows of a matrix at once.
+pub fn part_of_row(e: &MemoryEvent<'_>, left: u32, first: u32) -> Option<Strided> {
     const FEW: u32 = 4;
-    let shift = whole_words(e.size)?;
-    let size = u64::from(e.size);
-    let base = e.addresses[first as usize].wrapping_sub(u64::from(first) * size);
+    let stride = u64::from(e.size);
+    let base = e.addresses[first as usize].wrapping_sub(u64::from(first) * stride);
     let beside = (left >> first).trailing_ones();
-    let adjoins = |lane: &u32| e.addresses[*lane as usize] == base.wrapping_add(u64::from(*lane) * size);
+    let adjoins = |lane: &u32| e.addresses[*lane as usize] == base.wrapping_add(u64::from(*lane) * stride);
     let count = (first..first + beside).take_while(adjoins).count() as u32;
-    let lanes = (u64::MAX >> (64 - count)) as u32;
-    (count >= FEW && base.is_multiple_of(WORD)).then_some((lanes << first, base, shift))
+    let lanes = ((u64::MAX >> (64 - count)) as u32) << first;
+    Some(Strided { base, stride, size: e.size, lanes }).filter(|row| count >= FEW && row.is_row())
 }
 
-/// How a plain access by lanes whose addresses increase evenly lies in lines.
-pub struct RowForm {
-    /// The address of lane 0.
-    pub base: u64,
-    /// The address of the first lane that executes it.
-    pub first: u64,
-    /// The lanes.
-    pub lanes: u32,
-    /// Words of a lane, as a power of two; `None` if all lanes access the same address.
-    pub shift: Option<u8>,
-    /// Bytes of a lane.
-    pub size: u32,
-    /// Bytes that are accessed from the first address on, if there is no gap between lanes.
-    pub bytes: Option<u64>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl RowForm {
-    /// `None` if it must be looked at lane by lane.
-    #[inline(always)]
-    pub fn of((base, stride): (u64, u64), (size, lanes): (u32, u32), kind: Kind) -> Option<RowForm> {
-        let first = base.wrapping_add(stride.wrapping_mul(lanes.trailing_zeros().into()));
-        let shift = whole_words(size)?;
-        let run = lanes >> lanes.trailing_zeros();
-        let (shift, bytes) = match stride {
-            _ if kind.strong => return None,
-            0 if !kind.writes && base.is_multiple_of(size.into()) => (None, Some(size.into())),
-            _ if stride == u64::from(size) && base.is_multiple_of(WORD) => {
-                let whole = run & run.wrapping_add(1) == 0;
-                (Some(shift), whole.then(|| u64::from(run.count_ones() * size)))
-            }
-            _ => return None,
+    #[test]
+    fn rows_go_up_or_down() {
+        let mut addresses = [0; LANES];
+        let mut of = |mask: u32, at: &dyn Fn(u64) -> u64| {
+            (0..LANES).for_each(|lane| addresses[lane] = if mask >> lane & 1 == 1 { at(lane as u64) } else { 7 });
+            even(&addresses, mask)
         };
-        Some(RowForm { base, first, lanes, shift, size, bytes })
+        assert_eq!(of(u32::MAX, &|lane| 4096 + 24 * lane), Some((4096, 24)));
+        assert_eq!(of(u32::MAX << 8, &|lane| 4096 - 4 * lane), Some((4096, 4u64.wrapping_neg())));
+        assert_eq!(of(0b1010_1000, &|lane| 4096 + lane), Some((4096, 1)));
+        assert_eq!(of(0b1011, &|lane| 4096 + 4 * (lane % 3)), None);
+        assert_eq!(of(0b11, &|_| 4096), Some((4096, 0)));
     }
 }

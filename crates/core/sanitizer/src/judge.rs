@@ -170,7 +170,9 @@ impl Sanitizer {
             let WarpLanes { cta, warp, lanes } = hit.other;
             (hit.lane, hit.word, (func.0, at.span.start, callers, *access as u8), (cta, warp, lanes))
         };
-        hits.sort_by_cached_key(place);
+        if hits.len() > 1 {
+            hits.sort_by_cached_key(place);
+        }
         hits.drain(..).for_each(|hit| self.judge(state, e, &hit));
         state.hits = hits;
     }

@@ -9,8 +9,8 @@
 use crate::{
     Checks, Sanitizer, State,
     clock::Time,
-    deferred::{By, Deferral, Spread, Strided},
-    form::{Form, RowForm, same_address},
+    deferred::{By, Deferral, Spread},
+    form::{Form, Strided, same_address},
     inferred::Inferred,
     lanes,
     row::Row,
@@ -216,17 +216,19 @@ impl Sanitizer {
             return !unused;
         }
         let kind = sites.kinds[site as usize];
-        let Some(line) = RowForm::of(e.row, (e.size, e.actor.lanes), kind) else { return false };
-        if kind.writes && threads.any_released() || cta.threads.uncertain(e.actor.warp) != 0 {
+        let access = Strided { base: e.row.0, stride: e.row.1, size: e.size, lanes: e.actor.lanes };
+        if !access.has_spans(kind) || kind.writes && threads.any_released() || cta.threads.uncertain(e.actor.warp) != 0
+        {
             return false;
         }
-        if line.first.wrapping_sub(e.local.0) < e.local.1 {
+        let first = access.first();
+        if first.wrapping_sub(e.local.0) < e.local.1 {
             return true;
         }
-        if line.first.wrapping_sub(cta.shared.0) >= cta.shared.1 {
+        if first.wrapping_sub(cta.shared.0) >= cta.shared.1 {
             if self.footprints {
-                let Some(bytes) = line.bytes else { return false };
-                footprint.add(line.first, bytes, kind.writes);
+                let Some(bytes) = access.adjoining() else { return false };
+                footprint.add(first, bytes, kind.writes);
             }
         } else if !kind.writes || self.proxies {
             return false;
@@ -237,8 +239,7 @@ impl Sanitizer {
         if kind.writes && !threads.advance() {
             return false;
         }
-        if line.first.wrapping_sub(cta.shared.0) < cta.shared.1 {
-            let access = Strided { base: e.row.0, stride: e.row.1, size: e.size, lanes: e.actor.lanes };
+        if first.wrapping_sub(cta.shared.0) < cta.shared.1 {
             match cta.deferred.row(access, true, By { warp: e.actor.warp, site, now: threads.now }) {
                 Deferral::Noted => return true,
                 Deferral::Due => {}
@@ -248,7 +249,7 @@ impl Sanitizer {
         let State { shadow, ctas, sites, threads, .. } = state;
         let Some(cta) = ctas.get_mut(index) else { return false };
         let row = self.row(&mut cta.threads, (site, kind), (e.actor.warp, e.actor.lanes, false), threads.now);
-        row.try_form(shadow, &sites.kinds, &line)
+        row.try_strided(shadow, &sites.kinds, access)
     }
 
     /// An access by lanes at addresses of any kind, in short, if all of it is deferred: whether that is all there is to do, as
@@ -317,9 +318,9 @@ impl Sanitizer {
             }
             let known = place.memo.get();
             // Most of what lies in shared memory is deferred.
-            let start = first.wrapping_add(place.stride.wrapping_mul(lanes.trailing_zeros().into()));
+            let access = Strided { base: first, stride: place.stride, size: place.size, lanes };
+            let start = access.first();
             if known != 0 && notes && start.wrapping_sub(cta.shared.0) < cta.shared.1 {
-                let access = Strided { base: first, stride: place.stride, size: place.size, lanes };
                 match cta.deferred.row(access, false, By { warp, site: known - 1, now: threads.now }) {
                     Deferral::Noted => continue,
                     Deferral::Due => {}
@@ -331,17 +332,19 @@ impl Sanitizer {
             }
             let Some(site) = known.checked_sub(1).filter(|_| races) else { return i };
             let kind = sites.kinds[site as usize];
-            let Some(line) = RowForm::of((first, place.stride), (place.size, lanes), kind) else { return i };
+            if !access.has_spans(kind) {
+                return i;
+            }
             let local = e.local.0 + u64::from(warp) * e.local.1;
-            if line.first.wrapping_sub(local) < e.local.1 {
+            if start.wrapping_sub(local) < e.local.1 {
                 continue;
             }
-            if self.footprints && line.first.wrapping_sub(cta.shared.0) >= cta.shared.1 {
-                let Some(bytes) = line.bytes else { return i };
-                footprint.add(line.first, bytes, false);
+            if self.footprints && start.wrapping_sub(cta.shared.0) >= cta.shared.1 {
+                let Some(bytes) = access.adjoining() else { return i };
+                footprint.add(start, bytes, false);
             }
-            let end = first.wrapping_add(place.stride.wrapping_mul(31)).wrapping_add((place.size - 1).into());
-            let ignores = |(low, high): (u64, u64)| low <= first && first <= end && end <= high;
+            let (from, to) = access.range();
+            let ignores = |(low, high): (u64, u64)| low <= from && from <= to && to <= high;
             if !sampled || ignored.get(site as usize).copied().flatten().flatten().is_some_and(ignores) {
                 continue;
             }
@@ -355,7 +358,7 @@ impl Sanitizer {
                     row.insert(self.row(&mut cta.threads, (site, kind), (warp, lanes, false), threads.now))
                 }
             };
-            if !row.try_form(shadow, &sites.kinds, &line) {
+            if !row.try_strided(shadow, &sites.kinds, access) {
                 return i;
             }
         }

@@ -101,18 +101,19 @@ fn races_of_random_kernels_are_found() {
     let (mut racy, mut failed) = (0, 0);
     let count = number("MARGAY_RACES").unwrap_or(300);
     for seed in (from..from + count).chain(SEVERAL_AT_ONCE) {
-        let program = Program::new(seed);
-        let text = program.ptx();
-        match examine(&program, &text, seed) {
-            Ok(has_races) => racy += u64::from(has_races),
-            Err(what) => {
-                failed += 1;
-                if failed <= 3 {
-                    println!("seed {seed}: {what}\n{program:#?}");
+        for program in [Program::new(seed), Program::new(seed).spaced(seed)] {
+            match examine(&program, &program.ptx(), seed) {
+                Ok(has_races) => racy += u64::from(has_races),
+                Err(what) => {
+                    failed += 1;
+                    if failed <= 3 {
+                        println!("seed {seed}: {what}\n{program:#?}");
+                    }
                 }
             }
         }
     }
+    let count = 2 * count;
     println!("{racy} of {count} race");
     assert_eq!(failed, 0, "of {count} programs");
     assert!(count < 100 || (count / 4..count - count / 10).contains(&racy), "{racy} of {count} programs race");

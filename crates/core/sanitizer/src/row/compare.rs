@@ -98,9 +98,9 @@ impl WordAccess<'_> {
         // A later access that races with the earlier one races with this one too.
         let like = earlier.strong && scope <= earlier.scope && element == earlier.element;
         let narrower = like && r.cta(row.warps) == row.cta;
-        let covers = (writes || !earlier.writes) && (!strong || narrower) && r.bytes() & !self.mask == 0;
+        let covers = (writes || !earlier.writes) && (!strong || narrower);
         let overwritten = !strong && !earlier.strong && writes;
-        !(covers && (before.is_none() || overwritten))
+        !(covers && (before.is_none() || overwritten)) || r.uncover(self.mask)
     }
 
     /// Removes from an earlier record the lanes that now repeat the access by the same instruction; whether any are left.

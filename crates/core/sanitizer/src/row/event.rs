@@ -2,9 +2,9 @@
 
 use super::{Hit, Row};
 use crate::{
-    form::{Form, part_of_row, same_address, whole_words},
+    form::{Form, is_aligned, part_of_row, same_address},
     lanes,
-    shadow::{Record, Shadow},
+    shadow::{LINE_BYTES, Record, Shadow},
     site::Kind,
     threads::CtaThreads,
 };
@@ -23,9 +23,9 @@ impl Row {
         let plain = e.order.semantics == Semantics::Weak && !e.order.asynchronous;
         let (all, first) = (e.actor.lanes, e.addresses[e.actor.lanes.trailing_zeros() as usize & 31]);
         match form {
-            Form::Row(address, shift) if plain => {
+            Form::Row(row) if plain => {
                 if !is_local(first) {
-                    self.access_row((shadow, buffer), context, (all, shift), address, hits);
+                    self.access_strided((shadow, buffer), context, row, hits);
                 }
                 return;
             }
@@ -33,15 +33,16 @@ impl Row {
             _ => shadow.warm(lanes(all).map(|lane| e.addresses[lane as usize]).filter(|address| !is_local(*address))),
         }
         let shared = form.is_shared(e.access);
-        let whole = |address: u64| plain && whole_words(e.size).is_some() && address.is_multiple_of(u64::from(e.size));
+        let size = u64::from(e.size);
+        let in_line = |address: u64| plain && size <= LINE_BYTES && is_aligned(address, size);
         let mut left = all;
         while left != 0 {
             let lane = left.trailing_zeros();
             let address = e.addresses[lane as usize];
             let part = if plain && form == Form::Lanes { part_of_row(e, left, lane) } else { None };
-            if let Some((group, base, shift)) = part.filter(|_| !is_local(address)) {
-                self.access_row((shadow, buffer), context, (group, shift), base, hits);
-                left &= !group;
+            if let Some(row) = part.filter(|_| !is_local(address)) {
+                self.access_strided((shadow, buffer), context, row, hits);
+                left &= !row.lanes;
                 continue;
             }
             let group = match form {
@@ -52,7 +53,7 @@ impl Row {
             left &= !group;
             match is_local(address) {
                 true => {}
-                false if whole(address) => {
+                false if in_line(address) => {
                     self.access_same((shadow, buffer), context, group, (address, e.size), hits);
                 }
                 false => self.access((shadow, buffer), context, group, (address, e.size), hits),

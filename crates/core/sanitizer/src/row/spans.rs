@@ -2,25 +2,25 @@
 
 use super::{Hit, Row};
 use crate::{
-    form::RowForm,
+    form::Strided,
     lanes as bits,
-    shadow::{Cell, Kept, LINE, LINE_BYTES, Pattern, Record, Shadow, Span, Spans, WORD},
+    shadow::{Cell, Kept, LINE, LINE_BYTES, Pattern, Record, Shadow, Span, Spans, WORD, words},
     site::Kind,
     threads::CtaThreads,
 };
 
 impl Row {
-    /// Whether lanes certainly have seen an earlier access of words that both have in common.
+    /// Whether lanes certainly have seen an earlier access of bytes that both have in common.
     #[inline(always)]
     fn has_seen_span(&self, span: &Span, new: &Span) -> bool {
         let warp = span.who.wrapping_sub(self.first);
         if warp < self.warps {
-            // Of equal rows, each word has the same lane.
+            // A lane has seen what it did itself.
             let alone = || match span.pattern {
-                Pattern::Same => span.lanes == new.lanes && span.lanes.is_power_of_two(),
-                Pattern::Row { .. } => true,
+                Pattern::Same => span.pattern == new.pattern && span.lanes == new.lanes && span.lanes.is_power_of_two(),
+                row => row.agrees(new.pattern),
             };
-            let own = warp == self.warp && (span.time <= self.seen.warp || span.pattern == new.pattern && alone());
+            let own = warp == self.warp && (span.time <= self.seen.warp || alone());
             return span.time <= self.seen.cta || own;
         }
         span.time <= self.seen.cta && span.cta(self.warps) == self.cta
@@ -29,15 +29,15 @@ impl Row {
     /// As [`Row::fast_span`], of a line that has one span at most; `None` if it needs another one.
     #[inline(always)]
     fn fast_single(&self, one: &mut Span, kinds: &[Kind], new: &Span) -> Option<bool> {
-        let common = one.words & new.words;
-        let repeated = || one.site == new.site && one.words == new.words && one.pattern == new.pattern;
-        if one.words == 0 {
+        let common = one.bytes & new.bytes;
+        let repeated = || one.site == new.site && one.bytes == new.bytes && one.pattern == new.pattern;
+        if one.bytes == 0 {
         } else if self.kind.writes {
             if common != 0 && !self.has_seen_span(one, new) {
                 return Some(false);
             }
-            if one.words & !new.words != 0 {
-                return None;
+            if one.bytes & !new.bytes != 0 {
+                return one.grow(new, self.published).then_some(true);
             }
         } else if common != 0 && repeated() {
             if one.time > self.published && one.join(new, (self.cta, self.warp, self.warps)) {
@@ -49,31 +49,36 @@ impl Row {
         } else {
             let unseen =
                 common != 0 && kinds[one.site as usize].writes && (self.kind.cached || !self.has_seen_span(one, new));
-            return unseen.then_some(false);
+            return match unseen {
+                true => Some(false),
+                false => one.grow(new, self.published).then_some(true),
+            };
         }
         *one = *new;
         Some(true)
     }
 
-    /// Records an access of a line's words among its spans, if there is no race and room for it. What it may have changed if
+    /// Records an access of a line's bytes among its spans, if there is no race and room for it. What it may have changed if
     /// not is nothing that [`Row::access`] would not change.
     #[inline(always)]
     fn fast_span(&self, spans: &mut Spans, kinds: &[Kind], new: &Span) -> bool {
+        let lone = new.is_of_lane();
         if self.kind.writes {
-            if spans.all().iter().any(|s| s.words & new.words != 0 && !self.has_seen_span(s, new)) {
+            if spans.all().iter().any(|s| s.bytes & new.bytes != 0 && !self.has_seen_span(s, new)) {
                 return false;
             }
-            spans.clear(new.words);
-            return spans.push(*new, true);
+            spans.clear(new.bytes);
+            return lone && spans.grow(new, self.published)
+                || (!lone || spans.has_few_lanes()) && spans.push(*new, true);
         }
         let races = |s: &Span| {
-            let meets = s.words & new.words != 0 && kinds[s.site as usize].writes;
+            let meets = s.bytes & new.bytes != 0 && kinds[s.site as usize].writes;
             meets && (self.kind.cached || !self.has_seen_span(s, new))
         };
         if spans.is_written() && spans.all().iter().any(races) {
             return false;
         }
-        let repeated = |s: &Span| s.site == new.site && s.words == new.words && s.pattern == new.pattern;
+        let repeated = |s: &Span| s.site == new.site && s.bytes == new.bytes && s.pattern == new.pattern;
         if let Some(i) = spans.all().iter().rposition(repeated) {
             let s = &mut spans.all()[i];
             if s.time > self.published && s.join(new, (self.cta, self.warp, self.warps)) {
@@ -84,59 +89,71 @@ impl Row {
                 return true;
             }
         }
-        spans.push_read(*new)
+        lone && spans.grow(new, self.published) || (!lone || spans.has_few_lanes()) && spans.push_read(*new)
     }
 
     /// A new span of this access.
     #[inline(always)]
-    fn span(&self, words: u32, lanes: u32, pattern: Pattern) -> Span {
-        Span { who: self.who(), lanes, time: self.now, site: self.site, words, pattern }
+    fn span(&self, bytes: u128, lanes: u32, pattern: Pattern) -> Span {
+        Span { who: self.who(), lanes, time: self.now, site: self.site, bytes, pattern }
     }
 
-    /// The spans, line by line, of accesses of whole words in the order of the lanes: lane 0 begins at `address`, and each of
-    /// `mask` has `1 << shift` words.
+    /// The spans, line by line, of a row.
     #[inline(always)]
-    fn spans(&self, (mask, shift): (u32, u8), address: u64) -> impl Iterator<Item = (u64, Span)> {
-        let words = spread(mask, shift);
-        let mut line = address / LINE_BYTES * LINE_BYTES;
-        // The number in the row of the line's first word.
-        let mut phase = -((address / WORD % LINE as u64) as i32);
+    fn spans(&self, row: Strided) -> impl Iterator<Item = (u64, Span)> {
+        let Strided { base, stride, size, lanes } = row;
+        let step = stride.min(stride.wrapping_neg());
+        let (short, whole) = (step < LINE_BYTES, row.has_no_gaps());
+        let (mut next, last) = row.range();
+        let teeth = if short && whole { comb(step, size) } else { 0 };
+        let mut left = lanes;
+        let pattern = move |line: u64| Pattern::row(base.wrapping_sub(line) as i64, stride as i64, size);
         std::iter::from_fn(move || {
-            while phase < (LINE as i32) << shift {
-                let here = if phase < 0 { (words << -phase) as u32 } else { (words >> phase) as u32 };
-                let span = self.span(here, 1, Pattern::Row { phase: phase as i16, shift });
-                let at = line;
-                line = line.wrapping_add(LINE_BYTES);
-                phase += LINE as i32;
-                if here != 0 {
-                    return Some((at, span));
-                }
+            if short && whole {
+                let line = (next <= last).then_some(next / LINE_BYTES * LINE_BYTES)?;
+                let all = u128::MAX >> (LINE_BYTES - 1 - (last - line).min(LINE_BYTES - 1));
+                let bytes = teeth << (next - line) & all;
+                next += (line + LINE_BYTES - next).div_ceil(step) * step;
+                return Some((line, self.span(bytes, 1, pattern(line))));
             }
-            None
+            let lane = (left != 0).then(|| left.trailing_zeros())?;
+            let line = row.at(lane) / LINE_BYTES * LINE_BYTES;
+            if !short {
+                left &= left - 1;
+                return Some((line, self.span(part(row.at(lane) - line, size.into()), 1 << lane, Pattern::Same)));
+            }
+            let mut bytes = 0;
+            while left != 0 && row.at(left.trailing_zeros()).wrapping_sub(line) < LINE_BYTES {
+                bytes |= part(row.at(left.trailing_zeros()) - line, size.into());
+                left &= left - 1;
+            }
+            Some((line, self.span(bytes, 1, pattern(line))))
         })
     }
 
-    /// The span of accesses of the same whole words by all lanes of a mask, which lie in one line.
+    /// The span of accesses of the same bytes by all lanes of a mask, which lie in one line.
     #[inline(always)]
     fn same(&self, lanes: u32, (address, size): (u64, u32)) -> (u64, Span) {
-        let words = ((1u32 << (size / WORD as u32)) - 1) << (address / WORD % LINE as u64);
-        (address / LINE_BYTES * LINE_BYTES, self.span(words, lanes, Pattern::Same))
+        let line = address / LINE_BYTES * LINE_BYTES;
+        (line, self.span(part(address - line, size.into()), lanes, Pattern::Same))
     }
 
-    /// Accesses of whole words in the order of the lanes.
+    /// An access that [has spans](Strided::has_spans).
     #[inline(always)]
-    pub fn access_row(
+    pub fn access_strided(
         &self,
         (shadow, buffer): (&mut Shadow, &mut Vec<Record>),
         context: (&CtaThreads, &[Kind]),
-        row: (u32, u8),
-        address: u64,
+        access: Strided,
         hits: &mut Vec<Hit>,
     ) {
-        self.spans(row, address).for_each(|(line, span)| self.access_span((shadow, buffer), context, span, line, hits));
+        if access.stride == 0 {
+            return self.access_same((shadow, buffer), context, access.lanes, (access.base, access.size), hits);
+        }
+        self.spans(access).for_each(|(line, span)| self.access_span((shadow, buffer), context, span, line, hits));
     }
 
-    /// Accesses of the same whole words by all lanes of a mask.
+    /// Accesses of the same bytes of a line by all lanes of a mask.
     #[inline(always)]
     pub fn access_same(
         &self,
@@ -150,24 +167,22 @@ impl Row {
         self.access_span(shadow, context, span, line, hits);
     }
 
-    /// As [`Row::access_row`] or [`Row::access_same`], if there is no race and no list is needed; else false, and it must be done in
-    /// full.
+    /// As [`Row::access_strided`], if there is no race and no list is
+    /// needed; else false, and it must be done in full.
     #[inline(always)]
-    pub fn try_form(&self, shadow: &mut Shadow, kinds: &[Kind], form: &RowForm) -> bool {
-        let RowForm { base, lanes, shift, size, .. } = *form;
-        match shift {
-            None => {
+    pub fn try_strided(&self, shadow: &mut Shadow, kinds: &[Kind], access: Strided) -> bool {
+        let Strided { base, stride, size, lanes } = access;
+        match stride {
+            0 => {
                 let (line, span) = self.same(lanes, (base, size));
                 self.try_span(shadow, kinds, span, line)
             }
             // A row that fills one line.
-            Some(0) if lanes == u32::MAX && base.is_multiple_of(LINE_BYTES) => {
-                let span = self.span(u32::MAX, 1, Pattern::Row { phase: 0, shift: 0 });
+            4 if size == 4 && lanes == u32::MAX && base.is_multiple_of(LINE_BYTES) => {
+                let span = self.span(u128::MAX, 1, Pattern::row(0, 4, 4));
                 self.try_span(shadow, kinds, span, base)
             }
-            Some(shift) => {
-                self.spans((lanes, shift), base).all(|(line, span)| self.try_span(shadow, kinds, span, line))
-            }
+            _ => self.spans(access).all(|(line, span)| self.try_span(shadow, kinds, span, line)),
         }
     }
 
@@ -184,7 +199,10 @@ impl Row {
             Kept::Words(_) if self.kind.writes => false,
             Kept::Words(cells) => {
                 let slow = self.fast_words(cells, kinds, &span);
-                bits(slow).all(|k| self.repeats(shadow, kinds, line + u64::from(k) * WORD, (span.record(k).lanes, ALL)))
+                bits(slow).all(|k| {
+                    let mut records = span.records(k);
+                    records.all(|r| self.repeats(shadow, kinds, line + u64::from(k) * WORD, (r.lanes, r.bytes())))
+                })
             }
         }
     }
@@ -192,8 +210,8 @@ impl Row {
     /// Takes the fast path for each of a span's words, and returns those that have none.
     #[inline(always)]
     fn fast_words(&self, cells: &mut [Cell; LINE], kinds: &[Kind], span: &Span) -> u32 {
-        let slow = |k: &u32| !self.quick(&mut cells[*k as usize], kinds, span.record(*k).lanes, ALL);
-        bits(span.words).filter(slow).fold(0, |slow, k| slow | 1 << k)
+        let mut quick = |k: u32| span.records(k).all(|r| self.quick(&mut cells[k as usize], kinds, r.lanes, r.bytes()));
+        words(span.bytes).map(|k| u32::from(!quick(k)) << k).fold(0, |slow, word| slow | word)
     }
 
     #[inline(always)]
@@ -205,7 +223,7 @@ impl Row {
         line: u64,
         hits: &mut Vec<Hit>,
     ) {
-        let mut slow = span.words;
+        let mut slow = u32::MAX;
         match shadow.kept(line) {
             Kept::One(_) | Kept::Spans(_) => {
                 if self.try_span(shadow, context.1, span, line) {
@@ -214,39 +232,39 @@ impl Row {
             }
             Kept::Words(cells) => {
                 slow = self.fast_words(cells, context.1, &span);
-                if slow == 0 && self.kind.writes && span.words == u32::MAX {
+                if slow == 0 && self.kind.writes && span.bytes == u128::MAX {
                     // Each cell holds this access alone.
                     return shadow.narrow(line, Some(span));
                 }
             }
         }
-        for k in bits(slow) {
-            let (word, lanes) = (line + u64::from(k) * WORD, span.record(k).lanes);
-            self.access_word((shadow, buffer), context, lanes, (word, ALL), hits);
+        for k in words(span.bytes).filter(|k| slow >> k & 1 == 1) {
+            for r in span.records(k) {
+                let word = line + u64::from(k) * WORD;
+                self.access_word((shadow, buffer), context, r.lanes, (word, r.bytes()), hits);
+            }
         }
     }
 }
 
-/// All bytes of a word.
-const ALL: u32 = 0xf;
-
-/// The words of the lanes of a mask, `1 << shift` of each.
+/// Bytes of a line, the first of which has this number.
 #[inline(always)]
-fn spread(mask: u32, shift: u8) -> u128 {
-    let mut words = u128::from(mask);
-    if shift == 0 {
-        return words;
+fn part(first: u64, count: u64) -> u128 {
+    (u128::MAX >> (LINE_BYTES - count)) << first
+}
+
+/// The bytes of elements of a size, `step` bytes apart, of which the first begins with the line.
+#[inline(always)]
+fn comb(step: u64, size: u32) -> u128 {
+    if step == u64::from(size) {
+        return u128::MAX;
     }
-    if mask == u32::MAX {
-        return u128::MAX >> (128 - (32 << shift));
+    let (mut teeth, mut reach) = (part(0, size.into()), step);
+    while reach < LINE_BYTES {
+        teeth |= teeth << reach;
+        reach *= 2;
     }
-    words = 0;
-    let mut left = mask;
-    while left != 0 {
-        words |= ((1 << (1 << shift)) - 1) << (left.trailing_zeros() << shift);
-        left &= left - 1;
-    }
-    words
+    teeth
 }
 
 #[cfg(test)]
@@ -275,7 +293,8 @@ mod tests {
             scope: Scope::Cta,
             element,
         };
-        let kinds = [kind(false, 4), kind(true, 4), kind(false, 8), kind(true, 8), kind(false, 4), kind(true, 4)];
+        let sizes = [4, 4, 8, 8, 4, 4, 1, 1, 2, 16];
+        let kinds: Vec<Kind> = (0..).zip(sizes).map(|(site, size)| kind(site % 2 == 1, size)).collect();
         let mut threads = Threads::new();
         let mut ctas = [0, 1].map(|index| CtaThreads::new(index, index, WARPS));
         let (mut spans, mut words, mut buffer) = (Shadow::default(), Shadow::default(), Vec::new());
@@ -287,7 +306,9 @@ mod tests {
             all.dedup();
             all
         };
-        const LINES: u32 = 3;
+        const LINES: u64 = 256;
+        // In elements; the last one leaves whole lines out.
+        const STRIDES: [i64; 10] = [1, 1, 1, 1, 2, 3, 6, -1, -3, 40];
         for _ in 0..40_000 {
             threads.advance();
             let (index, warp) = (random(2), random(WARPS));
@@ -300,11 +321,11 @@ mod tests {
             }
             if random(20) == 0 {
                 for shadow in [&mut spans, &mut words] {
-                    shadow.forget(4096, u64::from(LINES) * LINE_BYTES);
+                    shadow.forget(4096, LINES * LINE_BYTES);
                 }
             }
-            let site = random(6);
-            let shift = (site % 4 / 2) as u8;
+            let site = random(sizes.len() as u32);
+            let size = sizes[site as usize];
             let mask = [u32::MAX, u32::MAX >> random(32), 1 << random(32)][random(3) as usize];
             let row = Row {
                 cta: index,
@@ -321,18 +342,21 @@ mod tests {
                 published: cta.published(warp),
             };
             let (mut one, mut each) = (Vec::new(), Vec::new());
-            let size = 4 << shift;
-            let address = 4096 + u64::from(random((LINES - 2) * LINE as u32) >> shift) * u64::from(size);
+            let address = 4096 + u64::from(random(128 / size) * size);
             let context = (&*cta, &kinds[..]);
-            if site >= 4 {
+            if site / 2 == 2 {
                 let group = if kinds[site as usize].writes { mask & mask.wrapping_neg() } else { mask };
                 row.access_same((&mut spans, &mut buffer), context, group, (address, 4), &mut one);
                 row.access((&mut words, &mut buffer), context, group, (address, 4), &mut each);
             } else {
-                row.access_row((&mut spans, &mut buffer), context, (mask, shift), address, &mut one);
-                for lane in (0..32).filter(|l| mask >> l & 1 == 1) {
-                    let access = (address + u64::from(lane * size), size);
-                    row.access((&mut words, &mut buffer), context, 1 << lane, access, &mut each);
+                let stride = STRIDES[random(STRIDES.len() as u32) as usize] * i64::from(size);
+                let start = address + 31 * stride.min(0).unsigned_abs();
+                let access = Strided { base: start, stride: stride as u64, size, lanes: mask };
+                if random(2) == 0 || !row.try_strided(&mut spans, context.1, access) {
+                    row.access_strided((&mut spans, &mut buffer), context, access, &mut one);
+                }
+                for lane in bits(mask) {
+                    row.access((&mut words, &mut buffer), context, 1 << lane, (access.at(lane), size), &mut each);
                 }
             }
             assert_eq!(found(&one), found(&each));

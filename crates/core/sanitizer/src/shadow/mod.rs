@@ -1,8 +1,8 @@
 //! Shadow memory: per word, the accesses that a later one may race with.
 //!
 //! Most accesses are rows (lane after lane accesses element after element) or go to one address for all lanes. A line of 32
-//! words that was accessed so keeps [`Span`]s: an access of some of its words, with the rule by which the lane follows from
-//! the word. One stands in the line itself, which is enough for most memory, several in a list. When it has too many of them, or is
+//! words that was accessed so keeps [`Span`]s: an access of some of its bytes, with the rule by which the lane follows from
+//! the byte. One stands in the line itself, which is enough for most memory, several in a list. When it has too many of them, or is
 //! accessed in another way, it gets a cell for each word: two inline records of 16 bytes, 8 bytes of shadow per checked byte. If more
 //! accesses of a word are mutually unordered (reads, atomics), they spill to a list of bounded length: [`LIMIT`]. The same access by several
 //! warps of a CTA is one span or record ([`Record::join`]): tiles that a whole CTA reads, bins that all threads update.
@@ -11,9 +11,10 @@ mod record;
 mod span;
 
 pub use record::{AGENT, MAX_SITES, MAX_WARPS, Record, WarpLanes};
-pub use span::{Pattern, Span, Spans};
+pub use span::{Pattern, Span, Spans, words};
 
 use crate::{clock::Time, hash::Map};
+use parking_lot::Mutex;
 
 /// Limit of records per word. Beyond it a read is evicted, and a race is missed only if that was the only unordered
 /// access.
@@ -75,6 +76,10 @@ enum Line {
     Words(u32),
 }
 
+impl Line {
+    const NONE: Line = Line::One(Span::NONE);
+}
+
 /// What a line keeps.
 pub enum Kept<'s> {
     /// One span, or an empty one.
@@ -105,32 +110,67 @@ impl<T: Default> Pool<T> {
             self.all.len() as u32 - 1
         })
     }
+
+    /// Makes all places free.
+    fn clear(&mut self) {
+        self.free.clear();
+        self.free.extend((0..self.all.len() as u32).rev());
+    }
 }
+
+/// What makes up shadow memory.
+#[derive(Default)]
+struct Storage {
+    /// The lines of pages.
+    lines: Pool<Box<[Line]>>,
+    /// Spans of lines.
+    spans: Pool<Spans>,
+    /// Cells of lines with one for each word.
+    wide: Pool<[Cell; LINE]>,
+    /// Records of words.
+    lists: Pool<List>,
+}
+
+impl Storage {
+    /// Bytes that it takes at least.
+    fn size(&self) -> usize {
+        let lines = self.lines.all.len() * (PAGE / LINE_BYTES) as usize * size_of::<Line>();
+        lines + self.wide.all.len() * size_of::<[Cell; LINE]>() + self.spans.all.len() * size_of::<Spans>()
+    }
+}
+
+/// Storage that launches have left for later ones, since the host takes long to provide memory.
+static LEFT: Mutex<Vec<Storage>> = Mutex::new(Vec::new());
+/// The most that is kept: of so many launches, each of so many bytes.
+const MAX_LEFT: usize = 2;
+const MAX_BYTES: usize = 64 << 20;
 
 /// Shadow memory of the device.
 pub struct Shadow {
     pages: Map<u64, u32>,
-    lines: Vec<Box<[Line]>>,
     /// Pages that were looked up last, by the lower bits of their numbers; [`NO_PAGE`] is none. Null pointers come here, too.
     recent: Box<[(u64, u32)]>,
-    /// Spans of lines, and those that are free.
-    spans: Pool<Spans>,
-    /// Cells of lines with one for each word, and those that are free.
-    wide: Pool<[Cell; LINE]>,
-    lists: Vec<List>,
-    spare: Vec<u32>,
+    storage: Storage,
 }
 
 impl Default for Shadow {
     fn default() -> Shadow {
-        Shadow {
-            pages: Map::default(),
-            lines: Vec::new(),
-            recent: vec![(NO_PAGE, 0); RECENT].into(),
-            spans: Pool::default(),
-            wide: Pool::default(),
-            lists: Vec::new(),
-            spare: Vec::new(),
+        let storage = LEFT.lock().pop().unwrap_or_default();
+        Shadow { pages: Map::default(), recent: vec![(NO_PAGE, 0); RECENT].into(), storage }
+    }
+}
+
+impl Drop for Shadow {
+    fn drop(&mut self) {
+        let mut storage = std::mem::take(&mut self.storage);
+        let Storage { lines, spans, wide, lists } = &mut storage;
+        lines.clear();
+        spans.clear();
+        wide.clear();
+        lists.clear();
+        let mut left = LEFT.lock();
+        if left.len() < MAX_LEFT && storage.size() <= MAX_BYTES {
+            left.push(storage);
         }
     }
 }
@@ -146,10 +186,14 @@ impl Shadow {
     }
 
     fn page(&mut self, page: u64) -> u32 {
-        let lines = &mut self.lines;
+        let pool = &mut self.storage.lines;
         let index = *self.pages.entry(page).or_insert_with(|| {
-            lines.push(vec![Line::One(Span::NONE); (PAGE / LINE_BYTES) as usize].into_boxed_slice());
-            lines.len() as u32 - 1
+            let place = pool.place();
+            match &mut *pool.all[place as usize] {
+                [] => pool.all[place as usize] = vec![Line::NONE; (PAGE / LINE_BYTES) as usize].into(),
+                lines => lines.fill(Line::NONE),
+            }
+            place
         });
         self.recent[page as usize % RECENT] = (page, index);
         index
@@ -159,21 +203,23 @@ impl Shadow {
     #[inline(always)]
     pub fn cell(&mut self, address: u64) -> &mut Cell {
         let (page, line) = self.line(address);
-        let place = match self.lines[page as usize][line] {
+        let place = match self.storage.lines.all[page as usize][line] {
             Line::Words(place) => place,
             Line::One(_) | Line::Spans(_) => self.widen(page, line),
         };
-        &mut self.wide.all[place as usize][(address / WORD) as usize % LINE]
+        &mut self.storage.wide.all[place as usize][(address / WORD) as usize % LINE]
     }
 
     /// Loads what is kept of words that will be looked at one after the other, so that the processor need not wait for each of them.
     pub fn warm(&mut self, addresses: impl Iterator<Item = u64>) {
         let warmth = addresses.fold(0, |sum: u32, address| {
             let (page, index) = self.line(address);
-            sum.wrapping_add(match &self.lines[page as usize][index] {
+            sum.wrapping_add(match &self.storage.lines.all[page as usize][index] {
                 Line::One(span) => span.time,
-                Line::Spans(place) => self.spans.all[*place as usize].list.len() as u32,
-                Line::Words(place) => self.wide.all[*place as usize][(address / WORD) as usize % LINE].0[0].time,
+                Line::Spans(place) => self.storage.spans.all[*place as usize].list.len() as u32,
+                Line::Words(place) => {
+                    self.storage.wide.all[*place as usize][(address / WORD) as usize % LINE].0[0].time
+                }
             })
         });
         std::hint::black_box(warmth);
@@ -183,10 +229,10 @@ impl Shadow {
     #[inline(always)]
     pub fn kept(&mut self, address: u64) -> Kept<'_> {
         let (page, index) = self.line(address);
-        match &mut self.lines[page as usize][index] {
+        match &mut self.storage.lines.all[page as usize][index] {
             Line::One(span) => Kept::One(span),
-            Line::Spans(place) => Kept::Spans(&mut self.spans.all[*place as usize]),
-            Line::Words(place) => Kept::Words(&mut self.wide.all[*place as usize]),
+            Line::Spans(place) => Kept::Spans(&mut self.storage.spans.all[*place as usize]),
+            Line::Words(place) => Kept::Words(&mut self.storage.wide.all[*place as usize]),
         }
     }
 
@@ -194,13 +240,13 @@ impl Shadow {
     pub fn records(&self, address: u64) -> Vec<Record> {
         let Some(page) = self.pages.get(&(address / PAGE)) else { return Vec::new() };
         let word = (address / WORD) as usize % LINE;
-        match self.lines[*page as usize][(address % PAGE / LINE_BYTES) as usize] {
+        match self.storage.lines.all[*page as usize][(address % PAGE / LINE_BYTES) as usize] {
             Line::One(span) => span::records(&[span], word as u32),
-            Line::Spans(place) => span::records(&self.spans.all[place as usize].list, word as u32),
+            Line::Spans(place) => span::records(&self.storage.spans.all[place as usize].list, word as u32),
             Line::Words(place) => {
-                let Cell([first, second]) = self.wide.all[place as usize][word];
+                let Cell([first, second]) = self.storage.wide.all[place as usize][word];
                 let more: &[Record] = match second.who == SPILLED {
-                    true => &self.lists[second.time as usize].records,
+                    true => &self.storage.lists.all[second.time as usize].records,
                     false => &[second],
                 };
                 std::iter::once(&first).chain(more).filter(|r| r.is_some()).copied().collect()
@@ -211,50 +257,49 @@ impl Shadow {
     /// Gives a line with one span a list of them; `writes` says whether that one is of a write.
     pub fn spans(&mut self, address: u64, writes: impl Fn(&Span) -> bool) -> Option<&mut Spans> {
         let (page, index) = self.line(address);
-        let line = &mut self.lines[page as usize][index];
+        let line = &mut self.storage.lines.all[page as usize][index];
         let place = match *line {
             Line::One(span) => {
-                let place = self.spans.place();
-                self.spans.all[place as usize].set(span, writes(&span));
+                let place = self.storage.spans.place();
+                self.storage.spans.all[place as usize].set(span, writes(&span));
                 *line = Line::Spans(place);
                 place
             }
             Line::Spans(place) => place,
             Line::Words(_) => return None,
         };
-        Some(&mut self.spans.all[place as usize])
+        Some(&mut self.storage.spans.all[place as usize])
     }
 
     /// Gives a line a cell for each word.
     fn widen(&mut self, page: u32, index: usize) -> u32 {
         let mut cells = [Cell::NONE; LINE];
-        match self.lines[page as usize][index] {
-            Line::One(span) => _ = span::fill(&[span], &mut cells),
+        let (mut one, mut several) = (None, None);
+        match self.storage.lines.all[page as usize][index] {
             Line::Words(place) => return place,
-            Line::Spans(place) => {
-                let spans = std::mem::take(&mut self.spans.all[place as usize]);
-                let mut left = span::fill(&spans.list, &mut cells);
-                while left != 0 {
-                    let k = left.trailing_zeros();
-                    left &= left - 1;
-                    cells[k as usize] = self.list(Cell::NONE, &span::records(&spans.list, k));
-                }
-                self.spans.all[place as usize] = spans;
-                self.spans.free.push(place);
-            }
+            Line::One(span) => one = Some(span),
+            Line::Spans(place) => several = Some((place, std::mem::take(&mut self.storage.spans.all[place as usize]))),
         }
-        let place = self.wide.place();
-        self.wide.all[place as usize] = cells;
-        self.lines[page as usize][index] = Line::Words(place);
+        let spans = several.as_ref().map_or(one.as_slice(), |(_, spans)| &spans.list);
+        for k in crate::lanes(span::fill(spans, &mut cells)) {
+            cells[k as usize] = self.list(Cell::NONE, &span::records(spans, k));
+        }
+        if let Some((place, spans)) = several {
+            self.storage.spans.all[place as usize] = spans;
+            self.storage.spans.free.push(place);
+        }
+        let place = self.storage.wide.place();
+        self.storage.wide.all[place as usize] = cells;
+        self.storage.lines.all[page as usize][index] = Line::Words(place);
         place
     }
 
     /// Lets a line keep spans again: this one alone, of all its words, whose records are equal to those in the cells.
     pub fn narrow(&mut self, address: u64, span: Option<Span>) {
         let (page, index) = self.line(address);
-        let line = &mut self.lines[page as usize][index];
+        let line = &mut self.storage.lines.all[page as usize][index];
         if let Line::Words(place) = *line {
-            self.wide.free.push(place);
+            self.storage.wide.free.push(place);
             *line = Line::One(span.unwrap_or(Span::NONE));
         }
     }
@@ -263,9 +308,9 @@ impl Shadow {
     #[inline(always)]
     pub fn spilled(&mut self, address: u64) -> Option<(&mut Record, &mut List)> {
         let (page, line) = self.line(address);
-        let Line::Words(place) = self.lines[page as usize][line] else { return None };
-        let [first, second] = &mut self.wide.all[place as usize][(address / WORD) as usize % LINE].0;
-        (second.who == SPILLED).then(|| (first, &mut self.lists[second.time as usize]))
+        let Line::Words(place) = self.storage.lines.all[page as usize][line] else { return None };
+        let [first, second] = &mut self.storage.wide.all[place as usize][(address / WORD) as usize % LINE].0;
+        (second.who == SPILLED).then(|| (first, &mut self.storage.lists.all[second.time as usize]))
     }
 
     /// Lets `change` update the records of the word at an address.
@@ -288,7 +333,7 @@ impl Shadow {
             buffer.push(first);
         }
         if let Some(list) = list {
-            buffer.extend_from_slice(&self.lists[list as usize].records);
+            buffer.extend_from_slice(&self.storage.lists.all[list as usize].records);
         } else if second.is_some() {
             buffer.push(second);
         }
@@ -314,11 +359,8 @@ impl Shadow {
             return Cell([at(0), at(1)]);
         }
         let known = (cell.0[1].who == SPILLED).then_some(cell.0[1].time);
-        let list = known.or_else(|| self.spare.pop()).unwrap_or_else(|| {
-            self.lists.push(List::default());
-            self.lists.len() as u32 - 1
-        });
-        let kept = &mut self.lists[list as usize];
+        let list = known.unwrap_or_else(|| self.storage.lists.place());
+        let kept = &mut self.storage.lists.all[list as usize];
         kept.records.clear();
         kept.records.extend_from_slice(&records[1..]);
         kept.alike = 0;
@@ -329,8 +371,8 @@ impl Shadow {
     fn drop_list(&mut self, cell: Cell) {
         let second = cell.0[1];
         if second.who == SPILLED {
-            self.lists[second.time as usize].records.clear();
-            self.spare.push(second.time);
+            self.storage.lists.all[second.time as usize].records.clear();
+            self.storage.lists.free.push(second.time);
         }
     }
 
@@ -344,22 +386,22 @@ impl Shadow {
             for at in (from / LINE_BYTES..to.div_ceil(LINE_BYTES)).map(|line| line * LINE_BYTES) {
                 let index = (at % PAGE / LINE_BYTES) as usize;
                 let whole = from <= at && at + LINE_BYTES <= to;
-                let words = |bytes: u64| 1u32.checked_shl((bytes / WORD) as u32).map_or(u32::MAX, |bit| bit - 1);
+                let below = |bytes: u64| 1u128.checked_shl(bytes as u32).map_or(u128::MAX, |bit| bit - 1);
                 let (first, last) = (from.max(at) - at, to.min(at + LINE_BYTES) - at);
-                let gone = words(last.next_multiple_of(WORD)) & !words(first);
-                let line = &mut self.lines[page_index as usize][index];
+                let gone = below(last) & !below(first);
+                let line = &mut self.storage.lines.all[page_index as usize][index];
                 match line {
                     Line::Words(_) => {}
                     Line::One(span) => {
-                        span.words &= !gone;
+                        span.bytes &= !gone;
                         continue;
                     }
                     Line::Spans(place) => {
-                        let spans = &mut self.spans.all[*place as usize];
+                        let spans = &mut self.storage.spans.all[*place as usize];
                         spans.clear(gone);
                         if spans.list.is_empty() {
-                            self.spans.free.push(*place);
-                            *line = Line::One(Span::NONE);
+                            self.storage.spans.free.push(*place);
+                            *line = Line::NONE;
                         }
                         continue;
                     }
@@ -434,15 +476,15 @@ mod tests {
     fn rows_of_lanes_are_spans_until_there_are_too_many() {
         let mut shadow = Shadow::default();
         let spans = |shadow: &mut Shadow, at: u64| match shadow.kept(at) {
-            Kept::One(span) => [*span].into_iter().filter(|span| span.words != 0).collect(),
+            Kept::One(span) => [*span].into_iter().filter(|span| span.bytes != 0).collect(),
             Kept::Spans(spans) => spans.all().to_vec(),
             Kept::Words(_) => panic!("a line with cells"),
         };
         let base = 4096 + LINE_BYTES;
         // Two words a lane: lane 8 has the first two.
-        let row = Pattern::Row { phase: 16, shift: 1 };
-        let a = Span { who: 5, lanes: 1, time: 3, site: 1, words: 0xff, pattern: row };
-        let b = Span { who: JOINED | 2, lanes: 0b11, time: 4, site: 2, words: u32::MAX, pattern: row };
+        let row = Pattern::row(-64, 8, 8);
+        let a = Span { who: 5, lanes: 1, time: 3, site: 1, bytes: u128::from(u32::MAX), pattern: row };
+        let b = Span { who: JOINED | 2, lanes: 0b11, time: 4, site: 2, bytes: u128::MAX, pattern: row };
         let list = shadow.spans(base, |_| false).expect("a new line has spans");
         assert!(list.push(a, false) && list.push(b, true));
         let cell = shadow.cell(base + 5 * 4).0;
@@ -452,7 +494,7 @@ mod tests {
         shadow.narrow(base, Some(b));
         assert_eq!(spans(&mut shadow, base), [b]);
         shadow.forget(base + 4, 8);
-        assert_eq!(spans(&mut shadow, base)[0].words, !0b110);
+        assert_eq!(spans(&mut shadow, base)[0].bytes, !0xff0);
         shadow.forget(4096, 4096);
         assert_eq!(spans(&mut shadow, base), []);
         let list = shadow.spans(base, |_| false).expect("it has no cells");

@@ -82,6 +82,13 @@ impl Record {
         self.site >> 28
     }
 
+    /// Removes bytes from it; whether any are left.
+    #[inline]
+    pub fn uncover(&mut self, bytes: u32) -> bool {
+        self.site &= !(bytes << 28);
+        self.bytes() != 0
+    }
+
     /// Whether the accesses are by agents.
     #[inline]
     pub fn is_agent(self) -> bool {

@@ -6,21 +6,47 @@ use super::{
 };
 use crate::clock::Time;
 
-/// How lanes access the words of a span.
+/// How lanes access the bytes of a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// All of its lanes access all of its words.
+    /// All of its lanes access all of its bytes.
     Same,
-    /// Word `k` of the line is accessed by lane `(k + phase) >> shift`.
-    Row {
-        /// The number of the line's first word in the row of lanes.
-        phase: i16,
-        /// Words of a lane, as a power of two.
-        shift: u8,
-    },
+    /// Each byte is accessed by one lane: byte `k` of the line by lane `(k + phase) / stride`, or, where addresses decrease from lane to lane, by
+    /// lane `(phase - k) / -stride`.
+    Row { phase: i32, stride: i16, size: u8 },
 }
 
-/// Accesses of words of a line by a warp, or by several warps of a CTA, by one instruction.
+impl Pattern {
+    /// That of a row whose lane 0 begins `offset` bytes after the line. The stride is no less than the size, and shorter than a line.
+    #[inline(always)]
+    pub fn row(offset: i64, stride: i64, size: u32) -> Pattern {
+        let phase = if stride > 0 { -offset } else { offset - stride - 1 };
+        Pattern::Row { phase: phase as i32, stride: stride as i16, size: size as u8 }
+    }
+
+    /// The lane that accesses a byte of the line, in a row.
+    #[inline(always)]
+    fn lane(phase: i32, stride: i16, byte: u32) -> u32 {
+        let (byte, stride) = (byte as i32, i32::from(stride));
+        (if stride > 0 { (phase + byte) / stride } else { (phase - byte) / -stride }) as u32 & 31
+    }
+
+    /// Whether each byte that two accesses of a line have in common certainly belongs to the same lane in both of these rows.
+    #[inline(always)]
+    pub fn agrees(self, other: Pattern) -> bool {
+        match (self, other) {
+            (Pattern::Row { phase, stride, size }, Pattern::Row { phase: phase2, stride: stride2, size: size2 }) => {
+                let apart = phase.abs_diff(phase2);
+                // Parts of the same structure.
+                let inside = || apart + u32::from(size.max(size2)) <= u32::from(stride.unsigned_abs());
+                stride == stride2 && (apart == 0 || inside())
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Accesses of bytes of a line by a warp, or by several warps of a CTA, by one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// As in a [`Record`], but of no agent. In a joined span of a row no lane is encoded.
@@ -31,27 +57,60 @@ pub struct Span {
     pub time: Time,
     /// The site.
     pub site: u32,
-    /// The words; none in an empty span.
-    pub words: u32,
+    /// The bytes; none in an empty span.
+    pub bytes: u128,
     /// How lanes access them.
     pub pattern: Pattern,
 }
 
+/// The words that have some of these bytes of a line.
+pub fn words(mut bytes: u128) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let word = (bytes != 0).then(|| bytes.trailing_zeros() / 4)?;
+        bytes &= !(0xf << (4 * word));
+        Some(word)
+    })
+}
+
 impl Span {
     /// An empty one.
-    pub const NONE: Span = Span { who: 0, lanes: 0, time: 0, site: 0, words: 0, pattern: Pattern::Same };
+    pub const NONE: Span = Span { who: 0, lanes: 0, time: 0, site: 0, bytes: 0, pattern: Pattern::Same };
 
-    /// The record of one of its words.
-    pub fn record(&self, word: u32) -> Record {
-        let Span { who, lanes, time, site, .. } = *self;
-        let (who, lanes) = match self.pattern {
-            Pattern::Same => (who, lanes),
-            Pattern::Row { phase, shift } => {
-                let lane = ((word as i32 + i32::from(phase)) >> shift) as u32 & 31;
-                if who & JOINED != 0 { (who | lane << 24, lanes) } else { (who, 1 << lane) }
-            }
-        };
-        Record::new((who, lanes), time, site, 0xf)
+    /// The records of one of its words: one for each lane, or for all that access the same bytes.
+    pub fn records(&self, word: u32) -> impl Iterator<Item = Record> + use<> {
+        let Span { who, lanes, time, site, bytes, pattern } = *self;
+        let mut left = (bytes >> (4 * word)) as u32 & 0xf;
+        std::iter::from_fn(move || {
+            let byte = 4 * word + (left != 0).then(|| left.trailing_zeros())?;
+            let (who, lanes, mask) = match pattern {
+                Pattern::Same => (who, lanes, left),
+                Pattern::Row { phase, stride, size } => {
+                    let lane = Pattern::lane(phase, stride, byte);
+                    let whole = size >= 4 || left.is_power_of_two();
+                    let same = |k: &u32| Pattern::lane(phase, stride, 4 * word + k) == lane;
+                    let mask =
+                        if whole { left } else { crate::lanes(left).filter(same).fold(0, |all, k| all | 1 << k) };
+                    if who & JOINED != 0 { (who | lane << 24, lanes, mask) } else { (who, 1 << lane, mask) }
+                }
+            };
+            left &= !mask;
+            Some(Record::new((who, lanes), time, site, mask))
+        })
+    }
+
+    /// Whether it is an access by one lane, other than one of a row.
+    #[inline(always)]
+    pub fn is_of_lane(&self) -> bool {
+        self.pattern == Pattern::Same && self.lanes.is_power_of_two() && self.who & JOINED == 0
+    }
+
+    /// Lets it stand for an access of more bytes of the line by the same lane and instruction, if nothing was released since.
+    #[inline(always)]
+    pub fn grow(&mut self, new: &Span, published: Time) -> bool {
+        let same = (self.site, self.who, self.lanes, self.pattern) == (new.site, new.who, new.lanes, new.pattern);
+        let grows = new.is_of_lane() && same && self.time > published;
+        self.bytes |= if grows { new.bytes } else { 0 };
+        grows
     }
 
     /// The CTA, in a launch with `warps` warps per CTA.
@@ -60,7 +119,7 @@ impl Span {
         if self.who & JOINED != 0 { self.who & (MAX_CTAS - 1) } else { self.who / warps }
     }
 
-    /// Merges an access of the same words by the same instruction, by another warp or by other lanes; false if they cannot share
+    /// Merges an access of the same bytes by the same instruction, by another warp or by other lanes; false if they cannot share
     /// a span. As in [`Record::join`], nothing must have been released since.
     #[inline]
     pub fn join(&mut self, new: &Span, (cta, warp, warps): (u32, u32, u32)) -> bool {
@@ -106,7 +165,7 @@ impl Spans {
     /// This one alone, unless it is empty.
     pub(super) fn set(&mut self, span: Span, written: bool) {
         self.list.clear();
-        self.list.extend(Some(span).filter(|span| span.words != 0));
+        self.list.extend(Some(span).filter(|span| span.bytes != 0));
         self.written = written;
     }
 
@@ -122,6 +181,19 @@ impl Spans {
         self.written
     }
 
+    /// Whether there are not many of single lanes. Scattered accesses make them, and cells are faster for those.
+    #[inline(always)]
+    pub fn has_few_lanes(&self) -> bool {
+        const MANY: usize = 2;
+        self.list.len() < MANY || self.list.iter().filter(|span| span.is_of_lane()).count() < MANY
+    }
+
+    /// See [`Span::grow`]; whether one of them does.
+    #[inline(always)]
+    pub fn grow(&mut self, new: &Span, published: Time) -> bool {
+        self.list.iter_mut().any(|span| span.grow(new, published))
+    }
+
     /// Adds one of a read or a write; false if there is no room.
     #[inline(always)]
     pub fn push(&mut self, span: Span, writes: bool) -> bool {
@@ -133,14 +205,14 @@ impl Spans {
         fits
     }
 
-    /// Adds one of a read, and drops another read if there are too many of each word, as [`super::Shadow::update`] does; false if there is no
+    /// Adds one of a read, and drops another read if there are too many of each byte, as [`super::Shadow::update`] does; false if there is no
     /// room.
     #[inline(always)]
     pub fn push_read(&mut self, span: Span) -> bool {
         if self.push(span, false) {
             return true;
         }
-        let same = |s: &Span| s.words & span.words == span.words;
+        let same = |s: &Span| s.bytes & span.bytes == span.bytes;
         if self.written || self.list.iter().filter(|s| same(s)).count() < LIMIT {
             return false;
         }
@@ -151,12 +223,12 @@ impl Spans {
         true
     }
 
-    /// Removes words from all spans.
+    /// Removes bytes from all spans.
     #[inline(always)]
-    pub fn clear(&mut self, words: u32) {
+    pub fn clear(&mut self, bytes: u128) {
         self.list.retain_mut(|span| {
-            span.words &= !words;
-            span.words != 0
+            span.bytes &= !bytes;
+            span.bytes != 0
         });
         self.written &= !self.list.is_empty();
     }
@@ -164,18 +236,16 @@ impl Spans {
 
 /// Fills the cells of a line; returns the words with more records than a cell holds.
 pub(super) fn fill(spans: &[Span], cells: &mut [Cell; LINE]) -> u32 {
-    let (mut one, mut two, mut more) = (0, 0, 0);
+    let (mut counts, mut more) = ([0; LINE], 0);
     for span in spans {
-        let fresh = span.words & !one;
-        let second = span.words & one & !two;
-        more |= span.words & two;
-        (one, two) = (one | span.words, two | second);
-        for (words, at) in [(fresh, 0), (second, 1)] {
-            let mut left = words;
-            while left != 0 {
-                let k = left.trailing_zeros();
-                left &= left - 1;
-                cells[k as usize].0[at] = span.record(k);
+        for k in words(span.bytes) {
+            for record in span.records(k) {
+                let count = &mut counts[k as usize];
+                match cells[k as usize].0.get_mut(*count) {
+                    Some(free) => *free = record,
+                    None => more |= 1 << k,
+                }
+                *count += 1;
             }
         }
     }
@@ -184,5 +254,39 @@ pub(super) fn fill(spans: &[Span], cells: &mut [Cell; LINE]) -> u32 {
 
 /// The records of a word.
 pub(super) fn records(spans: &[Span], word: u32) -> Vec<Record> {
-    spans.iter().filter(|s| s.words >> word & 1 == 1).map(|s| s.record(word)).collect()
+    spans.iter().flat_map(|span| span.records(word)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lanes and bytes of the records of a word.
+    fn parts(span: Span, word: u32) -> Vec<(u32, u32)> {
+        span.records(word).map(|r| (r.lanes.trailing_zeros(), r.bytes())).collect()
+    }
+
+    #[test]
+    fn lanes_follow_from_bytes() {
+        let span = |bytes, pattern| Span { who: 5, lanes: 1, time: 3, site: 1, bytes, pattern };
+        // Lane 0 has the byte before the line.
+        let bytes = span(u128::MAX >> 97, Pattern::row(-1, 1, 1));
+        assert_eq!(parts(bytes, 0), [(1, 1), (2, 2), (3, 4), (4, 8)]);
+        assert_eq!(parts(bytes, 7), [(29, 1), (30, 2), (31, 4)]);
+        // Pixels of three bytes: lane 1 has bytes 3 to 5.
+        let pixels = span(0b1001_0010, Pattern::row(1, 3, 1));
+        assert_eq!((parts(pixels, 0), parts(pixels, 1)), (vec![(0, 2)], vec![(1, 1), (2, 8)]));
+        // Halves, down from lane 0 at byte 62.
+        let down = span(u128::from(u64::MAX), Pattern::row(62, -2, 2));
+        assert_eq!((parts(down, 0), parts(down, 15)), (vec![(31, 3), (30, 12)], vec![(1, 3), (0, 12)]));
+    }
+
+    #[test]
+    fn members_of_a_structure_belong_to_the_same_lane() {
+        let at = |offset, size| Pattern::row(offset, 24, size);
+        assert!(at(-48, 8).agrees(at(-44, 4)) && at(-44, 4).agrees(at(-48, 8)) && at(-48, 4).agrees(at(-28, 4)));
+        assert!(!at(-48, 8).agrees(at(-24, 8)), "the next structure");
+        assert!(!Pattern::row(0, 8, 8).agrees(Pattern::row(4, 8, 8)), "the first half of one, the second of the other");
+        assert!(!Pattern::row(0, 4, 4).agrees(Pattern::row(124, -4, 4)) && !Pattern::Same.agrees(Pattern::Same));
+    }
 }

@@ -55,6 +55,18 @@ pub enum Index {
     Thread(u32),
     /// The same for all warps, one after another in each.
     Lane(u32),
+    /// Each some units after the one before.
+    Spaced {
+        /// How many.
+        by: u32,
+        /// The first.
+        from: u32,
+    },
+    /// One before another.
+    Down {
+        /// The first.
+        from: u32,
+    },
     /// The same for all.
     Same(u32),
     /// The thread's number times a factor, of which a mask leaves some bits.
@@ -73,6 +85,8 @@ impl Index {
         match self {
             Index::Thread(from) => thread + from,
             Index::Lane(from) => thread % WARP + from,
+            Index::Spaced { by, from } => thread * by + from,
+            Index::Down { from } => from - thread,
             Index::Same(at) => at,
             Index::Scattered { factor, mask, from } => ((thread * factor) & mask) + from,
         }
@@ -182,6 +196,25 @@ impl Program {
             program.statements.push(statement);
         }
         program
+    }
+
+    /// The same program, but that units of threads do not adjoin in some accesses, or follow in reverse order.
+    pub fn spaced(mut self, seed: u64) -> Program {
+        let random = &mut Random::new(seed);
+        for statement in &mut self.statements {
+            let Statement::Access { index, size, elements, .. } = statement else { continue };
+            let Index::Thread(from) = *index else { continue };
+            let units = BYTES / (*size * *elements);
+            let by = random.pick(&[1, 2, 3, 6, 33]);
+            *index = match random.chance(30) {
+                true => Index::Down { from: from + self.threads - 1 },
+                false => Index::Spaced { by, from: from / 2 },
+            };
+            if !(0..self.threads).all(|t| index.of(t) < units) {
+                *index = Index::Thread(from);
+            }
+        }
+        self
     }
 
     /// The statements in the order of their execution, and the turn of the loop.

@@ -73,6 +73,8 @@ fn address(to: &mut String, index: Index, bytes: u32, space: &str) {
     let _ = match index {
         Index::Thread(from) => writeln!(to, "    add.u32 %a, %t, {from};"),
         Index::Lane(from) => writeln!(to, "    add.u32 %a, %lane, {from};"),
+        Index::Spaced { by, from } => writeln!(to, "    mad.lo.u32 %a, %t, {by}, {from};"),
+        Index::Down { from } => writeln!(to, "    mov.u32 %a, {from};\n    sub.u32 %a, %a, %t;"),
         Index::Same(at) => writeln!(to, "    mov.u32 %a, {at};"),
         Index::Scattered { factor, mask, from } => {
             writeln!(to, "    mul.lo.u32 %a, %t, {factor};\n    and.b32 %a, %a, {mask};\n    add.u32 %a, %a, {from};")
