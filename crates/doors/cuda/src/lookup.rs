@@ -2,7 +2,7 @@
 
 use crate::{
     api::{Entry, api, logged},
-    code::{Code, Outcome},
+    code::Code,
     raw::{Out, Text},
 };
 
@@ -74,13 +74,15 @@ mod found {
     pub const NOT_YET: u32 = 2;
 }
 
-fn look_up(name: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u32>) -> Outcome {
+/// Sets the address of a function, or null, and says in the result whether it was found.
+fn look_up(name: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u32>) -> Result<bool, Code> {
     const PER_THREAD: u64 = 2; // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
     let name = name.text()?;
     match find(&name, version, flags & PER_THREAD != 0) {
         Ok(entry) => {
             status.offer(found::YES);
-            out.set((entry.address)().expose_provenance())
+            out.set((entry.address)().expose_provenance())?;
+            Ok(true)
         }
         Err(newer) => {
             if logged() {
@@ -88,17 +90,20 @@ fn look_up(name: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u3
             }
             status.offer(if newer { found::NOT_YET } else { found::NO });
             out.set(0)?;
-            Err(Code::NOT_FOUND)
+            Ok(false)
         }
     }
 }
 
 api! {
+    // Without a status, the result says that there is no such function (CUDA 11.3 to 11.8).
     11030 fn cuGetProcAddress(name: Text, out: Out<usize>, version: i32, flags: u64) {
-        look_up(name, out, version, flags, Out::null())
+        let found = look_up(name, out, version, flags, Out::null())?;
+        if found { Ok(()) } else { Err(Code::NOT_FOUND) }
     }
+    // "The API will return CUDA_SUCCESS and set the returned pfn to NULL": clients then look for the library's symbol.
     12000 + ptsz fn cuGetProcAddress_v2(name: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u32>) {
-        look_up(name, out, version, flags, status)
+        look_up(name, out, version, flags, status).map(|_| ())
     }
 }
 

@@ -17,6 +17,7 @@ int cuStreamWriteValue32_v2(H, Ptr, unsigned, unsigned), cuStreamWaitValue32_v2(
 int cuStreamBeginCapture_v2(H, int), cuStreamEndCapture(H, H *), cuGraphInstantiateWithFlags(H *, H, Ptr), cuGraphLaunch(H, H);
 int cuGraphGetNodes(H, H *, size_t *), cuGraphNodeGetType(H, int *), cuGraphBatchMemOpNodeGetParams(H, void *);
 int cuModuleLoadData(H *, const void *), cuModuleGetFunction(H *, H, const char *), cuGetProcAddress_v2(const char *, void **, int, Ptr, int *);
+int cuGetProcAddress(const char *, void **, int, Ptr);
 int cuModuleLoadDataEx(H *, const void *, unsigned, int *, void **), cuFuncGetAttribute(int *, int, H);
 int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **);
 int cuMemCreate(Ptr *, size_t, const void *, Ptr), cuMemRelease(Ptr), cuGraphConditionalHandleCreate(Ptr *, H, H, unsigned, unsigned);
@@ -229,9 +230,20 @@ static void names(void) {
         OK(cuGetProcAddress_v2(known[i], (void **)&function, 13000, 0, &status));
         CHECK(function && status == 0 && function() == NOT_SUPPORTED);
     }
-    void *nothing;
+    /* "The API will return CUDA_SUCCESS and set the returned pfn to NULL": the status, if wanted, says why. Without one, as in CUDA 11,
+       it is an error. */
+    void *nothing = &nothing;
     int status = -1;
-    CHECK(cuGetProcAddress_v2("cuMakeCoffee", &nothing, 13000, 0, &status) == NOT_FOUND && status == 1);
+    OK(cuGetProcAddress_v2("cuMakeCoffee", &nothing, 13000, 0, &status));
+    CHECK(!nothing && status == 1);
+    nothing = &nothing;
+    OK(cuGetProcAddress_v2("cuFuncSetAttribute", &nothing, 2000, 0, &status)); /* of CUDA 9.0 */
+    CHECK(!nothing && status == 2);
+    nothing = &nothing;
+    OK(cuGetProcAddress_v2("cuFuncSetAttribute", &nothing, 2000, 0, NULL));
+    CHECK(!nothing);
+    nothing = &nothing;
+    CHECK(cuGetProcAddress("cuMakeCoffee", &nothing, 13000, 0) == NOT_FOUND && !nothing);
 }
 
 /* There is a current pool for each kind of memory (CUDA Driver API, "Stream Ordered Memory Allocator"). */

@@ -44,11 +44,7 @@ pub fn attribute(number: u32, device: i32) -> Result<i32, Code> {
 fn entry_point(name: Ptr, address: Ptr, version: i32, flags: u64, status: Ptr) -> Outcome {
     const PER_THREAD: u64 = 2; // cudaEnablePerThreadDefaultStream
     let flags = if flags == 0 && is_thread_stream() { PER_THREAD } else { flags };
-    match driver::cuGetProcAddress_v2(name, address, version, flags, status) {
-        // The address is null and the status says why: not an error ("Driver Entry Point Access").
-        Err(Code::SYMBOL_NOT_FOUND) => Ok(()),
-        other => other,
-    }
+    driver::cuGetProcAddress_v2(name, address, version, flags, status)
 }
 
 same! {

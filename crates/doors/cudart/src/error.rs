@@ -32,8 +32,6 @@ impl Code {
     /// `cudaErrorInvalidSurface`
     #[cfg(cuda11)]
     pub const INVALID_SURFACE: Code = Code(37);
-    /// `cudaErrorSymbolNotFound`
-    pub const SYMBOL_NOT_FOUND: Code = Code(500);
     /// `cudaErrorNoKernelImageForDevice`
     pub const NO_BINARY_FOR_GPU: Code = Code(209);
     /// `cudaErrorInvalidPtx`
