@@ -147,7 +147,8 @@ impl Link {
         let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
         let missing = undefined(&texts, |i| self.names[i].is_some()).into_iter();
         let at = |(name, text): (String, usize)| {
-            format!("undefined reference to `{name}` in {}", self.names[text].as_deref().unwrap_or_default())
+            // nvJitLink's own words, which clients look for.
+            format!("Undefined reference to '{name}' in '{}'", self.names[text].as_deref().unwrap_or_default())
         };
         let lines: Vec<String> = missing.map(at).collect();
         lines.iter().for_each(|line| self.append(line));
@@ -287,12 +288,12 @@ mod tests {
         let mut link = Link::default();
         assert_eq!(link.add(input::PTX, CALLER, "k.ptx"), Taken::Here);
         assert_eq!(link.complete(None), result::INTERNAL);
-        assert_eq!(link.log(), b"margay: nvJitLink: undefined reference to `f` in k.ptx\n\0");
+        assert_eq!(link.log(), b"margay: nvJitLink: Undefined reference to 'f' in 'k.ptx'\n\0");
         let mut link = Link { real: Some(8), ..Link::default() };
         assert_eq!(link.add(input::PTX, CALLER, ""), Taken::Here);
         assert_eq!(link.complete(Some(".visible .entry l() { ret; }".into())), result::INTERNAL);
         let log = String::from_utf8(link.log()).unwrap();
-        assert!(log.contains("`f` in an input\n") && log.contains("removes what only PTX uses"), "{log}");
+        assert!(log.contains("'f' in 'an input'\n") && log.contains("removes what only PTX uses"), "{log}");
     }
 
     #[test]
