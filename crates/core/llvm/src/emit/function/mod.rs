@@ -89,8 +89,9 @@ impl Options {
     }
 }
 
-/// Back edges between two yields to other lanes and warps, in functions whose loops may wait for them.
-const YIELD_PERIOD: u32 = 256;
+/// Back edges between two yields to other lanes and warps, in functions whose loops may wait for them. So often lanes try to take a lock before
+/// the one that holds it goes on.
+const YIELD_PERIOD: u32 = 32;
 
 /// Back edges between two safepoints, in all other functions.
 pub const PERIOD: u32 = 1 << 16;
