@@ -143,7 +143,7 @@ impl<'a> Members<'a> {
             };
             let Some((tested, odd)) = self.predicate(&Operand::Reg(*pred), DEPTH) else { return false };
             let taken = if (odd != *negated) == inverted { *then } else { *other };
-            tested == voted
+            self.are_same(&tested, &voted)
                 && then != other
                 && self.cfg.preds[taken.0 as usize] == [*b]
                 && self.equivalent(vote, *b)
@@ -151,34 +151,87 @@ impl<'a> Members<'a> {
         })
     }
 
-    /// The register that a predicate repeats, and whether inverted: `selp` and `setp.ne` make integers of predicates and
-    /// predicates of those.
-    fn predicate(&self, o: &Operand, depth: u32) -> Option<(VReg, bool)> {
+    /// What a predicate tells, and whether it is inverted: `selp` and `setp.ne` make integers of predicates and predicates of those.
+    fn predicate(&self, o: &Operand, depth: u32) -> Option<(Test<'a>, bool)> {
         let (r, inverted) = match o {
             Operand::Reg(r) => (*r, false),
             Operand::Not(r) => (*r, true),
             _ => return None,
         };
-        let (_, _, inst) = self.defined(r).filter(|_| depth > 0)?;
+        let (block, index, inst) = self.defined(r).filter(|_| depth > 0)?;
         let (variant, srcs) = (self.func.variant(inst), self.func.operands(inst.srcs));
         let inner = match (variant.op, srcs, self.func.operands(inst.dsts)) {
             (Opcode::Mov, [p], [_]) => self.predicate(p, depth - 1),
             (Opcode::Not, [p], [_]) => self.predicate(p, depth - 1).map(|(p, inverted)| (p, !inverted)),
-            (Opcode::Setp, [Operand::Reg(n), Operand::Imm(0)], [_]) if variant.has(Mod::Ne) || variant.has(Mod::Eq) => {
-                let selected = self.defined(*n).filter(|(_, _, i)| self.func.variant(i).op == Opcode::Selp);
-                match selected.map(|(_, _, i)| self.func.operands(i.srcs)) {
-                    Some([Operand::Imm(1), Operand::Imm(0), p]) => {
-                        self.predicate(p, depth - 1).map(|(p, inverted)| (p, inverted != variant.has(Mod::Eq)))
-                    }
-                    _ => None,
-                }
+            (Opcode::Setp, [n, Operand::Imm(0)], [_]) if self.selected(n).is_some() => {
+                let p = self.selected(n).and_then(|p| self.predicate(p, depth - 1));
+                let equal = variant.has(Mod::Eq);
+                p.filter(|_| equal || variant.has(Mod::Ne)).map(|(p, inverted)| (p, inverted != equal))
+            }
+            (Opcode::Setp, [_, _], [_]) => {
+                let found = COMPLEMENTS.iter().find_map(|(one, other)| match () {
+                    () if variant.has(*one) => Some((*one, false)),
+                    () if variant.has(*other) => Some((*one, true)),
+                    () => None,
+                });
+                let test = |operator| Test::Comparison { operator, inst, at: (block, index) };
+                found.filter(|_| !variant.t().is_float()).map(|(operator, inverted)| (test(operator), inverted))
             }
             _ => None,
         };
-        let (p, odd) = inner.unwrap_or((r, false));
+        let (p, odd) = inner.unwrap_or((Test::Register(r), false));
         Some((p, odd != inverted))
     }
+
+    /// The predicate that an integer is made of.
+    fn selected(&self, n: &Operand) -> Option<&'a Operand> {
+        let Operand::Reg(n) = n else { return None };
+        let (_, _, inst) = self.defined(*n).filter(|(_, _, i)| self.func.variant(i).op == Opcode::Selp)?;
+        match self.func.operands(inst.srcs) {
+            [Operand::Imm(1), Operand::Imm(0), p] => Some(p),
+            _ => None,
+        }
+    }
+
+    /// Whether two predicates tell the same of a lane.
+    fn are_same(&self, one: &Test<'_>, other: &Test<'_>) -> bool {
+        match (one, other) {
+            (Test::Register(a), Test::Register(b)) => a == b,
+            (Test::Comparison { operator, inst, at }, Test::Comparison { operator: o, inst: i, at: a }) => {
+                let operands = self.func.operands(inst.srcs);
+                let types = |inst: &Inst| self.func.variant(inst).t();
+                let together = self.equivalent(at.0, a.0) || self.equivalent(a.0, at.0);
+                let alike = operator == o && types(inst) == types(i) && operands == self.func.operands(i.srcs);
+                alike && together && operands.iter().all(|o| self.is_settled(o, *at) && self.is_settled(o, *a))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an operand is computed before an instruction wherever that is executed.
+    fn is_settled(&self, o: &Operand, (block, index): (BlockId, u32)) -> bool {
+        match o {
+            Operand::Imm(_) => true,
+            Operand::Reg(r) => self.defined(*r).is_some_and(|(b, i, _)| match b == block {
+                true => i < index,
+                false => self.dominates(b, block),
+            }),
+            _ => false,
+        }
+    }
 }
+
+/// What a predicate tells of a lane.
+enum Test<'a> {
+    /// What a register holds.
+    Register(VReg),
+    /// What a comparison of integers yields, or, if this is an operator's complement, does not.
+    Comparison { operator: Mod, inst: &'a Inst, at: (BlockId, u32) },
+}
+
+/// Comparisons of integers, and their complements.
+const COMPLEMENTS: [(Mod, Mod); 5] =
+    [(Mod::Eq, Mod::Ne), (Mod::Lt, Mod::Ge), (Mod::Gt, Mod::Le), (Mod::Lo, Mod::Hs), (Mod::Hi, Mod::Ls)];
 
 impl Known for Members<'_> {
     fn func(&self) -> &Func {

@@ -32,16 +32,12 @@ impl Emitter<'_> {
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
         let results = match variant.op {
             Opcode::Shfl => self.shuffle(&variant, &srcs, &dsts)?,
-            Opcode::Vote if srcs.get(1).is_some_and(|members| self.varies(members)) => {
-                return self.vote_by_mask(inst, &variant, &srcs, &dsts);
+            Opcode::Match | Opcode::Redux if variant.t().is_float() || srcs.len() != 2 => return self.effect(inst),
+            Opcode::Vote | Opcode::Match | Opcode::Redux if srcs.get(1).is_some_and(|members| self.varies(members)) => {
+                return self.by_mask(inst, &variant, &srcs, &dsts);
             }
             Opcode::Vote => vec![self.vote(&variant, &srcs)?],
-            // A single group: the mask must be uniform.
-            Opcode::Match if srcs.len() != 2 || self.varies(&srcs[1]) => return self.effect(inst),
             Opcode::Match => self.matching(&variant, &srcs)?,
-            Opcode::Redux if variant.t().is_float() || srcs.len() != 2 || self.varies(&srcs[1]) => {
-                return self.effect(inst);
-            }
             Opcode::Redux => vec![self.redux(&variant, &srcs)?],
             Opcode::Activemask => vec![self.active_bits()],
             // Elects the lowest member.
@@ -242,21 +238,26 @@ impl Emitter<'_> {
         self.gather_lanes(&addresses)
     }
 
-    /// The lanes that participate in an operation with a uniform member mask.
+    /// The lanes that participate in an operation, as one word or, with a varying member mask that omits no lane of its own, as one for each
+    /// lane.
     fn taking(&mut self, members: &Operand) -> Result<Val> {
         let active = self.active_bits();
         if self.constant_word(members) == Some(u32::MAX) {
             return Ok(active);
         }
+        let varies = self.varies(members);
         let members = self.value(members, Elem::I32)?;
         let named = self.w.op("and", &active, &members);
+        if varies {
+            return Ok(named);
+        }
         // If one is omitted, all participate.
         let all = self.w.cmp("icmp ne", &named, &active);
         Ok(self.w.select(&all, &active, &named))
     }
 
-    /// A vote whose member mask is varying.
-    fn vote_by_mask(&mut self, inst: &Inst, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<()> {
+    /// A vote, match or reduction whose member mask is varying.
+    fn by_mask(&mut self, inst: &Inst, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<()> {
         let outside = self.left_out(&srcs[1])?;
         let outside = self.active_among(&outside);
         let outside = self.w.cmp("icmp ne", &outside, &int(Elem::I32, 0));
@@ -266,8 +267,12 @@ impl Emitter<'_> {
         self.cold_effect(inst)?;
         self.w.jump(&done);
         self.w.block(&usual);
-        let voted = self.vote(variant, srcs)?;
-        self.write_all(dsts, &[voted]);
+        let results = match variant.op {
+            Opcode::Match => self.matching(variant, srcs)?,
+            Opcode::Redux => vec![self.redux(variant, srcs)?],
+            _ => vec![self.vote(variant, srcs)?],
+        };
+        self.write_all(dsts, &results);
         self.w.jump(&done);
         self.w.block(&done);
         Ok(())
@@ -282,10 +287,6 @@ impl Emitter<'_> {
         let mut bits = self.bits(&p);
         let taking = match srcs.get(1) {
             None => self.active_bits(),
-            Some(members) if self.varies(members) => {
-                let (active, members) = (self.active_bits(), self.value(members, Elem::I32)?);
-                self.w.op("and", &active, &members)
-            }
             Some(members) => self.taking(members)?,
         };
         bits = self.w.op("and", &bits, &taking);
@@ -314,11 +315,20 @@ impl Emitter<'_> {
         let value = self.value(&srcs[0], Elem::int(variant.t().bits()))?;
         let value = self.w.splat(&value);
         let here = self.taking(&srcs[1])?;
-        if variant.has(Mod::Any) {
+        if variant.has(Mod::Any) || self.varies(&srcs[1]) {
             let (elem, words) = (Ty::scalar(value.ty.elem), Ty::lanes(Elem::I32));
             self.w.declared.insert(fill(include_str!("match.ll"), &[("t", &elem)]));
-            let call = format_args!("call {words} @margay.match.{elem}({} {value}, i32 {here})", value.ty);
-            return Ok(vec![self.w.value(words, call)]);
+            let among = if here.ty.vector { self.active_bits() } else { here.clone() };
+            let call = format_args!("call {words} @margay.match.{elem}({} {value}, i32 {among})", value.ty);
+            let mut same = self.w.value(words, call);
+            if here.ty.vector {
+                same = self.w.op("and", &same, &here);
+            }
+            if variant.has(Mod::Any) {
+                return Ok(vec![same]);
+            }
+            let all = self.w.cmp("icmp eq", &same, &here);
+            return Ok(vec![self.w.select(&all, &here, &constant(words, 0)), all]);
         }
         let first = self.first_active(&value);
         let same = self.w.cmp("icmp eq", &value, &first);
@@ -333,8 +343,6 @@ impl Emitter<'_> {
         self.note_members(&srcs[1])?;
         let a = self.value(&srcs[0], Elem::I32)?;
         let a = self.w.splat(&a);
-        let taking = self.taking(&srcs[1])?;
-        let taking = self.unpack_bits(&taking);
         let signed = t.is_signed();
         let (name, neutral) = match () {
             _ if variant.has(Mod::Add) => ("add", 0),
@@ -346,6 +354,14 @@ impl Emitter<'_> {
             _ if variant.has(Mod::Max) && signed => ("smax", i128::from(i32::MIN)),
             _ => ("umax", 0),
         };
+        if self.varies(&srcs[1]) {
+            let (here, masks) = (self.active_bits(), self.value(&srcs[1], Elem::I32)?);
+            self.w.declared.insert(fill(include_str!("redux.ll"), &[("name", &name), ("neutral", &neutral)]));
+            let call = format_args!("call {ty} @margay.redux.{name}({ty} {a}, {ty} {masks}, i32 {here})", ty = a.ty);
+            return Ok(self.w.value(a.ty, call));
+        }
+        let taking = self.taking(&srcs[1])?;
+        let taking = self.unpack_bits(&taking);
         let a = self.w.select(&taking, &a, &constant(a.ty, neutral));
         let full = format!("llvm.vector.reduce.{name}.v32i32");
         Ok(self.w.intrinsic_named(&full, Ty::scalar(Elem::I32), &[&a]))
