@@ -136,7 +136,8 @@ pub fn execute(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Err(flow) => return flow,
     };
     let ctas = b.ctas.map(|s| ctx.words(s));
-    for i in lanes(ctx.active) {
+    let common = if ctas.is_none() { together(ctx, (region, &at), b, operands.as_ref()) } else { None };
+    for i in lanes(if common.is_some() { 0 } else { ctx.active }) {
         let operand = operands.map_or(1, |o| o[i]);
         let done = match ctas {
             None => one(ctx, i, (region, at[i]), b, operand),
@@ -151,6 +152,7 @@ pub fn execute(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             Err(flow) => return flow,
         }
     }
+    let results = common.unwrap_or(results);
     let waits = matches!(b.kind, MbarrierKind::Wait | MbarrierKind::WaitParity);
     if waits && lanes(ctx.active).any(|i| results[i] == 0) {
         ctx.warp.spins = SPINS;
@@ -161,48 +163,88 @@ pub fn execute(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// Performs one lane's operation on one object; returns the previous state, or the result of a wait.
-fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &MbarrierOp, operand: u64) -> Result<u64, Flow> {
+/// What one lane's operation does to an object, other than to initialize or invalidate it.
+#[inline]
+fn change(kind: MbarrierKind, operand: u64, o: Object) -> Result<Object, &'static str> {
     let (count, bytes) = (operand & 0xffff_ffff, (operand & 0xffff_ffff) as i64);
-    match b.kind {
-        MbarrierKind::Init | MbarrierKind::Inval => initialize(ctx, lane, place, b, count),
-        MbarrierKind::Expect => update(ctx, lane, place, b, ObjectStep::Expect, |o| o.expect(bytes)),
-        MbarrierKind::Complete => {
-            update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-bytes)?.advance()))
-        }
-        MbarrierKind::Arrive => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.arrive(count)),
-        MbarrierKind::Drop => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.drop_one(count)?.arrive(count)),
-        MbarrierKind::ArriveExpect => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.expect(bytes)?.arrive(1)),
-        MbarrierKind::DropExpect => {
-            update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.expect(bytes)?.drop_one(1)?.arrive(1))
-        }
-        MbarrierKind::AfterCopies(true) => update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| o.arrive(1)),
+    match kind {
+        MbarrierKind::Expect => o.expect(bytes),
+        MbarrierKind::Complete => Ok(o.expect(-bytes)?.advance()),
+        MbarrierKind::Arrive => o.arrive(count),
+        MbarrierKind::Drop => o.drop_one(count)?.arrive(count),
+        MbarrierKind::ArriveExpect => o.expect(bytes)?.arrive(1),
+        MbarrierKind::DropExpect => o.expect(bytes)?.drop_one(1)?.arrive(1),
+        MbarrierKind::AfterCopies(true) => o.arrive(1),
         // Increments and decrements the pending count.
-        MbarrierKind::AfterCopies(false) => {
-            update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| Ok(o.advance()))
-        }
-        MbarrierKind::Wait => {
-            let now = update(ctx, lane, place, b, ObjectStep::Waited { parity: false }, Ok)?;
-            Ok(waited(ctx, lane, place, (now ^ operand) & PHASE != 0, false))
-        }
-        MbarrierKind::WaitParity => {
-            let now = update(ctx, lane, place, b, ObjectStep::Waited { parity: true }, Ok)?;
-            Ok(waited(ctx, lane, place, now >> 63 != operand & 1, true))
-        }
-        MbarrierKind::Pending => Ok(0),
+        MbarrierKind::AfterCopies(false) => Ok(o.advance()),
+        MbarrierKind::Wait | MbarrierKind::WaitParity => Ok(o),
+        MbarrierKind::Init | MbarrierKind::Inval | MbarrierKind::Pending => Ok(o),
     }
 }
 
-/// Reports the outcome of a wait to the observer and returns it.
-fn waited(ctx: &Ctx<'_>, lane: usize, (_, host): (Region, u64), done: bool, parity: bool) -> u64 {
-    watch::object(
-        ctx,
-        lane,
-        host,
-        if done { ObjectStep::Waited { parity } } else { ObjectStep::Pending { parity } },
-        false,
-    );
-    done.into()
+/// What a lane gets from an operation on an object with these bits: the previous state, or the result of a wait.
+#[inline]
+fn result(kind: MbarrierKind, operand: u64, old: u64) -> u64 {
+    match kind {
+        MbarrierKind::Wait => u64::from((old ^ operand) & PHASE != 0),
+        MbarrierKind::WaitParity => u64::from(old >> 63 != operand & 1),
+        _ => old,
+    }
+}
+
+/// Performs the operation of all active lanes on one object if nobody observes it and it succeeds in all of them.
+fn together(
+    ctx: &mut Ctx<'_>,
+    (region, at): (Region, &[u64; LANES]),
+    b: &MbarrierOp,
+    operands: Option<&[u64; LANES]>,
+) -> Option<[u64; LANES]> {
+    let first = ctx.active.trailing_zeros() as usize;
+    let host = *at.get(first)?;
+    let plain = !matches!(b.kind, MbarrierKind::Init | MbarrierKind::Inval);
+    if !plain || ctx.grid.observer.is_some() || lanes(ctx.active).any(|i| at[i] != host) {
+        return None;
+    }
+    let a = find_allocation!(ctx, region, host, first).filter(|a| a.kind.writable())?;
+    let old = mem::load::<u64>(&a.block, host)?;
+    let mut object = Object::unpack(old)?;
+    let (mut results, mut now) = ([0; LANES], old);
+    let changes = !matches!(b.kind, MbarrierKind::Wait | MbarrierKind::WaitParity);
+    for i in lanes(ctx.active) {
+        let operand = operands.map_or(1, |o| o[i]);
+        results[i] = result(b.kind, operand, now);
+        if changes {
+            object = change(b.kind, operand, object).ok()?;
+            now = object.pack();
+        }
+    }
+    if now != old {
+        mem::store(&a.block, host, now);
+        ctx.cta.note_effect();
+    }
+    Some(results)
+}
+
+/// Performs one lane's operation on one object; returns the previous state, or the result of a wait.
+fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &MbarrierOp, operand: u64) -> Result<u64, Flow> {
+    let step = match b.kind {
+        MbarrierKind::Init | MbarrierKind::Inval => return initialize(ctx, lane, place, b, operand & 0xffff_ffff),
+        MbarrierKind::Pending => return Ok(0),
+        MbarrierKind::Expect => ObjectStep::Expect,
+        MbarrierKind::Complete => ObjectStep::Complete,
+        MbarrierKind::AfterCopies(_) => ObjectStep::ArriveAfterCopies,
+        MbarrierKind::Wait => ObjectStep::Waited { parity: false },
+        MbarrierKind::WaitParity => ObjectStep::Waited { parity: true },
+        _ => ObjectStep::Arrive,
+    };
+    let old = update(ctx, lane, place, b, step, |o| change(b.kind, operand, o))?;
+    let result = result(b.kind, operand, old);
+    if let ObjectStep::Waited { parity } = step {
+        // The observer learns the outcome.
+        let step = if result != 0 { step } else { ObjectStep::Pending { parity } };
+        watch::object(ctx, lane, place.1, step, false);
+    }
+    Ok(result)
 }
 
 fn initialize(
