@@ -87,7 +87,19 @@ impl Lanes {
         (0..LANES).filter(|l| mask >> l & 1 == 1).for_each(|l| each[l] = each[l].max(time));
     }
 
+    /// Whether joining the other would change nothing.
+    fn covers(&self, other: &Lanes) -> bool {
+        let each = |theirs: &Arc<[Time; LANES]>| {
+            self.each.as_ref().is_some_and(|mine| Arc::ptr_eq(mine, theirs))
+                || (0..).zip(theirs.iter()).all(|(lane, time)| *time <= self.get(lane))
+        };
+        other.floor <= self.floor && other.each.as_ref().is_none_or(each)
+    }
+
     fn join(&mut self, other: &Lanes) {
+        if self.covers(other) {
+            return;
+        }
         self.floor = self.floor.max(other.floor);
         let Some(theirs) = &other.each else { return };
         match &mut self.each {
@@ -145,7 +157,27 @@ fn join_lists(mine: &mut Vec<Lanes>, theirs: &[Lanes]) {
     }
 }
 
+/// Whether joining the other list would change nothing.
+fn covers_list(mine: &[Lanes], theirs: &[Lanes]) -> bool {
+    theirs.iter().enumerate().all(|(warp, lanes)| match mine.get(warp) {
+        Some(mine) => mine.covers(lanes),
+        None => Lanes::default().covers(lanes),
+    })
+}
+
 impl Cta {
+    fn lists(&self) -> [&[Lanes]; 5] {
+        [&self.warps, &self.agents, &self.agent_reads, &self.products, &self.moves]
+    }
+
+    /// Whether joining the other would change nothing.
+    fn covers(&self, other: &Cta) -> bool {
+        let proxied = || self.proxied.iter().zip(&other.proxied);
+        other.floor <= self.floor
+            && self.lists().into_iter().zip(other.lists()).all(|(mine, theirs)| covers_list(mine, theirs))
+            && proxied().all(|(mine, theirs)| theirs.floor <= mine.floor && covers_list(&mine.warps, &theirs.warps))
+    }
+
     fn join(&mut self, other: &Cta) {
         self.floor = self.floor.max(other.floor);
         join_lists(&mut self.warps, &other.warps);
@@ -242,11 +274,26 @@ impl Clock {
         }
     }
 
+    /// Whether joining another clock would change nothing: threads that poll acquire the same one again and again.
+    pub fn covers(&self, other: &Clock) -> bool {
+        other.ctas.iter().all(|(cta, theirs)| {
+            let known = self.ctas.binary_search_by_key(cta, |(c, _)| *c).ok();
+            known.is_some_and(|at| Arc::ptr_eq(&self.ctas[at].1, theirs) || self.ctas[at].1.covers(theirs))
+        })
+    }
+
+    /// Joins a clock into a shared one, which is copied only if that changes it.
+    pub fn join_into(shared: &mut Arc<Clock>, other: &Clock) {
+        if !shared.covers(other) {
+            Arc::make_mut(shared).join(other);
+        }
+    }
+
     /// Raises every time to that of another clock.
     pub fn join(&mut self, other: &Clock) {
         for (cta, theirs) in &other.ctas {
             match self.ctas.binary_search_by_key(cta, |(c, _)| *c) {
-                Ok(at) if Arc::ptr_eq(&self.ctas[at].1, theirs) => {}
+                Ok(at) if Arc::ptr_eq(&self.ctas[at].1, theirs) || self.ctas[at].1.covers(theirs) => {}
                 Ok(at) => Arc::make_mut(&mut self.ctas[at].1).join(theirs),
                 Err(at) => self.ctas.insert(at, (*cta, theirs.clone())),
             }

@@ -35,23 +35,23 @@ impl Thread {
                 match old.map(|old| &mut self.uncertain_clocks[old]) {
                     // One value may show several releases.
                     Some(chance) if chance.read.number == read.number || read.discarded => {
-                        Arc::make_mut(&mut chance.clock).join(clock);
+                        Clock::join_into(&mut chance.clock, clock);
                     }
                     _ => {
                         // What is read at a place depends on what was read there before, such as in a loop.
                         if let Some(old) = old.or((self.uncertain_clocks.len() >= MAX_UNCERTAIN).then_some(0)) {
                             let old = self.uncertain_clocks.remove(old);
                             if !old.read.discarded {
-                                Arc::make_mut(certain).join(&old.clock);
+                                Clock::join_into(certain, &old.clock);
                             }
                         }
                         self.uncertain_clocks.push(UncertainClock { read, clock: clock.clone() });
                     }
                 }
             }
-            None => self.certain.iter_mut().for_each(|certain| Arc::make_mut(certain).join(clock)),
+            None => self.certain.iter_mut().for_each(|certain| Clock::join_into(certain, clock)),
         }
-        Arc::make_mut(&mut self.clock).join(clock);
+        Clock::join_into(&mut self.clock, clock);
     }
 
     /// What others learn from it at a barrier: not what it has only read and discarded. `None` if that is all it knows.

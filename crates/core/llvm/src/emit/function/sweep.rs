@@ -136,6 +136,13 @@ impl Emitter<'_> {
         some
     }
 
+    /// Has a function whose loops may wait for others yield to them at the next back edge.
+    pub fn let_others_run(&mut self) {
+        if let Some(fuel) = self.fuel.clone().filter(|_| self.prepared.spins) {
+            self.w.store(&int(Elem::I32, 1), &fuel, 4);
+        }
+    }
+
     /// Refills the back-edge budget.
     pub fn refill(&mut self) {
         if let Some(fuel) = self.fuel.clone() {

@@ -49,7 +49,11 @@ impl Emitter<'_> {
             Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
                 return self.matrix(inst);
             }
-            Opcode::Nanosleep | Opcode::Griddepcontrol | Opcode::Pmevent => return Ok(()),
+            Opcode::Nanosleep => {
+                self.let_others_run();
+                return Ok(());
+            }
+            Opcode::Griddepcontrol | Opcode::Pmevent => return Ok(()),
             // Lanes have waited (`held`), unless some of the warp have ended.
             _ if only_converges(&variant) => return Ok(()),
             _ => return self.effect(inst),

@@ -151,11 +151,12 @@ impl Emitter<'_> {
         self.w.block(&wait);
         let lanes = self.bits(&no);
         self.note_poll(&lanes);
-        if let Some(fuel) = self.fuel.clone() {
-            // Polling again would change nothing. Where lanes may diverge, the others run at the next back edge, since
-            // they may be the ones waited for.
-            let left = if self.prepared.spins { 1 } else { self.period() };
-            self.w.store(&int(Elem::I32, i128::from(left)), &fuel, 4);
+        // Polling again would change nothing. Where lanes may diverge, the others run at the next back edge, since they may be the ones
+        // waited for.
+        if self.prepared.spins {
+            self.let_others_run();
+        } else {
+            self.refill();
         }
         self.helper(Helper::Yield, &[]);
         self.w.jump(&on);
