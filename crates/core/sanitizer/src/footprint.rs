@@ -31,11 +31,12 @@ fn ranges(starts: impl Iterator<Item = u64>, size: u64) -> impl Iterator<Item = 
     let mut starts = starts.peekable();
     std::iter::from_fn(move || {
         let first = starts.next()?;
-        let mut end = first + size;
-        while starts.next_if_eq(&end).is_some() {
-            end += size;
+        let mut bytes = size;
+        // Wild addresses may wrap around.
+        while starts.next_if_eq(&first.wrapping_add(bytes)).is_some() {
+            bytes += size;
         }
-        Some((first, end - first))
+        Some((first, bytes))
     })
 }
 

@@ -27,14 +27,16 @@ impl Strided {
         self.at(self.lanes.trailing_zeros())
     }
 
-    /// The first and the last byte. Addresses may decrease from lane to lane.
+    /// The first and the last byte. Addresses may decrease from lane to lane. Wild ones may wrap around the end of the address
+    /// space: then the last byte is below the first one.
     #[inline(always)]
     pub fn range(&self) -> (u64, u64) {
         let (one, other) = match self.lanes {
             u32::MAX => (self.base, self.at(31)),
             lanes => (self.at(lanes.trailing_zeros()), self.at(31 - lanes.leading_zeros())),
         };
-        (one.min(other), one.max(other).wrapping_add(u64::from(self.size) - 1))
+        let (first, last) = if self.stride as i64 >= 0 { (one, other) } else { (other, one) };
+        (first, last.wrapping_add(u64::from(self.size) - 1))
     }
 
     /// Whether each lane accesses bytes of its own, aligned to their number.
@@ -158,6 +160,20 @@ pub fn part_of_row(e: &MemoryEvent<'_>, left: u32, first: u32) -> Option<Strided
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_may_wrap_around() {
+        let row = |base: i64, stride: i64, lanes| {
+            Strided { base: base as u64, stride: stride as u64, size: 4, lanes }.range()
+        };
+        assert_eq!(row(4096, 8, u32::MAX), (4096, 4096 + 31 * 8 + 3));
+        assert_eq!(row(4096, -8, u32::MAX), (4096 - 31 * 8, 4099));
+        assert_eq!(row(4096, -8, 0b110), (4096 - 16, 4096 - 5));
+        assert_eq!(row(4096, 0, 0b110), (4096, 4099));
+        assert_eq!(row(-64, 4, u32::MAX), (64u64.wrapping_neg(), 63));
+        assert_eq!(row(60, -4, u32::MAX), (64u64.wrapping_neg(), 63));
+        assert_eq!(row(-128, 4, u32::MAX), (128u64.wrapping_neg(), u64::MAX));
+    }
 
     #[test]
     fn rows_go_up_or_down() {

@@ -24,11 +24,10 @@ fn words(address: u64, size: u64) -> impl Iterator<Item = (u64, usize, u64)> {
     let end = address.saturating_add(size);
     let mut at = address;
     std::iter::from_fn(move || {
-        let next = ((at / 64 + 1) * 64).min(end);
-        let count = next.checked_sub(at).filter(|n| *n > 0)?;
+        let count = Some((end - at).min(64 - at % 64)).filter(|n| *n > 0)?;
         let mask = (u64::MAX >> (64 - count)) << (at % 64);
         let part = (at / PAGE, (at % PAGE / 64) as usize, mask);
-        at = next;
+        at += count;
         Some(part)
     })
 }
@@ -205,6 +204,13 @@ mod tests {
         ranges.into_iter().for_each(|(at, size)| each.mark(at, size));
         assert!(together.ranges().eq(each.ranges()));
         assert!(together.is_whole(4090, 10) && together.is_whole(124, 12) && together.is_blank(136, 100));
+    }
+
+    #[test]
+    fn wild_ranges_end_with_the_address_space() {
+        let mut marks = Marks::default();
+        marks.mark(u64::MAX - 7, 16);
+        assert!(marks.is_whole(u64::MAX - 7, 7) && marks.is_blank(u64::MAX - 15, 8));
     }
 
     #[test]

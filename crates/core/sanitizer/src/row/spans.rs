@@ -58,8 +58,8 @@ impl Row {
         Some(true)
     }
 
-    /// Records an access of a line's bytes among its spans, if there is no race and room for it. What it may have changed if
-    /// not is nothing that [`Row::access`] would not change.
+    /// Records an access of a line's bytes among its spans, if there is no race and there is room for it. If not, it has changed
+    /// nothing that [`Row::access`] would not change too.
     #[inline(always)]
     fn fast_span(&self, spans: &mut Spans, kinds: &[Kind], new: &Span) -> bool {
         let lone = new.is_of_lane();
@@ -104,17 +104,20 @@ impl Row {
         let Strided { base, stride, size, lanes } = row;
         let step = stride.min(stride.wrapping_neg());
         let (short, whole) = (step < LINE_BYTES, row.has_no_gaps());
-        let (mut next, last) = row.range();
+        let (first, last) = row.range();
+        // Distances from the first byte, as wild addresses may wrap around.
+        let (mut next, end) = (0, last.wrapping_sub(first));
         let teeth = if short && whole { comb(step, size) } else { 0 };
         let mut left = lanes;
         let pattern = move |line: u64| Pattern::row(base.wrapping_sub(line) as i64, stride as i64, size);
         std::iter::from_fn(move || {
             if short && whole {
-                let line = (next <= last).then_some(next / LINE_BYTES * LINE_BYTES)?;
-                let all = u128::MAX >> (LINE_BYTES - 1 - (last - line).min(LINE_BYTES - 1));
-                let bytes = teeth << (next - line) & all;
-                next += (line + LINE_BYTES - next).div_ceil(step) * step;
-                return Some((line, self.span(bytes, 1, pattern(line))));
+                let address = (next <= end).then(|| first.wrapping_add(next))?;
+                let within = address % LINE_BYTES;
+                let all = u128::MAX >> (LINE_BYTES - 1 - (within + end - next).min(LINE_BYTES - 1));
+                next += (LINE_BYTES - within).div_ceil(step) * step;
+                let line = address - within;
+                return Some((line, self.span(teeth << within & all, 1, pattern(line))));
             }
             let lane = (left != 0).then(|| left.trailing_zeros())?;
             let line = row.at(lane) / LINE_BYTES * LINE_BYTES;
@@ -167,8 +170,7 @@ impl Row {
         self.access_span(shadow, context, span, line, hits);
     }
 
-    /// As [`Row::access_strided`], if there is no race and no list is
-    /// needed; else false, and it must be done in full.
+    /// As [`Row::access_strided`], if there is no race and no list is needed. If not, returns false, and the access must be done in full.
     #[inline(always)]
     pub fn try_strided(&self, shadow: &mut Shadow, kinds: &[Kind], access: Strided) -> bool {
         let Strided { base, stride, size, lanes } = access;
@@ -210,8 +212,9 @@ impl Row {
     /// Takes the fast path for each of a span's words, and returns those that have none.
     #[inline(always)]
     fn fast_words(&self, cells: &mut [Cell; LINE], kinds: &[Kind], span: &Span) -> u32 {
-        let mut quick = |k: u32| span.records(k).all(|r| self.quick(&mut cells[k as usize], kinds, r.lanes, r.bytes()));
-        words(span.bytes).map(|k| u32::from(!quick(k)) << k).fold(0, |slow, word| slow | word)
+        let mut fast =
+            |k: u32| span.records(k).all(|r| self.fast_word(&mut cells[k as usize], kinds, r.lanes, r.bytes()));
+        words(span.bytes).map(|k| u32::from(!fast(k)) << k).fold(0, |slow, word| slow | word)
     }
 
     #[inline(always)]
@@ -275,7 +278,7 @@ mod tests {
 
     const WARPS: u32 = 2;
 
-    /// Rows and single addresses find the same races, and leave the same records, as spans as word by word.
+    /// Rows and single addresses find the same races as spans as word by word, also at wild addresses that wrap around.
     #[test]
     fn spans_are_like_words() {
         let mut state = 7u64;
@@ -342,7 +345,8 @@ mod tests {
                 published: cta.published(warp),
             };
             let (mut one, mut each) = (Vec::new(), Vec::new());
-            let address = 4096 + u64::from(random(128 / size) * size);
+            let origin = if random(4) == 0 { LINE_BYTES.wrapping_neg() } else { 4096 };
+            let address = origin + u64::from(random(128 / size) * size);
             let context = (&*cta, &kinds[..]);
             if site / 2 == 2 {
                 let group = if kinds[site as usize].writes { mask & mask.wrapping_neg() } else { mask };
@@ -350,7 +354,7 @@ mod tests {
                 row.access((&mut words, &mut buffer), context, group, (address, 4), &mut each);
             } else {
                 let stride = STRIDES[random(STRIDES.len() as u32) as usize] * i64::from(size);
-                let start = address + 31 * stride.min(0).unsigned_abs();
+                let start = address.wrapping_add(31 * stride.min(0).unsigned_abs());
                 let access = Strided { base: start, stride: stride as u64, size, lanes: mask };
                 if random(2) == 0 || !row.try_strided(&mut spans, context.1, access) {
                     row.access_strided((&mut spans, &mut buffer), context, access, &mut one);

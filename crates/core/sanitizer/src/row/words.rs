@@ -15,7 +15,7 @@ impl Row {
     /// The fast path: records an access of a word with at most two earlier records, if there is no race and no list is
     /// needed. False if the slow path must run.
     #[inline(always)]
-    pub(super) fn quick(&self, cell: &mut Cell, kinds: &[Kind], lanes: u32, mask: u32) -> bool {
+    pub(super) fn fast_word(&self, cell: &mut Cell, kinds: &[Kind], lanes: u32, mask: u32) -> bool {
         if self.agent {
             return false;
         }
@@ -152,13 +152,12 @@ impl Row {
         (address, size): (u64, u32),
         hits: &mut Vec<Hit>,
     ) {
-        let end = address + u64::from(size);
-        let mut word = address & !(WORD - 1);
-        while word < end {
-            let (from, to) = (address.max(word) - word, end.min(word + WORD) - word);
-            let mask = (1u32 << to) - (1 << from);
+        let mut from = address % WORD;
+        let (mut word, mut to) = (address - from, from + u64::from(size));
+        while to > 0 {
+            let mask = (1u32 << to.min(WORD)) - (1 << from);
             self.access_word((shadow, buffer), context, group, (word, mask), hits);
-            word += WORD;
+            (word, from, to) = (word.wrapping_add(WORD), 0, to.saturating_sub(WORD));
         }
     }
 
@@ -172,7 +171,7 @@ impl Row {
         (word, mask): (u64, u32),
         hits: &mut Vec<Hit>,
     ) {
-        if !self.quick(shadow.cell(word), kinds, lanes, mask) && !self.repeats(shadow, kinds, word, (lanes, mask)) {
+        if !self.fast_word(shadow.cell(word), kinds, lanes, mask) && !self.repeats(shadow, kinds, word, (lanes, mask)) {
             let access = WordAccess { row: self, cta, kinds, lanes, word, mask };
             shadow.update(word, |list| access.record(list, hits), buffer);
         }
