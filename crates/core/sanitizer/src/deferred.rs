@@ -19,11 +19,14 @@ use std::{cell::Cell, ops::Range};
 
 /// The maximum number of notes of an interval.
 const LIMIT: usize = 1 << 14;
-/// How else a line is used in an interval: in several ways, or by atomics of elements of `size` bytes.
+/// The way of lines that are used in several ways.
 const MIXED: u32 = LineUse::other(2);
+
+/// The way of lines that only atomics of elements of `size` bytes access.
 const fn atomics(size: u32) -> u32 {
     LineUse::other(2 + size)
 }
+
 /// The interval of lines that asynchronous copies access, which no barrier ends: they are always mixed.
 const ALWAYS: u32 = u32::MAX;
 
@@ -78,6 +81,17 @@ impl UseKind {
             _ => None,
         }
     }
+}
+
+/// An access that is recorded at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Direct {
+    /// A plain load, or another one that is like it.
+    Read,
+    /// One of any other kind.
+    Change,
+    /// One by an asynchronous copy.
+    Copy,
 }
 
 /// Lanes that load from, or update, addresses of any kind.
@@ -176,7 +190,7 @@ impl Deferred {
         (from <= to && to <= self.uses.lines.len()).then_some(from..to)
     }
 
-    /// Uses the lines of these bytes, the first and the last, in one more way, if the access may be deferred.
+    /// Whether an access of these bytes, the first and the last, can be deferred. If so, their lines are used in its way too.
     #[inline(always)]
     fn fits(&mut self, bytes: (u64, u64), way: UseKind) -> bool {
         let number = self.uses.interval;
@@ -190,7 +204,7 @@ impl Deferred {
         })
     }
 
-    /// Notes an access by lanes whose addresses increase evenly, if it can be deferred.
+    /// Notes an access by lanes whose addresses increase or decrease evenly, if it can be deferred.
     #[inline(always)]
     pub fn row(&mut self, access: Strided, writes: bool, who: By) -> Deferral {
         let (first, last) = access.range();
@@ -208,7 +222,7 @@ impl Deferred {
         }
         // From now on, its lines are looked at as they come. Loads that come last are reported in full, which sees to that.
         let last = match writes {
-            true => self.mix((first, last), (false, false)),
+            true => self.mix((first, last), Direct::Change),
             false => self.rows.len() >= LIMIT || self.concerns((first, last)),
         };
         if last { Deferral::Last } else { Deferral::Due }
@@ -255,10 +269,11 @@ impl Deferred {
         true
     }
 
-    /// Bytes are now accessed in other ways, only read, or by asynchronous copies. Whether that concerns what is noted.
+    /// Bytes, the first and the last, are accessed by what is recorded at once. Whether that concerns what is noted.
     #[inline(always)]
-    fn mix(&mut self, (first, last): (u64, u64), (reads, asynchronous): (bool, bool)) -> bool {
-        // Copies may go past its end, which is a fault.
+    fn mix(&mut self, (first, last): (u64, u64), access: Direct) -> bool {
+        let (reads, asynchronous) = (access == Direct::Read, access == Direct::Copy);
+        // Copies may go past the end of shared memory, which is a fault.
         let (from, to) = (self.line_of(first), self.line_of(last).saturating_add(1).min(self.uses.lines.len()));
         let (number, mut concerned) = (self.uses.interval, false);
         self.copies |= asynchronous;
@@ -341,11 +356,15 @@ impl Sanitizer {
                 if all && deferrable && cta.deferred.scatter(&spread, kind, who) {
                     return true;
                 }
-                let reads = e.access == AccessKind::Load && plain && !kind.strong && !e.order.asynchronous;
+                let direct = match e.access {
+                    _ if e.order.asynchronous => Direct::Copy,
+                    AccessKind::Load if plain && !kind.strong => Direct::Read,
+                    _ => Direct::Change,
+                };
                 let mut concerned = false;
                 for lane in lanes(e.actor.lanes).filter(|lane| all || own(*lane)) {
                     let at = e.addresses[lane as usize];
-                    concerned |= cta.deferred.mix((at, at + bytes - 1), (reads, e.order.asynchronous));
+                    concerned |= cta.deferred.mix((at, at + bytes - 1), direct);
                 }
                 concerned
             }
@@ -360,7 +379,7 @@ impl Sanitizer {
     #[inline(always)]
     pub(crate) fn mix(&self, state: &mut State, index: u32, range: (u64, u64)) {
         if let Some(cta) = state.ctas.get_mut(index)
-            && cta.deferred.mix(range, (false, false))
+            && cta.deferred.mix(range, Direct::Change)
         {
             self.settle(state, index);
         }
@@ -422,9 +441,8 @@ mod tests {
     #[test]
     fn words_of_one_thread_each_are_deferred() {
         let mut deferred = Deferred::new((4096, 8 * LINE_BYTES), true);
-        let way = |line: Strided, writes, who| (line, writes, who);
-        for (line, writes, who) in [way(row(0), false, WHO), way(row(0), true, WHO), way(row(0), false, WHO)] {
-            assert_eq!(deferred.row(line, writes, who), Deferral::Noted);
+        for writes in [false, true, false] {
+            assert_eq!(deferred.row(row(0), writes, WHO), Deferral::Noted);
         }
         let half = Strided { lanes: 0xffff, ..row(0) };
         assert_eq!(deferred.row(half, true, WHO), Deferral::Noted, "some of the same lanes");
@@ -466,13 +484,13 @@ mod tests {
     #[test]
     fn what_was_looked_at_at_once_counts_too() {
         let mut deferred = Deferred::new((4096, 8 * LINE_BYTES), true);
-        assert!(!deferred.mix((4096, 4099), (true, false)));
+        assert!(!deferred.mix((4096, 4099), Direct::Read));
         assert_eq!(deferred.row(row(0), false, WHO), Deferral::Noted, "two reads");
-        assert!(!deferred.mix((4096, 4099), (true, false)));
+        assert!(!deferred.mix((4096, 4099), Direct::Read));
         assert_eq!(deferred.row(row(0), true, WHO), Deferral::Last);
-        assert!(!deferred.mix((4096 + LINE_BYTES, 4099 + LINE_BYTES), (true, false)));
+        assert!(!deferred.mix((4096 + LINE_BYTES, 4099 + LINE_BYTES), Direct::Read));
         assert_eq!(deferred.row(row(1), true, WHO), Deferral::Last, "a store after a read that was not noted");
-        assert!(!deferred.mix((4096 + 2 * LINE_BYTES, 4099 + 2 * LINE_BYTES), (false, true)));
+        assert!(!deferred.mix((4096 + 2 * LINE_BYTES, 4099 + 2 * LINE_BYTES), Direct::Copy));
         deferred.end(1);
         assert_eq!(deferred.row(row(2), false, WHO), Deferral::Due, "no barrier ends an asynchronous copy");
         let down = Strided { base: 4096 + 4 * LINE_BYTES, stride: 0u64.wrapping_sub(4), ..row(0) };

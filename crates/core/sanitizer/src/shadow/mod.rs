@@ -33,6 +33,7 @@ pub const LINE: usize = 32;
 pub const LINE_BYTES: u64 = LINE as u64 * WORD;
 /// Marks a second record as the index of a list.
 const SPILLED: u32 = u32::MAX;
+
 /// The records of a word.
 #[derive(Clone, Copy)]
 pub struct Cell([Record; 2]);

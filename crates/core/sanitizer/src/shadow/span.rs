@@ -1,4 +1,4 @@
-//! Accesses of a line's words in rows of lanes, or by all lanes at one address.
+//! Accesses of a line's bytes in rows of lanes, or by all lanes at one address.
 
 use super::{
     Cell, LIMIT, LINE, Record,
