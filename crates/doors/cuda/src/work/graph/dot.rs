@@ -1,6 +1,6 @@
 //! Graphs in the language of Graphviz (`cuGraphDebugDotPrint`).
 
-use super::{Graph, params::kind_of};
+use super::Graph;
 use crate::{api::api, code::Code, driver::driver, handle::Handle, raw::Text, work::Work};
 use std::fmt::Write;
 
@@ -14,11 +14,14 @@ fn label(work: &Work) -> String {
         Work::Copy(copy) => format!("copy {:?} bytes", copy.extent),
         Work::Fill(fill) => format!("fill {} x {}", fill.width, fill.height),
         Work::Alloc(memory) => format!("allocate {} bytes", memory.bytes),
-        other => {
-            let names = ["kernel", "copy", "fill", "host", "graph", "empty", "wait", "record"];
-            let more = if kind_of(other) == super::params::kind::FREE { "free" } else { "conditional" };
-            names.get(kind_of(other) as usize).copied().unwrap_or(more).into()
-        }
+        Work::Free(_) => "free".into(),
+        Work::Host(..) => "host".into(),
+        Work::Inner(_) | Work::Graph(_) => "graph".into(),
+        Work::Wait(_) => "wait".into(),
+        Work::Record(_) => "record".into(),
+        Work::Memory(_) => "memory operations".into(),
+        Work::Conditional(_) | Work::Branch(_) => "conditional".into(),
+        Work::Nothing => "empty".into(),
     }
 }
 
@@ -39,5 +42,17 @@ api! {
     11030 fn cuGraphDebugDotPrint(of: Handle<Graph>, path: Text, _flags: u32) {
         let graph = driver()?.graphs.get(of)?;
         std::fs::write(path.text()?, render(&graph)?).map_err(|_| Code::OPERATING_SYSTEM)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_tell_what_nodes_do() {
+        assert_eq!(label(&Work::Memory([].into())), "memory operations");
+        assert_eq!(label(&Work::Free(0)), "free");
+        assert_eq!(label(&Work::Nothing), "empty");
     }
 }
