@@ -72,7 +72,7 @@ impl BoxCopy {
 
 fn bytes(to: DevicePtr, from: DevicePtr, count: usize, stream: StreamHandle) -> Outcome {
     current()?;
-    submit(stream, Copy::bytes(to, false, from, false, count))
+    submit(stream, Copy::bytes(Side::unified(to), Side::unified(from), count))
 }
 
 fn nth_bytes(to: In<DevicePtr>, from: In<DevicePtr>, sizes: In<usize>, i: usize, stream: StreamHandle) -> Outcome {

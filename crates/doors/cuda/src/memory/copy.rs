@@ -46,12 +46,30 @@ pub enum Place {
 }
 
 impl Side {
+    /// Bytes that the caller guarantees to be in device memory.
+    pub fn device(address: u64) -> Side {
+        Side::linear(address, true)
+    }
+
+    /// Bytes wherever the address says that they are.
+    pub fn unified(address: u64) -> Side {
+        Side::linear(address, false)
+    }
+
     fn linear(address: u64, device: bool) -> Side {
         Side { place: Place::Linear { address, pitch: 0, height: 0, device }, at: [0; 3] }
     }
 
     fn array(handle: Handle<ArrayObject>, offset: usize) -> Result<Side, Code> {
         Ok(Side { place: Place::Array(driver()?.arrays.get(handle)?), at: [offset, 0, 0] })
+    }
+
+    /// Whether it is memory that is neither the device's nor page-locked.
+    fn is_pageable(&self, context: &Context) -> bool {
+        match self.place {
+            Place::Linear { address, .. } => !is_device(context, address),
+            Place::Array(_) => false,
+        }
     }
 
     /// The address of a row of `bytes` bytes.
@@ -77,9 +95,9 @@ impl Side {
 }
 
 impl Copy {
-    /// A copy of `count` bytes between two addresses.
-    pub fn bytes(to: u64, to_device: bool, from: u64, from_device: bool, count: usize) -> Copy {
-        Copy { from: Side::linear(from, from_device), to: Side::linear(to, to_device), extent: [count, 1, 1] }
+    /// A copy of `count` bytes.
+    pub fn bytes(to: Side, from: Side, count: usize) -> Copy {
+        Copy { from, to, extent: [count, 1, 1] }
     }
 
     /// Whether there is memory for every row.
@@ -101,19 +119,12 @@ impl Copy {
 
     /// Whether it touches memory that is neither the device's nor page-locked.
     pub fn touches_pageable(&self, context: &Context) -> bool {
-        [&self.from, &self.to].into_iter().any(|side| match side.place {
-            Place::Linear { address, .. } => !is_device(context, address),
-            Place::Array(_) => false,
-        })
+        self.from.is_pageable(context) || self.to.is_pageable(context)
     }
 
     /// Whether it copies pageable memory to a device.
     pub fn is_staged(&self, context: &Context) -> bool {
-        let pageable = |side: &Side| match side.place {
-            Place::Linear { address, .. } => !is_device(context, address),
-            Place::Array(_) => false,
-        };
-        pageable(&self.from) && !pageable(&self.to)
+        self.from.is_pageable(context) && !self.to.is_pageable(context)
     }
 
     /// Whether it touches memory that the host may access.
@@ -332,61 +343,63 @@ fn now(copy: Copy) -> Outcome {
 }
 
 api! {
-    4000 + ptds fn cuMemcpy(to: DevicePtr, from: DevicePtr, count: usize) { now(Copy::bytes(to, false, from, false, count)) }
+    4000 + ptds fn cuMemcpy(to: DevicePtr, from: DevicePtr, count: usize) {
+        now(Copy::bytes(Side::unified(to), Side::unified(from), count))
+    }
     3020 + ptds fn cuMemcpyHtoD_v2(to: DevicePtr, from: Host, count: usize) {
-        now(Copy::bytes(to, true, from.address(), false, count))
+        now(Copy::bytes(Side::device(to), Side::unified(from.address()), count))
     }
     3020 + ptds fn cuMemcpyDtoH_v2(to: Host, from: DevicePtr, count: usize) {
-        now(Copy::bytes(to.address(), false, from, true, count))
+        now(Copy::bytes(Side::unified(to.address()), Side::device(from), count))
     }
-    3020 + ptds fn cuMemcpyDtoD_v2(to: DevicePtr, from: DevicePtr, count: usize) { now(Copy::bytes(to, true, from, true, count)) }
+    3020 + ptds fn cuMemcpyDtoD_v2(to: DevicePtr, from: DevicePtr, count: usize) {
+        now(Copy::bytes(Side::device(to), Side::device(from), count))
+    }
     4000 + ptds fn cuMemcpyPeer(
         to: DevicePtr, to_context: Handle<Context>, from: DevicePtr, from_context: Handle<Context>, count: usize,
     ) {
-        between([to_context, from_context], Copy::bytes(to, true, from, true, count))
+        between([to_context, from_context], Copy::bytes(Side::device(to), Side::device(from), count))
     }
     4000 + ptsz fn cuMemcpyAsync(to: DevicePtr, from: DevicePtr, count: usize, stream: StreamHandle) {
-        submit(stream, Copy::bytes(to, false, from, false, count))
+        submit(stream, Copy::bytes(Side::unified(to), Side::unified(from), count))
     }
     3020 + ptsz fn cuMemcpyHtoDAsync_v2(to: DevicePtr, from: Host, count: usize, stream: StreamHandle) {
-        submit(stream, Copy::bytes(to, true, from.address(), false, count))
+        submit(stream, Copy::bytes(Side::device(to), Side::unified(from.address()), count))
     }
     3020 + ptsz fn cuMemcpyDtoHAsync_v2(to: Host, from: DevicePtr, count: usize, stream: StreamHandle) {
-        submit(stream, Copy::bytes(to.address(), false, from, true, count))
+        submit(stream, Copy::bytes(Side::unified(to.address()), Side::device(from), count))
     }
     3020 + ptsz fn cuMemcpyDtoDAsync_v2(to: DevicePtr, from: DevicePtr, count: usize, stream: StreamHandle) {
-        submit(stream, Copy::bytes(to, true, from, true, count))
+        submit(stream, Copy::bytes(Side::device(to), Side::device(from), count))
     }
     4000 + ptsz fn cuMemcpyPeerAsync(
         to: DevicePtr, _to_context: Handle<Context>, from: DevicePtr, _from_context: Handle<Context>, count: usize,
         stream: StreamHandle,
     ) {
-        submit(stream, Copy::bytes(to, true, from, true, count))
+        submit(stream, Copy::bytes(Side::device(to), Side::device(from), count))
     }
     3020 + ptds fn cuMemcpyDtoA_v2(to: Handle<ArrayObject>, at: usize, from: DevicePtr, count: usize) {
-        now(Copy { from: Side::linear(from, true), to: Side::array(to, at)?, extent: [count, 1, 1] })
+        now(Copy::bytes(Side::array(to, at)?, Side::device(from), count))
     }
     3020 + ptds fn cuMemcpyAtoD_v2(to: DevicePtr, from: Handle<ArrayObject>, at: usize, count: usize) {
-        now(Copy { from: Side::array(from, at)?, to: Side::linear(to, true), extent: [count, 1, 1] })
+        now(Copy::bytes(Side::device(to), Side::array(from, at)?, count))
     }
     3020 + ptds fn cuMemcpyHtoA_v2(to: Handle<ArrayObject>, at: usize, from: Host, count: usize) {
-        now(Copy { from: Side::linear(from.address(), false), to: Side::array(to, at)?, extent: [count, 1, 1] })
+        now(Copy::bytes(Side::array(to, at)?, Side::unified(from.address()), count))
     }
     3020 + ptds fn cuMemcpyAtoH_v2(to: Host, from: Handle<ArrayObject>, at: usize, count: usize) {
-        now(Copy { from: Side::array(from, at)?, to: Side::linear(to.address(), false), extent: [count, 1, 1] })
+        now(Copy::bytes(Side::unified(to.address()), Side::array(from, at)?, count))
     }
     3020 + ptsz fn cuMemcpyHtoAAsync_v2(to: Handle<ArrayObject>, at: usize, from: Host, count: usize, stream: StreamHandle) {
-        let from = Side::linear(from.address(), false);
-        submit(stream, Copy { from, to: Side::array(to, at)?, extent: [count, 1, 1] })
+        submit(stream, Copy::bytes(Side::array(to, at)?, Side::unified(from.address()), count))
     }
     3020 + ptsz fn cuMemcpyAtoHAsync_v2(to: Host, from: Handle<ArrayObject>, at: usize, count: usize, stream: StreamHandle) {
-        let to = Side::linear(to.address(), false);
-        submit(stream, Copy { from: Side::array(from, at)?, to, extent: [count, 1, 1] })
+        submit(stream, Copy::bytes(Side::unified(to.address()), Side::array(from, at)?, count))
     }
     3020 + ptds fn cuMemcpyAtoA_v2(
         to: Handle<ArrayObject>, to_at: usize, from: Handle<ArrayObject>, from_at: usize, count: usize,
     ) {
-        now(Copy { from: Side::array(from, from_at)?, to: Side::array(to, to_at)?, extent: [count, 1, 1] })
+        now(Copy::bytes(Side::array(to, to_at)?, Side::array(from, from_at)?, count))
     }
     3020 + ptds fn cuMemcpy2D_v2(copy: In<Copy2d>) { now(copy.get()?.copy()?) }
     3020 + ptds fn cuMemcpy2DUnaligned_v2(copy: In<Copy2d>) { now(copy.get()?.copy()?) }
