@@ -60,7 +60,7 @@ pub enum Error {
     /// The execution stopped early.
     Stopped(Box<StopReport>),
     /// The launch was canceled.
-    Cancelled,
+    Canceled,
 }
 
 impl fmt::Display for Error {
@@ -91,7 +91,7 @@ impl fmt::Display for Error {
                 Stop::Exhausted(what) => write!(f, "out of resources: {}", what.0),
                 Stop::Bug(what) => write!(f, "margay has a bug: {}", what.0),
             },
-            Error::Cancelled => write!(f, "the launch was canceled"),
+            Error::Canceled => write!(f, "the launch was canceled"),
         }
     }
 }

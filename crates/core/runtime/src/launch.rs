@@ -119,7 +119,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
             let undefined = grid.undefined().map(|f| Box::new(report(f)));
             Ok(LaunchStats { compile, time: grid.started.elapsed(), undefined, queued: grid.queued.take() })
         }
-        Err(Ended::Cancelled) => Err(Error::Cancelled),
+        Err(Ended::Canceled) => Err(Error::Canceled),
         Err(Ended::Stopped(Stop::Fault(fault))) => {
             Err(stopped(Stop::Fault(Box::new(fault.with_cycle_once().with_callers(MAX_CALLERS)))))
         }

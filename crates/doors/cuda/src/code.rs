@@ -170,7 +170,7 @@ impl From<&Error> for Code {
                 Stop::Exhausted(_) => Code::OUT_OF_MEMORY,
                 Stop::Bug(_) => Code::UNKNOWN,
             },
-            Error::Cancelled => Code::LAUNCH_TIMEOUT,
+            Error::Canceled => Code::LAUNCH_TIMEOUT,
         }
     }
 }

@@ -268,7 +268,7 @@ impl Context {
     /// Records and reports a failure of device work; returns its code.
     pub fn fail(&self, error: &Error) -> Code {
         let code = Code::from(error);
-        if matches!(error, Error::Cancelled) {
+        if matches!(error, Error::Canceled) {
             return code; // the process ends
         }
         self.write_printed();

@@ -57,7 +57,7 @@ pub fn raise(error: &Error) -> PyErr {
         Error::NoPlan(_) => unsupported(&error.to_string()),
         Error::Stopped(report) => stopped(report),
         Error::OutOfMemory { .. } => pyo3::exceptions::PyMemoryError::new_err(error.to_string()),
-        Error::Cancelled => PyKeyboardInterrupt::new_err(error.to_string()),
+        Error::Canceled => PyKeyboardInterrupt::new_err(error.to_string()),
         Error::NoSuch { what: "kernel" | "variable", .. } => {
             pyo3::exceptions::PyLookupError::new_err(error.to_string())
         }

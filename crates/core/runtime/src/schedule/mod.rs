@@ -50,7 +50,7 @@ impl Cancel {
     }
 
     /// Whether it was canceled.
-    pub fn is_cancelled(&self) -> bool {
+    pub fn is_canceled(&self) -> bool {
         self.0.load(Relaxed)
     }
 }
@@ -112,7 +112,7 @@ pub(crate) struct Schedule<'a> {
 /// Why a grid ended early.
 pub(crate) enum Ended {
     Stopped(Stop),
-    Cancelled,
+    Canceled,
 }
 
 impl From<Stop> for Ended {
@@ -198,7 +198,7 @@ impl Shared<'_> {
     /// Whether another worker has ended the launch.
     fn is_over(&self) -> Result<bool, Ended> {
         match self.schedule.cancel {
-            Some(cancel) if cancel.is_cancelled() => Err(Ended::Cancelled),
+            Some(cancel) if cancel.is_canceled() => Err(Ended::Canceled),
             _ => Ok(self.over.load(Relaxed)),
         }
     }

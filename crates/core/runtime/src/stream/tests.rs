@@ -98,7 +98,7 @@ fn synchronizing_returns_errors_and_resumes_panics() {
     let stream = &streams(1)[0];
     let after = Arc::new(AtomicBool::new(false));
     let behind = after.clone();
-    stream.enqueue(|| Err(Error::Cancelled));
+    stream.enqueue(|| Err(Error::Canceled));
     stream.enqueue(move || {
         behind.store(true, SeqCst);
         Ok(())
@@ -107,7 +107,7 @@ fn synchronizing_returns_errors_and_resumes_panics() {
     assert!(event.query());
     stream.record(&event);
     event.synchronize();
-    assert!(matches!(stream.synchronize(), Err(Error::Cancelled)) && !after.load(SeqCst));
+    assert!(matches!(stream.synchronize(), Err(Error::Canceled)) && !after.load(SeqCst));
     assert!(stream.synchronize().is_ok());
     stream.enqueue(|| panic!("queued"));
     stream.record(&event);

@@ -173,7 +173,7 @@ pub fn failure(error: Error, style: Style) -> Failure {
         Error::Stopped(report) => report::stopped(&report, style.err),
         Error::NoPlan(_) => Failure::unsupported(error),
         Error::OutOfMemory { .. }
-        | Error::Cancelled
+        | Error::Canceled
         | Error::NoSuch { .. }
         | Error::BadLaunch(_)
         | Error::BadArray(_)

@@ -145,7 +145,7 @@ fn launch(
             }
             Ok(stats)
         }
-        Err(margay_runtime::Error::Cancelled) => Err(watch.cancelled(number)),
+        Err(margay_runtime::Error::Canceled) => Err(watch.canceled(number)),
         Err(e) => Err(failure(e, style)),
     }
 }

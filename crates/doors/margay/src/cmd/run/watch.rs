@@ -32,7 +32,7 @@ pub fn interrupt() -> Cancel {
         let thrown = cancel.clone();
         // Without a handler, Ctrl-C ends the process as usual.
         let _ = ctrlc::set_handler(move || {
-            if thrown.is_cancelled() {
+            if thrown.is_canceled() {
                 std::process::exit(130);
             }
             thrown.cancel();
@@ -103,7 +103,7 @@ impl<'t> Watch<'t> {
     }
 
     /// The message for a canceled launch.
-    pub fn cancelled(&self, launch: usize) -> Failure {
+    pub fn canceled(&self, launch: usize) -> Failure {
         let [done, total] = self.counts.each_ref().map(|c| c.load(Relaxed));
         let after = self.started.elapsed();
         let of = if total == 0 { String::new() } else { format!(" of {total}") };
