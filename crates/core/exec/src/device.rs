@@ -222,6 +222,22 @@ impl Origin {
     }
 }
 
+/// Pieces that a grid has queued, each in the order of the calls.
+#[derive(Clone, Default, Debug)]
+pub struct Pieces {
+    /// Those of all streams except the tail stream.
+    pub work: Vec<Piece>,
+    /// Those of the tail stream, which come after all others.
+    pub tail: Vec<Piece>,
+}
+
+impl Pieces {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.work.is_empty() && self.tail.is_empty()
+    }
+}
+
 /// What a grid has queued.
 #[derive(Default, Debug)]
 pub struct Queued {
@@ -230,8 +246,7 @@ pub struct Queued {
 
 #[derive(Default, Debug)]
 struct Lists {
-    work: Vec<Piece>,
-    tail: Vec<Piece>,
+    pieces: Pieces,
     /// By thread.
     errors: HashMap<Initiator, u64>,
     /// By thread, how much it has tried to queue.
@@ -249,8 +264,8 @@ impl Queued {
 
     /// Queues work; returns `cudaSuccess`.
     pub(crate) fn push(&self, work: Work, origin: Origin) -> u64 {
-        let mut lists = self.lists.lock();
-        if origin.is_tail() { &mut lists.tail } else { &mut lists.work }.push(Piece { work, origin });
+        let pieces = &mut self.lists.lock().pieces;
+        if origin.is_tail() { &mut pieces.tail } else { &mut pieces.work }.push(Piece { work, origin });
         0
     }
 
@@ -261,10 +276,9 @@ impl Queued {
         found.unwrap_or(0)
     }
 
-    /// Takes what is queued: all but the tail stream's work, and that.
-    pub fn take(&self) -> (Vec<Piece>, Vec<Piece>) {
-        let mut lists = self.lists.lock();
-        (std::mem::take(&mut lists.work), std::mem::take(&mut lists.tail))
+    /// Takes what is queued.
+    pub fn take(&self) -> Pieces {
+        std::mem::take(&mut self.lists.lock().pieces)
     }
 }
 

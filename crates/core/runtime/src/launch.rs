@@ -3,11 +3,12 @@
 use crate::{
     Cancel, Error, Limits, StopReport,
     kernel::Prepared,
+    params::block_size,
     schedule::{self, Ended, Progress, Schedule, Spans},
 };
 use margay_exec::{
     Counts, Fault, Grid, Launch, LaunchShape, Observer, Stop,
-    device::{Driver, Piece},
+    device::{Driver, Pieces},
 };
 use margay_ir::Func;
 use std::time::{Duration, Instant};
@@ -76,8 +77,8 @@ pub struct LaunchStats {
     pub time: Duration,
     /// The first use that PTX leaves undefined and that the launch tolerated, as GPUs do. Not an error.
     pub undefined: Option<Box<StopReport>>,
-    /// What the grid has queued: work, and work that comes after all of it. [`crate::Module::perform`] performs it.
-    pub queued: (Vec<Piece>, Vec<Piece>),
+    /// What the grid has queued. [`crate::Module::perform`] performs it.
+    pub queued: Pieces,
 }
 
 /// Callers that a fault's call stack keeps.
@@ -147,7 +148,7 @@ pub(crate) fn check(
             "{fixed} static and {dynamic} dynamic bytes of shared memory exceed the limit of {most} per CTA"
         ));
     }
-    let size = kernel.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize;
+    let size = block_size(&kernel.params);
     if params.len() < size {
         return Err(format!(
             "found a parameter block of {} bytes for a kernel with {size} bytes of parameters",

@@ -37,11 +37,15 @@ impl std::fmt::Display for ParamsError {
 
 impl std::error::Error for ParamsError {}
 
+/// Bytes of the block of a kernel's parameters.
+pub(crate) fn block_size(params: &[Param]) -> usize {
+    params.iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize
+}
+
 impl<'a> Params<'a> {
     /// A zeroed block for these parameters.
     pub(crate) fn new(params: &'a [Param]) -> Params<'a> {
-        let size = params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
-        Params { params, bytes: vec![0; size as usize], next: 0 }
+        Params { params, bytes: vec![0; block_size(params)], next: 0 }
     }
 
     /// Appends the value of the next parameter, of exactly its size.

@@ -1,7 +1,7 @@
 //! Performs what grids have queued (dynamic parallelism).
 
 use crate::{Cancel, Error, Kernel, LaunchConfig, LaunchStats, Module};
-use margay_exec::device::{Origin, Piece, Work};
+use margay_exec::device::{Origin, Piece, Pieces, Work};
 
 /// How deep launches may nest; the tail stream's do not count (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism", "Limits").
 const DEPTH: u32 = 24;
@@ -42,20 +42,15 @@ impl Module {
     pub fn perform(
         &self,
         parent: &Kernel,
-        queued: (Vec<Piece>, Vec<Piece>),
+        queued: Pieces,
         cancel: Option<&Cancel>,
         launcher: &mut dyn Launcher,
     ) -> Result<(), Error> {
-        let mut next: Vec<(Kernel, usize, u32, Piece)> = Vec::new();
-        let add =
-            |next: &mut Vec<_>, parent: &Kernel, (grid, depth): (usize, u32), (work, tail): (Vec<Piece>, Vec<_>)| {
-                next.extend(tail.into_iter().rev().map(|w| (parent.clone(), grid, depth, w)));
-                next.extend(work.into_iter().rev().map(|w| (parent.clone(), grid, depth + 1, w)));
-            };
-        add(&mut next, parent, (0, 0), queued);
+        let mut stack = Vec::new();
+        push(&mut stack, parent, (0, 0), queued);
         let memory = parent.inner.context.device().memory();
         for number in 1.. {
-            let Some((parent, grid, depth, Piece { work, origin })) = next.pop() else { break };
+            let Some(Pending { parent, grid, depth, piece: Piece { work, origin } }) = stack.pop() else { break };
             let by = By { grid, origin };
             let grid = match work {
                 Work::Copy { to, from, bytes } => {
@@ -89,9 +84,25 @@ impl Module {
             }
             let config = LaunchConfig { cancel: cancel.cloned(), ..LaunchConfig::of(grid.shape) };
             let mut stats = launcher.launch(by, &kernel, config, &grid.params)?;
-            let queued = std::mem::take(&mut stats.queued);
-            add(&mut next, &kernel, (number, depth), queued);
+            push(&mut stack, &kernel, (number, depth), std::mem::take(&mut stats.queued));
         }
         Ok(())
     }
+}
+
+/// A piece of work that is not performed yet.
+struct Pending {
+    /// The kernel of the grid that has queued it, and the grid's number.
+    parent: Kernel,
+    grid: usize,
+    /// How deep a grid that it launches is nested.
+    depth: u32,
+    piece: Piece,
+}
+
+/// Puts what a grid at a depth has queued on a stack, so that its tail stream's work comes last.
+fn push(stack: &mut Vec<Pending>, parent: &Kernel, (grid, depth): (usize, u32), queued: Pieces) {
+    let pending = |depth| move |piece| Pending { parent: parent.clone(), grid, depth, piece };
+    stack.extend(queued.tail.into_iter().rev().map(pending(depth)));
+    stack.extend(queued.work.into_iter().rev().map(pending(depth + 1)));
 }

@@ -218,8 +218,7 @@ fn watched(
         context.give_up(Code::LAUNCH_FAILED);
     }
     let mut stats = ended?;
-    let queued = stats.queued.0.len() + stats.queued.1.len() > 0;
-    if by.is_some() || queued {
+    if by.is_some() || !stats.queued.is_empty() {
         family.launched(by, kernel, Some((sanitizer, touched)), context.device_memory());
     }
     account::launched(kernel, &stats);
