@@ -7,7 +7,7 @@
 
 use crate::emit::{
     call::signature::integer,
-    function::{Emitter, Result},
+    function::{Emitter, Mode, Result},
     text::{Elem, Ty, Val, fill},
 };
 use std::ops::Range;
@@ -236,7 +236,7 @@ impl Emitter<'_> {
         match side {
             Side::Words(words) => {
                 let from = self.w.offset_const(words, u64::from(start) * 32);
-                if blend && self.mode == super::super::function::Mode::Masked {
+                if blend && self.mode == Mode::Masked {
                     self.blend_rows(to, &from, rows, &bits);
                 } else {
                     self.copy_rows(to, &from, rows);

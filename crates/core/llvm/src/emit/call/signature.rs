@@ -8,7 +8,7 @@
 
 use crate::ctx::status;
 use crate::emit::{
-    function::Emitter,
+    function::{Emitter, symbol},
     text::{Elem, Ty, Val, named},
 };
 use margay_ir::{
@@ -122,7 +122,7 @@ impl Emitter<'_> {
 
     /// The function's entry for calls on a fiber, with arguments and results in blocks in memory.
     pub fn trampoline(&self) -> String {
-        let (carriers, name) = (&self.interface().carriers, super::super::function::symbol(self.id));
+        let (carriers, name) = (&self.interface().carriers, symbol(self.id));
         let stores = self.stores_results();
         let mut text =
             format!("define i32 @{name}.fiber(ptr %ctx, i32 %mask, i32 %frame, ptr %args, ptr %rets) #0 {{\n");

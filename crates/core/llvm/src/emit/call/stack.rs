@@ -4,7 +4,7 @@ use crate::ctx::at;
 use crate::emit::{
     function::{Emitter, Result},
     site::SiteKind,
-    text::{Elem, Ty, Val, constant, int},
+    text::{Elem, Ty, Val, constant, int, named},
 };
 use margay_ir::{Func, Inst, Operand};
 use margay_isa::Opcode;
@@ -21,7 +21,7 @@ impl Emitter<'_> {
         let size = i128::from(places.frame_size);
         match self.func.kind {
             margay_check::FuncKind::Kernel => int(Elem::I32, i128::from(places.base) + size),
-            _ => self.w.op_const("add", &crate::emit::text::named(Ty::scalar(Elem::I32), "%frame"), size),
+            _ => self.w.op_const("add", &named(Ty::scalar(Elem::I32), "%frame"), size),
         }
     }
 

@@ -8,7 +8,7 @@
 
 use super::unit::Kind;
 use crate::emit::{
-    function::{Emitter, Role},
+    function::{Emitter, Mode, Role},
     memory::address::Address,
     text::{Elem, Ty, Val, int},
 };
@@ -57,7 +57,7 @@ impl Emitter<'_> {
             }
             return;
         }
-        if !rows || self.mode == crate::emit::function::Mode::Masked {
+        if !rows || self.mode == Mode::Masked {
             return;
         }
         for first in bases {

@@ -4,7 +4,7 @@
 use super::PROGRAM;
 use crate::emit::{
     function::{Emitter, affine::rows},
-    text::{Elem, Ty, Val, int},
+    text::{Elem, Ty, Val, constant, int},
 };
 
 /// How many such accesses of a function are unrolled; each is about a hundred lines.
@@ -64,7 +64,7 @@ impl Emitter<'_> {
                 last = Some(one);
             }
         }
-        last.unwrap_or_else(|| crate::emit::text::constant(ty, 0))
+        last.unwrap_or_else(|| constant(ty, 0))
     }
 
     /// Stores one element per lane, `stride` bytes after that of the lane before; in the order of the lanes.

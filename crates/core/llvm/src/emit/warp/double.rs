@@ -160,7 +160,7 @@ impl Emitter<'_> {
                 false => Vec::new(),
             };
             for i in 0..dsts.len().max(stored.len()) {
-                let from = pick_lanes(&mut e.w, starts, |lane| tile.place(lane, i).line);
+                let from = pick_lanes(&mut e.w, starts, |lane| tile.place(lane as usize, i).line);
                 let within = per_lane(Elem::I64, |lane| 8 * tile.place(lane as usize, i).at as i128);
                 let addresses = Address::Lanes(e.w.op("add", &from, &within));
                 if let Some(o) = stored.get(i) {

@@ -223,7 +223,7 @@ impl Layout {
 }
 
 /// The elements of a vector that each lane picks.
-pub(super) fn pick_lanes(w: &mut Writer, v: &Val, pick: impl Fn(usize) -> usize) -> Val {
+pub(super) fn pick_lanes<N: std::fmt::Display>(w: &mut Writer, v: &Val, pick: impl Fn(u32) -> N) -> Val {
     let picks: Vec<String> = (0..32).map(|lane| format!("i32 {}", pick(lane))).collect();
     let ty = v.ty;
     w.value(ty, format_args!("shufflevector {ty} {v}, {ty} poison, <32 x i32> <{}>", picks.join(", ")))

@@ -19,6 +19,7 @@ use crate::emit::{
     function::{Emitter, Mode, Result},
     site::SiteKind,
     text::{Elem, Ty, Val, constant, fill, int, per_lane},
+    warp::fragment::pick_lanes,
 };
 use margay_exec::only_converges;
 use margay_ir::{Inst, Operand, pass::Shape};
@@ -127,7 +128,7 @@ impl Emitter<'_> {
         }
         let mode = ShuffleMode::of(variant);
         if let (Some(b), Some(c)) = (self.constant_word(by), self.constant_word(bounds)) {
-            let taken = self.permute(&a, |l| source_lane(mode, l, b, c).0);
+            let taken = pick_lanes(&mut self.w, &a, |l| source_lane(mode, l, b, c).0);
             return Ok(vec![taken, per_lane(Elem::I1, |l| i128::from(source_lane(mode, l, b, c).1))]);
         }
         let (b, c) = (self.value(by, Elem::I32)?, self.value(bounds, Elem::I32)?);
@@ -176,18 +177,11 @@ impl Emitter<'_> {
         Ok(vec![taken, valid])
     }
 
-    /// Permutes the lanes of a vector.
-    fn permute(&mut self, a: &Val, from: impl Fn(u32) -> u32) -> Val {
-        let picks: Vec<String> = (0..32).map(|l| format!("i32 {}", from(l))).collect();
-        let ty = a.ty;
-        self.w.value(ty, format_args!("shufflevector {ty} {a}, {ty} poison, <32 x i32> <{}>", picks.join(", ")))
-    }
-
     /// Lane `l ^ b` for a uniform `b`, bit by bit.
     fn butterfly(&mut self, a: &Val, b: &Val) -> Val {
         let mut v = a.clone();
         for bit in [16, 8, 4, 2, 1] {
-            let crossed = self.permute(&v, |l| l ^ bit);
+            let crossed = pick_lanes(&mut self.w, &v, |l| l ^ bit);
             let set = self.w.op_const("and", b, i128::from(bit));
             let set = self.w.cmp("icmp ne", &set, &constant(set.ty, 0));
             v = self.w.select(&set, &crossed, &v);

@@ -6,12 +6,12 @@
 
 use crate::ctx::Helper;
 use crate::emit::{
-    function::{Emitter, Mode, Result},
+    function::{Emitter, Mode, Result, prepare::is_rendezvous},
     text::{Elem, Ty, Val, constant},
     warp::single_step::Spilled,
 };
 use margay_exec::single_step;
-use margay_ir::{Inst, Operand};
+use margay_ir::{Inst, Operand, pass::liveness::inst_writes};
 use margay_isa::Opcode;
 
 impl Emitter<'_> {
@@ -83,7 +83,7 @@ impl Emitter<'_> {
         let rows = |k: u32| {
             let block = self.prepared.barriers[k as usize].block;
             let inst = self.func.blocks[block.0 as usize].insts.range().last()?;
-            let parks = crate::emit::function::prepare::is_rendezvous(self.func, &self.func.insts[inst]);
+            let parks = is_rendezvous(self.func, &self.func.insts[inst]);
             let (_, writes) = single_step::registers(func, &func.insts[inst]);
             parks.then(|| writes.iter().map(|r| single_step::rows_of(func.regs[r.0 as usize])).sum::<usize>())
         };
@@ -97,7 +97,7 @@ impl Emitter<'_> {
             return;
         }
         let mut writes = Vec::new();
-        margay_ir::pass::liveness::inst_writes(self.func, inst, &mut |r| writes.push(r));
+        inst_writes(self.func, inst, &mut |r| writes.push(r));
         writes.sort();
         writes.dedup();
         self.fill(&writes, output, Some(lanes));
