@@ -43,21 +43,21 @@ fn called_as(name: &str) -> bool {
 }
 
 fn run(cli: &Cli) -> Outcome {
-    let color = report::Style::new(cli.color);
+    let style = report::Style::new(cli.color);
     let result = match &cli.command {
-        Command::Check(args) => cmd::check::run(args, color),
+        Command::Check(args) => cmd::check::run(args, style),
         Command::Fmt(args) => cmd::fmt::run(args),
-        Command::Abi(args) => cmd::abi::run(args, color),
-        Command::Bindgen(args) => cmd::bindgen::run(args, color),
-        Command::Run(args) => cmd::run::run(args, color),
+        Command::Abi(args) => cmd::abi::run(args, style),
+        Command::Bindgen(args) => cmd::bindgen::run(args, style),
+        Command::Run(args) => cmd::run::run(args, style),
         Command::Exec(args) => cmd::exec::run(args),
-        Command::Replay(args) => cmd::replay::run(args, color),
+        Command::Replay(args) => cmd::replay::run(args, style),
         Command::Sanitize(args) => cmd::sanitize::run(args),
-        Command::Ptxas(args) => cmd::ptxas::run(args, color),
+        Command::Ptxas(args) => cmd::ptxas::run(args, style),
         Command::Extract(args) => cmd::extract::run(args),
         Command::Explain(args) => cmd::explain::run(args),
         Command::Doc(args) => cmd::doc::run(args),
-        Command::Ir(args) => cmd::ir::run(args, color),
+        Command::Ir(args) => cmd::ir::run(args, style),
         Command::Cache(args) => cmd::cache::run(args),
         Command::Completions(args) => cmd::completions(args),
     };

@@ -70,7 +70,7 @@ pub fn bus_place(device: u32) -> String {
     format!("00:{device:02x}.0")
 }
 
-/// An empty description.
+/// Why a description of a device is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadProfile(String);
 

@@ -99,12 +99,12 @@ pub fn parse_size(text: &str) -> Option<u64> {
     digits.trim_end().parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-fn name(content: CacheKey, effort: Effort) -> String {
-    named(content, ENDINGS[effort as usize])
+fn name(key: CacheKey, effort: Effort) -> String {
+    named(key, ENDINGS[effort as usize])
 }
 
-fn named(content: CacheKey, ending: &str) -> String {
-    let [a, b] = content.0;
+fn named(key: CacheKey, ending: &str) -> String {
+    let [a, b] = key.0;
     format!("{a:016x}{b:016x}.{ending}")
 }
 
@@ -116,8 +116,8 @@ fn check(bytes: &[u8]) -> u64 {
 }
 
 /// Looks up the result of an earlier compilation and marks it as used.
-pub(crate) fn find(content: CacheKey, effort: Effort) -> Option<Entry> {
-    let path = folder()?.join(name(content, effort));
+pub(crate) fn find(key: CacheKey, effort: Effort) -> Option<Entry> {
+    let path = folder()?.join(name(key, effort));
     let bytes = fs::read(&path).ok()?;
     let (sum, rest) = bytes.strip_prefix(MAGIC.as_slice())?.split_first_chunk::<8>()?;
     if u64::from_le_bytes(*sum) != check(rest) {
@@ -138,31 +138,31 @@ pub(crate) fn find(content: CacheKey, effort: Effort) -> Option<Entry> {
 
 /// Notes that a process has run for so long without this code. Whether there is a note is all that counts, so several processes may write it
 /// at once; it goes when the code is stored.
-pub(crate) fn note_demand(content: CacheKey, effort: Effort, spent: Duration) {
+pub(crate) fn note_demand(key: CacheKey, effort: Effort, spent: Duration) {
     let Some(folder) = folder() else { return };
-    let note = folder.join(named(content, DEMAND));
-    if fs::create_dir_all(&folder).is_ok() && !folder.join(name(content, effort)).exists() {
+    let note = folder.join(named(key, DEMAND));
+    if fs::create_dir_all(&folder).is_ok() && !folder.join(name(key, effort)).exists() {
         let _ = fs::write(note, format!("{} us\n", spent.as_micros()));
     }
 }
 
 /// Whether there is such a note.
-pub(crate) fn has_demand(content: CacheKey) -> bool {
-    folder().is_some_and(|folder| folder.join(named(content, DEMAND)).exists())
+pub(crate) fn has_demand(key: CacheKey) -> bool {
+    folder().is_some_and(|folder| folder.join(named(key, DEMAND)).exists())
 }
 
 /// Claims a compilation among the processes that share the cache.
-pub(crate) fn claim(content: CacheKey, effort: Effort) -> Claim {
+pub(crate) fn claim(key: CacheKey, effort: Effort) -> Claim {
     let Some(folder) = folder() else { return Claim::none(false) };
     if fs::create_dir_all(&folder).is_err() {
         return Claim::none(false);
     }
-    let name = name(content, effort);
+    let name = name(key, effort);
     Claim::new(folder.join(format!("{TEMPORARY}{name}")), &folder.join(name), effort)
 }
 
 /// Stores the result of a compilation.
-pub(crate) fn store(content: CacheKey, effort: Effort, facts: &[u8], object: &[u8]) {
+pub(crate) fn store(key: CacheKey, effort: Effort, facts: &[u8], object: &[u8]) {
     let Some(folder) = folder() else { return };
     if fs::create_dir_all(&folder).is_err() {
         return;
@@ -172,11 +172,11 @@ pub(crate) fn store(content: CacheKey, effort: Effort, facts: &[u8], object: &[u
     let temporary = folder.join(unique);
     let rest = [(facts.len() as u64).to_le_bytes().as_slice(), facts, object].concat();
     let bytes = [MAGIC.as_slice(), &check(&rest).to_le_bytes(), &rest].concat();
-    if fs::write(&temporary, &bytes).is_err() || fs::rename(&temporary, folder.join(name(content, effort))).is_err() {
+    if fs::write(&temporary, &bytes).is_err() || fs::rename(&temporary, folder.join(name(key, effort))).is_err() {
         let _ = fs::remove_file(&temporary);
         return;
     }
-    let _ = fs::remove_file(folder.join(named(content, DEMAND)));
+    let _ = fs::remove_file(folder.join(named(key, DEMAND)));
     // Listing the folder takes time: trim at this process's first write, and each time a sixteenth of the bound has
     // been written.
     static WRITTEN: AtomicU64 = AtomicU64::new(u64::MAX);

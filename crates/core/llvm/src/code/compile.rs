@@ -193,7 +193,7 @@ impl Recipe {
 
     /// Compiles a draft and stores the object in the cache.
     pub fn compile(&self, draft: &Draft, effort: Effort, log: &Log) -> Result<Object, NoCode> {
-        // Who waits for another process does not use the processor, which is what a second compilation would do.
+        // Waiting for another process leaves the processor to it; a second compilation would not.
         let claim = log.time("wait", || cache::claim(self.key, effort));
         if claim.waited
             && let Some(object) = self.cached(effort)
@@ -353,6 +353,12 @@ fn pure_functions(ir: &Ir<Placed>, sites: &[Site]) -> Result<Vec<Option<PureFn>>
 /// The end of every module: attributes and metadata.
 pub(super) fn trailer() -> &'static str {
     // LLVM reports the size of each frame; large frames probe every page, so that none can skip a guard page.
-    "attributes #0 = { nounwind \"warn-stack-size\"=\"0\" \"probe-stack\"=\"inline-asm\" }\nattributes #1 = { nounwind }\nattributes #2 = { nounwind noinline cold }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n\
-     !1 = distinct !{!1, !\"margay\"}\n!2 = distinct !{!2, !1, !\"the program's memory\"}\n!3 = !{!2}\n!4 = !{}\n"
+    "attributes #0 = { nounwind \"warn-stack-size\"=\"0\" \"probe-stack\"=\"inline-asm\" }\n\
+     attributes #1 = { nounwind }\n\
+     attributes #2 = { nounwind noinline cold }\n\
+     !0 = !{!\"branch_weights\", i32 1, i32 4000}\n\
+     !1 = distinct !{!1, !\"margay\"}\n\
+     !2 = distinct !{!2, !1, !\"the program's memory\"}\n\
+     !3 = !{!2}\n\
+     !4 = !{}\n"
 }

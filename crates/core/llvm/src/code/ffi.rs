@@ -124,7 +124,7 @@ impl Drop for CompilerScope {
         // SAFETY: as above.
         let own = unsafe { libc::pthread_self() };
         let mut threads = COMPILER_THREADS.lock();
-        if let Some(at) = threads.iter().position(|g| g.thread == own) {
+        if let Some(at) = threads.iter().position(|t| t.thread == own) {
             threads.swap_remove(at);
         }
     }
@@ -190,15 +190,15 @@ extern "C" fn at_end() {
     let began = Instant::now();
     let nap = || std::thread::sleep(Duration::from_micros(500));
     loop {
-        let in_grace = |g: &CompilerThread| {
-            g.thread != own && began.elapsed() < (began.saturating_duration_since(g.since) / 8).min(GRACE)
+        let in_grace = |t: &CompilerThread| {
+            t.thread != own && began.elapsed() < (began.saturating_duration_since(t.since) / 8).min(GRACE)
         };
         if !COMPILER_THREADS.lock().iter().any(in_grace) {
             break;
         }
         nap();
     }
-    if !COMPILER_THREADS.lock().iter().any(|g| g.thread != own) {
+    if !COMPILER_THREADS.lock().iter().any(|t| t.thread != own) {
         return;
     }
     // SAFETY: `action` is zeroed and then filled in; the handler has the signature that `SA_SIGINFO` requires.
@@ -210,7 +210,7 @@ extern "C" fn at_end() {
     }
     // A thread outside LLVM's code will soon be back in it or leave; one that blocks the signal is given up.
     while began.elapsed() < 10 * GRACE {
-        let Some(thread) = COMPILER_THREADS.lock().iter().find(|g| g.thread != own).map(|g| g.thread) else { return };
+        let Some(thread) = COMPILER_THREADS.lock().iter().find(|t| t.thread != own).map(|t| t.thread) else { return };
         let (elsewhere, stopped) = (ELSEWHERE.load(SeqCst), STOPPED.load(SeqCst));
         // SAFETY: the thread is registered, and it unregisters before it ends, so it is alive.
         unsafe { libc::pthread_kill(thread, SIGNAL) };
@@ -219,7 +219,7 @@ extern "C" fn at_end() {
             std::thread::yield_now();
         }
         if STOPPED.load(SeqCst) != stopped {
-            COMPILER_THREADS.lock().retain(|g| g.thread != thread);
+            COMPILER_THREADS.lock().retain(|t| t.thread != thread);
         } else {
             nap();
         }

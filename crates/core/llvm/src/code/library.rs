@@ -24,7 +24,7 @@ pub struct LibraryFunction {
     pub key: CacheKey,
 }
 
-/// Linked library functions. Who calls them must hold this.
+/// Linked library functions. Callers must hold this.
 pub type Library = Vec<(LibraryFunction, Arc<Linked>)>;
 
 /// A library function with the text of its module.

@@ -199,8 +199,8 @@ fn process_symbol(name: &str) -> Result<u64, String> {
 }
 
 impl Linked {
-    /// Links one relocatable object; undefined symbols are resolved in the library, else in this process. Who calls the code must
-    /// hold the library too.
+    /// Links one relocatable object; undefined symbols are resolved in the library, else in this process. Callers of
+    /// the code must hold the library too.
     pub fn object(bytes: &[u8], library: &Library) -> Result<Linked, String> {
         let damaged = || "an object that cannot be read".to_owned();
         let object = Object(bytes);

@@ -294,6 +294,14 @@ mod tests {
         let kinds = [
             SiteKind::Access { size: 16, write: true, space: "generic", span: 512, shift: 3 },
             SiteKind::Lanes,
+            SiteKind::Group(GroupSite {
+                members: vec![(2, -8), (5, 0)],
+                lead: 5,
+                least: -8,
+                span: 12,
+                odd: 7,
+                odd_at: -1,
+            }),
             SiteKind::Pure { srcs: vec![32, 1], dsts: vec![64] },
             SiteKind::Effect { reads: 3, writes: 0, seldom: true },
             SiteKind::Barrier { counted: true, reduces: Some(Mod::Popc), arrives: false },

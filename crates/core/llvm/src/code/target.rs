@@ -108,8 +108,8 @@ pub fn mask_registers() -> bool {
     has(is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("avx512dq"), Processor::V4)
 }
 
-/// Whether the host's gathers and scatters of AVX-512 are faster than loops over lanes: on Intel's processors but those whose
-/// microcode makes up for gather data sampling, and on AMD's from Zen 5 on (family 26), where half a row of random words takes
+/// Whether the host's gathers and scatters of AVX-512 are faster than loops over lanes: on Intel's processors except those whose
+/// microcode mitigates gather data sampling, and on AMD's from Zen 5 on (family 26), where half a row of random words takes
 /// 11 ns instead of 14 and all of it 12 instead of 20. Before, AMD's take longer than a loop.
 pub fn gathers() -> bool {
     static GATHERS: LazyLock<bool> = LazyLock::new(|| {

@@ -7,9 +7,9 @@
 use super::tidy::{is_value, mentions, parts};
 use std::{collections::HashMap, fmt::Write};
 
-/// Begin of the label of rare code, which ends where a label with [`USUAL`] begins.
+/// The prefix of the label of rare code, which ends where a label with [`USUAL`] begins.
 pub(super) const RARE: &str = "wrapped.";
-/// Begin of the label of the usual alternative.
+/// The prefix of the label of the usual alternative.
 pub(super) const USUAL: &str = "straight.";
 /// Operations that one piece of rare code may repeat for a value.
 const LIMIT: usize = 24;

@@ -6,7 +6,7 @@
 use super::known::is_pure;
 use std::fmt::Write;
 
-/// Begin of the barrier that makes LLVM keep a variable in memory; its address follows.
+/// The beginning of the barrier that makes LLVM keep a variable in memory; its address follows.
 pub(super) const PIN: &str = "call void asm sideeffect \"\", \"r\"(ptr ";
 /// Variables that share a barrier: as many addresses as there are registers for.
 const PINS: usize = 8;

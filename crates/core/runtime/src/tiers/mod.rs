@@ -192,7 +192,7 @@ impl Tiers {
             });
         };
         match why {
-            // Who requests compiled code gets an error, not another engine, if a bug or the machine is the cause.
+            // Whoever requests compiled code gets an error, not another engine, if a bug or the machine is the cause.
             Some(NoCode::Bug(why)) => return Err(Stop::Bug(Bug(why.clone()))),
             Some(NoCode::Unavailable(what)) => return Err(self.unavailable(what)),
             Some(why) => _ = self.refused.get_or_init(|| self.explain(why)),

@@ -14,7 +14,7 @@ use bytemuck::AnyBitPattern;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
-/// The size of the file that represents a pool.
+/// The content of the file that represents a pool to other processes.
 const MARK: [u8; 16] = *b"margay's pool 1\0";
 
 /// The memory of a pool. There is one default pool of each.
@@ -101,7 +101,7 @@ impl Usage {
         self.most_reserved = self.most_reserved.max(self.reserved);
     }
 
-    /// Memory that is not used goes back to the system but for what the pool may keep.
+    /// Memory that is not used goes back to the system except for what the pool may keep.
     fn give_back(&mut self, bytes: u64, kept: u64) {
         self.used = self.used.saturating_sub(bytes);
         self.release(kept);

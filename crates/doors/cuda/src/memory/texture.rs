@@ -301,12 +301,14 @@ fn check_linear(of: &Union, texel: usize, pitched: bool) -> Outcome {
     /// `CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT`
     const PITCH_ALIGNMENT: usize = 32;
     if !of.address.is_multiple_of(ALIGNMENT) {
-        because(|| format!("the address of a texture in linear memory is a multiple of {ALIGNMENT}"));
+        because(|| format!("the address of a texture in linear memory must be a multiple of {ALIGNMENT}"));
         return Err(Code::INVALID_VALUE);
     }
     let row = of.width.checked_mul(texel).ok_or(Code::INVALID_VALUE)?;
     if pitched && (!of.pitch.is_multiple_of(PITCH_ALIGNMENT) || of.pitch < row) {
-        because(|| format!("the pitch of a texture is a multiple of {PITCH_ALIGNMENT} and holds a row of {row} bytes"));
+        because(|| {
+            format!("the pitch of a texture must be a multiple of {PITCH_ALIGNMENT} and hold a row of {row} bytes")
+        });
         return Err(Code::INVALID_VALUE);
     }
     Ok(())

@@ -78,8 +78,8 @@ crate::api::function! {
 
 crate::api::function! {
     /// What was launched since [`margayCountKernels`], as text: a line for each kernel, with its launches, the nanoseconds that they
-    /// took, those that compiling it took, the engine and the demangled name, separated by tabs. Null for `text` asks for the text's
-    /// length only including the terminating zero.
+    /// took, those that compiling it took, the engine and the demangled name, separated by tabs. If `text` is
+    /// null, only tells the length, including the terminating zero.
     margayKernels(text: Out<c_char>, len: usize, needed: Out<usize>) {
         let lines = account().lines();
         needed.offer(lines.len() + 1);
@@ -121,7 +121,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// Records the begin of a launch.
+/// Records the beginning of a launch.
 pub fn begins(kernel: &Kernel) -> UnderWay {
     if !wanted() {
         return UnderWay(None);

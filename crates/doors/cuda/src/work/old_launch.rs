@@ -45,11 +45,11 @@ fn put(function: Handle<Function>, offset: i32, bytes: &[u8]) -> Outcome {
 
 fn launch(function: Handle<Function>, width: i32, height: i32, stream: StreamHandle) -> Outcome {
     stream.get()?;
-    let positive = |n: i32| u32::try_from(n).map_err(|_| Code::INVALID_VALUE);
+    let unsigned = |n: i32| u32::try_from(n).map_err(|_| Code::INVALID_VALUE);
     let of = crate::module::function::get(function)?;
     let Setting { block, shared, mut params } = of.setting.lock().clone();
     params.resize(of.params_size()?, 0);
-    let shape = launch::shape([positive(width)?, positive(height)?, 1], block, shared);
+    let shape = launch::shape([unsigned(width)?, unsigned(height)?, 1], block, shared);
     stream.submit(Work::Kernel(Launch { function: of, shape, params, from: crate::checks::stacks::launch() }))
 }
 

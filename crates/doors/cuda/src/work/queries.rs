@@ -12,7 +12,7 @@ use crate::{
 use margay_exec::device::{Change, Driver, Query};
 use std::sync::Arc;
 
-/// QueryHandler the threads of a launch of a kernel of a module.
+/// Answers the threads of a launch of a kernel of a module.
 #[derive(Clone, Copy)]
 pub struct QueryHandler<'c> {
     /// The context.

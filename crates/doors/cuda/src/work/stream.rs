@@ -1,6 +1,6 @@
 //! Streams (CUDA Driver API, "Stream Management", "Stream synchronization behavior"). Work is queued ([`margay_runtime::Stream`]) and
-//! executed concurrently with the caller. The default stream of a context waits for all streams that take turns with it, and they for it. A stream that is
-//! being captured gathers its work in a graph instead.
+//! executed concurrently with the caller. The default stream of a context waits for all streams that take turns with it, and they for
+//! it. A stream that is being captured gathers its work in a graph instead.
 
 pub mod functions;
 

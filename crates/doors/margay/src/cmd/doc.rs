@@ -90,23 +90,10 @@ fn describe(row: &Op, form: &Form) -> String {
         out += &format!("    .{:8} {}\n", need.word.name(), since(&need.since));
     }
     match form.accuracy {
-        Some(Accuracy::Ulp(ulp)) => {
-            out += &format!(
-                "    error     at most {ulp} ulp
-"
-            )
-        }
-        Some(Accuracy::Relative(log2)) => {
-            out += &format!(
-                "    error     relative, at most 2^{log2}
-"
-            )
-        }
+        Some(Accuracy::Ulp(ulp)) => out += &format!("    error     at most {ulp} ulp\n"),
+        Some(Accuracy::Relative(log2)) => out += &format!("    error     relative, at most 2^{log2}\n"),
         Some(Accuracy::Absolute(log2)) => {
-            out += &format!(
-                "    error     absolute, at most 2^{log2} (see the section for the range)
-"
-            )
+            out += &format!("    error     absolute, at most 2^{log2} (see the section for the range)\n")
         }
         None => {}
     }

@@ -363,7 +363,7 @@ impl Function {
             }
             Form::Splat => {
                 let (kind, elem) = if value.elem == "i1" { ('w', "i32") } else { ('n', &value.elem[..]) };
-                // Who did not know that it is a splat uses its other pieces.
+                // Uses that precede its definition did not know that it is a splat, and name its other pieces.
                 for k in (1..self.count).filter(|_| self.ahead.contains(name)) {
                     let (ty, one, other) = (piece_type(elem), piece_name(kind, 0, name), piece_name(kind, k, name));
                     _ = writeln!(out, "  {other} = bitcast {ty} {one} to {ty}");

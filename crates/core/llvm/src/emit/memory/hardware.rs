@@ -8,7 +8,7 @@ use crate::emit::{
     text::{Elem, Ty, elements, fill},
 };
 
-/// The begin of code with the host's gathers or scatters. Only lean code finds the addresses of few lanes in memory.
+/// The beginning of code with the host's gathers or scatters. Only lean code finds the addresses of few lanes in memory.
 pub(super) fn begin(elem: Elem, lean: bool) -> String {
     let few = leave_few();
     let row = format!("  %list = alloca <32 x {}>, align 64\n", Ty::scalar(elem));

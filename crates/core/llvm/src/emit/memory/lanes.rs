@@ -50,7 +50,7 @@ impl<'a> Step<'a> {
         Step { pointer: BY_ADDRESS, code, last: "each", collects: None }
     }
 
-    /// The begin and the end of the loop's body, and what follows the loop, which begins after the block `from`.
+    /// The beginning and the end of the loop's body, and what follows the loop, which begins after the block `from`.
     ///
     /// Results are collected in registers: a vector that was just stored element by element can be loaded only when all stores are over,
     /// which takes longer than to load some lanes.

@@ -17,7 +17,7 @@ fn each_row(of: impl Fn(u32) -> String) -> String {
     (0..32).step_by(ROW as usize).map(of).collect()
 }
 
-/// The begin of an unrolled helper that handles rows of consecutive addresses at once and continues with single lanes otherwise;
+/// The beginning of an unrolled helper that handles rows of consecutive addresses at once and continues with single lanes otherwise;
 /// `rows` is the code for rows that begin at `%start0`, `%start8`, `%start16`, `%start24`.
 pub(super) fn consecutive(bytes: u32, rows: &str) -> String {
     let starts = each_row(|lane| fill(include_str!("together/start.ll"), &[("lane", &lane)]));
@@ -88,8 +88,8 @@ fn half_masks(elem: Elem, hardware: bool) -> String {
     }
 }
 
-/// The begin of a loop over the lanes of a mask that loads from consecutive addresses at once: whatever lanes there are if they access
-/// rows, or if halves of the warp share an element, and single elements that the lanes of shorter rows share, but in lean code. Lanes
+/// The beginning of a loop over the lanes of a mask that loads from consecutive addresses at once: whatever lanes there are if they access
+/// rows, or if halves of the warp share an element, and single elements that the lanes of shorter rows share, except in lean code. Lanes
 /// run apart where their loops end at different times, and those left still access rows, as the light tier's code does where it counts
 /// rows as varying.
 pub(super) fn load_together(elem: Elem, hardware: bool, lean: bool) -> (String, String) {
@@ -135,7 +135,7 @@ fn load_full(elem: Elem) -> String {
     )
 }
 
-/// The begin of a loop over the lanes of a mask that stores rows at once.
+/// The beginning of a loop over the lanes of a mask that stores rows at once.
 pub(super) fn store_together(elem: Elem, hardware: bool) -> (String, String) {
     let (all, part) = (Ty::lanes(elem), Ty::lanes(elem).part(HALF));
     let name = format!("llvm.masked.store.v{HALF}{}.p0", mangle(Ty::scalar(elem)));
@@ -169,7 +169,7 @@ pub(super) fn store_together(elem: Elem, hardware: bool) -> (String, String) {
     (text, format!("declare void @{name}({part}, ptr{declared}, <{HALF} x i1>)\n{counts}"))
 }
 
-/// The begin of an unrolled helper that loads rows of consecutive addresses, or one element for all lanes, at once. Without hardware for
+/// The beginning of an unrolled helper that loads rows of consecutive addresses, or one element for all lanes, at once. Without hardware for
 /// lanes at addresses of their own, where vectors have many registers, the first two lanes decide whether to compare the others.
 pub(super) fn load_all_together(elem: Elem, hardware: bool) -> String {
     let bytes = elem.bits() / 8;

@@ -46,7 +46,7 @@ pub struct Capture {
     last: Vec<Handle<NodeRef>>,
 }
 
-/// A capture from its begin to its end.
+/// A capture from beginning to end.
 pub struct Sequence {
     /// A unique number.
     pub id: u64,

@@ -67,8 +67,6 @@ struct Node {
     after: Vec<Handle<NodeRef>>,
 }
 
-impl NodeRef {}
-
 impl Graph {
     fn kept(&self) -> object::Kept {
         self.kept.lock().clone()

@@ -15,7 +15,7 @@ use crate::{
     work::{
         Work,
         event::Event,
-        launch::{attribute, set_attribute},
+        launch::{Launch, attribute, set_attribute},
         memory_operation::Batch,
     },
 };
@@ -93,7 +93,7 @@ fn event(handle: Handle<Event>) -> Result<Arc<Event>, Code> {
 }
 
 /// Accesses the launch of a kernel node.
-fn with_launch<T>(handle: Node, change: impl FnOnce(&mut crate::work::launch::Launch) -> T) -> Result<T, Code> {
+fn with_launch<T>(handle: Node, change: impl FnOnce(&mut Launch) -> T) -> Result<T, Code> {
     match &mut node(handle)?.state.lock().work {
         Work::Kernel(launch) => Ok(change(launch)),
         _ => Err(Code::INVALID_VALUE),

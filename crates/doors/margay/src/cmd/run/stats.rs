@@ -16,7 +16,7 @@ pub struct Measured<'a> {
     pub front: Duration,
     /// Times of the launches that were not counted; sorted.
     pub times: Vec<Duration>,
-    /// Time of the first launch, if it was counted.
+    /// What the first launch executed, if it was counted.
     pub counts: Option<&'a Counts>,
 }
 
