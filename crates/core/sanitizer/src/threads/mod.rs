@@ -27,7 +27,7 @@ mod uncertain;
 use barrier::Gathered;
 pub use history::Same;
 use history::{Change, Histories};
-use uncertain::{Read, UncertainClock};
+use uncertain::{Polled, Read, UncertainClock};
 
 use crate::{
     clock::{Clock, Copies, Side, Time},
@@ -93,6 +93,8 @@ struct Thread {
     /// Whose reads are over, because of flags that were read: see [`Threads::hint`].
     reads: Option<Arc<Clock>>,
     pending: Vec<Pending>,
+    /// What it acquired last, if it has read that twice.
+    polled: Option<Polled>,
     /// Commit times of groups, by [`margay_exec::Grouped`].
     groups: [VecDeque<Time>; 3],
     /// Number of arrivals at the cluster barrier, and of those when it last returned from waiting there.
@@ -108,6 +110,7 @@ impl Thread {
             reads: _,
             uncertain_clocks: _,
             certain: _,
+            polled: _,
             copies,
             fences,
             pending,

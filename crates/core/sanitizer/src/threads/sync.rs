@@ -2,7 +2,7 @@
 
 use super::{
     CLASSES, Change, CtaThreads, Fence, Gathered, MAX_PENDING, MAX_RELEASES, Object, Pending, Read, Release, Same,
-    Seen, Thread, Threads, WarpMask, class, join_shared, lanes,
+    Seen, Thread, Threads, WarpMask, class, join_shared, lanes, uncertain::Polled,
 };
 use crate::{
     clock::{Clock, Copies, Side, Time},
@@ -190,6 +190,10 @@ impl Threads {
     ) {
         let earlier = self.releases_at_earliest((cta, warp, lane), (at, held), (same, place));
         let Some(list) = earlier.as_ref().or(self.released.get(&at)) else { return };
+        let polls = order.semantics.acquires() && !discarded && earlier.is_none();
+        if polls && cta.polls_again((warp, lane), Polled::new(at, place, order.scope, list)) {
+            return;
+        }
         self.reads += 1;
         let read = in_kernel.then_some(Read { place, number: self.reads, discarded });
         let me = (cta.index, cta.cluster);

@@ -1,7 +1,8 @@
 //! What threads know of others by reads that may have found something by chance ([`crate::incidental`]).
 
-use super::{CtaThreads, Thread, WarpMask, lanes};
+use super::{CtaThreads, Release, Thread, WarpMask, lanes};
 use crate::{clock::Clock, site::Place};
+use margay_exec::Scope;
 use std::sync::Arc;
 
 /// Limit of places whose reads are distinguished, per thread.
@@ -22,6 +23,32 @@ pub struct Read {
 pub struct UncertainClock {
     pub read: Read,
     pub clock: Arc<Clock>,
+}
+
+/// What an acquiring read has found.
+#[derive(Clone)]
+pub(super) struct Polled {
+    at: u64,
+    place: Place,
+    scope: Scope,
+    /// The first and the last release at the location, and their number.
+    ends: Option<[Arc<Clock>; 2]>,
+    count: usize,
+    /// Whether it was read twice: then it is certain that the thread has read it.
+    twice: bool,
+}
+
+impl Polled {
+    pub(super) fn new(at: u64, place: Place, scope: Scope, releases: &[Release]) -> Polled {
+        let ends = releases.first().zip(releases.last()).map(|(a, b)| [a.clock.clone(), b.clock.clone()]);
+        Polled { at, place, scope, ends, count: releases.len(), twice: false }
+    }
+
+    fn is(&self, other: &Polled) -> bool {
+        let [mine, theirs] = [self, other].map(|p| (p.at, p.place.0, p.place.1.span.start, p.scope, p.count));
+        let same = |(a, b): (&[Arc<Clock>; 2], &[Arc<Clock>; 2])| a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b));
+        mine == theirs && self.ends.as_ref().zip(other.ends.as_ref()).is_some_and(same)
+    }
 }
 
 impl Thread {
@@ -70,6 +97,16 @@ impl Thread {
 }
 
 impl CtaThreads {
+    /// Whether a lane that waits finds what it has found twice before: it learns nothing.
+    pub(super) fn polls_again(&mut self, (warp, lane): (u32, u32), now: Polled) -> bool {
+        let before = self.look(warp, lane).polled.as_ref().filter(|before| before.is(&now));
+        match before.map(|before| before.twice) {
+            Some(true) => return true,
+            again => self.thread(warp, lane).polled = Some(Polled { twice: again.is_some(), ..now }),
+        }
+        false
+    }
+
     pub(super) fn acquire_clock(&mut self, warp: u32, lane: u32, clock: &Arc<Clock>, read: Option<Read>) {
         self.thread(warp, lane).join(clock, read);
         if read.is_some() {
