@@ -325,6 +325,7 @@ impl Emitter<'_> {
             if variant.has(Mod::Any) {
                 return Ok(vec![same]);
             }
+            let here = self.w.splat(&here);
             let all = self.w.cmp("icmp eq", &same, &here);
             return Ok(vec![self.w.select(&all, &here, &constant(words, 0)), all]);
         }
@@ -354,6 +355,7 @@ impl Emitter<'_> {
         };
         if self.varies(&srcs[1]) {
             let (here, masks) = (self.active_bits(), self.value(&srcs[1], Elem::I32)?);
+            let masks = self.w.splat(&masks);
             self.w.declared.insert(fill(include_str!("redux.ll"), &[("name", &name), ("neutral", &neutral)]));
             let call = format_args!("call {ty} @margay.redux.{name}({ty} {a}, {ty} {masks}, i32 {here})", ty = a.ty);
             return Ok(self.w.value(a.ty, call));
