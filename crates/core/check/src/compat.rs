@@ -31,7 +31,7 @@ pub(crate) fn addresses() -> Types {
     those(Type::holds_address)
 }
 
-/// What constants an operand of a type takes.
+/// The constants that an operand of a type takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Constants {
     /// None at all (`.f16` and the packed formats).

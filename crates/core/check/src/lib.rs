@@ -49,7 +49,7 @@ pub fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<Diagnos
     module::check(parsed, options)
 }
 
-/// What shows the findings of a text.
+/// The findings of a text, with what is needed to show them.
 #[derive(Clone, Debug)]
 pub struct Examined {
     /// The tree with the text; that of [`examine()`] may lack the bodies.

@@ -17,7 +17,7 @@ const WARNINGS: usize = 1_000;
 pub(crate) struct Report {
     /// In order of discovery.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Which verdict counts.
+    /// Whose verdict counts.
     pub(crate) verdict: Verdict,
     /// True while findings are discarded: a body that has passed is resolved again.
     pub(crate) silent: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Report {
     broken_lines: Vec<Span>,
     /// Suggestions ("did you mean") are costly; they stop after a while.
     pub(crate) suggestions_left: u32,
-    /// What a mnemonic should have been is found by trying; that stops after a while, too.
+    /// Explanations of invalid mnemonics, which are found by trial; they also stop after a while.
     explanations_left: u32,
 }
 
@@ -172,7 +172,7 @@ pub(crate) const fn since(major: u16, minor: u16, sm: u16) -> Since {
     Since::new(major, minor, sm)
 }
 
-/// What is missing for a feature.
+/// The version or target that a module lacks for a feature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Lack {
     version: Option<Version>,

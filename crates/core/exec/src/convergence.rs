@@ -1,5 +1,5 @@
-//! Which lanes of its warp an instruction waits for: what `.sync` means is read from the row, so that both engines agree, and a new
-//! row needs no entry here.
+//! The lanes of its warp that an instruction waits for. The meaning of `.sync` is derived from the row, so that both engines agree, and a
+//! new row needs no entry here.
 
 use margay_isa::{Mod, Opcode, Variant, name};
 
@@ -15,7 +15,7 @@ pub enum Convergence {
 }
 
 impl Convergence {
-    /// What an instruction requires.
+    /// The convergence that an instruction requires.
     pub fn of(v: &Variant) -> Convergence {
         match () {
             _ if !v.has(Mod::Sync) => Convergence::Independent,
@@ -26,8 +26,8 @@ impl Convergence {
     }
 }
 
-/// Whether an instruction for [`Convergence::Warp`] does nothing else: everything is done at issue, so there is nothing to order
-/// or to wait for. Without the lanes that have ended, the others continue.
+/// Whether an instruction with [`Convergence::Warp`] does nothing beyond converging: everything is done at issue, so there is nothing to
+/// order or to wait for. If lanes have ended, the others continue without them.
 pub fn only_converges(v: &Variant) -> bool {
     match v.op {
         Opcode::Setmaxnreg => true,

@@ -238,7 +238,7 @@ impl Pieces {
     }
 }
 
-/// What a grid has queued.
+/// The work that a grid has queued.
 #[derive(Default, Debug)]
 pub struct Queued {
     lists: Mutex<Lists>,

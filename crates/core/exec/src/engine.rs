@@ -4,7 +4,7 @@ use crate::{CtaWindows, Grid, Image, Interest, Launch, LaunchShape, Log, Snapsho
 use margay_ir::{BlockId, FuncId};
 use std::{ops::Range, sync::Arc, time::Duration};
 
-/// What a call of [`Cta::run`] did.
+/// The outcome of a call of [`Cta::run`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slice {
     /// Where the cluster stands.
@@ -63,7 +63,7 @@ pub struct CodeShape {
     pub turns: bool,
     /// The code counts what it executes.
     pub count: bool,
-    /// What the code reports to an observer.
+    /// The events that the code reports to an observer.
     pub observe: Option<Interest>,
 }
 
@@ -165,7 +165,7 @@ pub trait Batch {
     fn run(&mut self, ctas: Range<u64>) -> Result<(), Stop>;
 }
 
-/// What a batch reports its progress to.
+/// The receiver of a batch's progress.
 pub trait Meter: Sync {
     /// Charges about `instructions` warp instructions. An error ends the batch.
     fn spend(&self, instructions: u64) -> Result<(), Stop>;

@@ -47,16 +47,15 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Of a call stack that begins with repetitions of some calls, as a recursion leaves it, keeps one of them and says how many there
-    /// are.
+    /// If the call stack begins with repetitions of some calls, as after a recursion, keeps one of them and notes their number.
     pub fn with_cycle_once(mut self) -> Fault {
-        /// Functions of a cycle.
+        /// The largest number of functions in a cycle.
         const LONGEST: usize = 32;
-        /// Fewer repetitions are no reason to leave any out.
+        /// Fewer repetitions are all kept.
         const LEAST: usize = 3;
         let same = |a: &Frame, b: &Frame| (a.func, a.at) == (b.func, b.at);
         let stack = &self.stack;
-        // How many calls from the first one on are as those `period` before them.
+        // How often the first `period` calls are repeated.
         let repeated = |period: &usize| {
             let pairs = stack.iter().zip(&stack[*period..]);
             pairs.take_while(|(a, b)| same(a, b)).count() / period
@@ -70,7 +69,7 @@ impl Fault {
         self
     }
 
-    /// Of a deep call stack, keeps the innermost callers and the outermost one.
+    /// Keeps at most `most` callers of a deep call stack: the innermost ones and the outermost one.
     pub fn with_callers(mut self, most: usize) -> Fault {
         let more = self.stack.len().saturating_sub(most);
         if more > 0 {
@@ -103,7 +102,7 @@ pub struct Access {
     pub space: &'static str,
 }
 
-/// What a fault consists of.
+/// The kinds of faults.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
     /// An access outside every allocation or outside its window.
@@ -160,7 +159,7 @@ impl Bug {
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")

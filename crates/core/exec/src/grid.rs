@@ -29,7 +29,7 @@ pub struct Grid<'a> {
     pub counts: Option<&'a Counts>,
     /// Its clusters, and which of them have not been handed out. Forms of the grid that finish its CTAs share them.
     pub units: Arc<Units>,
-    /// What its threads have queued.
+    /// The work that its threads have queued.
     pub queued: Queued,
     /// The texture, sampler and surface objects that it has used.
     pub objects: Seen,

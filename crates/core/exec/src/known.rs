@@ -8,7 +8,7 @@ use crate::{
 use margay_ir::{Func, Inst, Operand, VReg, operand_types};
 use margay_isa::{Effect, Mod, Special, Type};
 
-/// What is known of a function's registers.
+/// The known values of a function's registers.
 pub trait Known {
     /// The function.
     fn func(&self) -> &Func;
@@ -47,7 +47,7 @@ pub trait Known {
         let func = self.func();
         let inst = self.definition(r)?;
         let (variant, [_]) = (func.variant(inst), func.operands(inst.dsts)) else { return None };
-        // What reads or sets the carry depends on other instructions.
+        // Instructions that read or set the carry depend on others.
         if variant.op.row().effect != Effect::Pure || variant.has(Mod::Cc) {
             return None;
         }

@@ -74,7 +74,7 @@ pub struct Launch {
     pub stack_limit: u32,
     /// The launch counts what it executes.
     pub count: bool,
-    /// What interests the observer, if there is one.
+    /// The events that interest the observer, if there is one.
     pub observe: Option<Interest>,
     /// `%current_graph_exec`: the handle of the executable graph that the launch is part of; 0 if there is none.
     pub graph: u64,

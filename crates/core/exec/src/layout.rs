@@ -12,7 +12,7 @@ pub struct SharedLayout {
     pub offsets: Vec<Option<u64>>,
     /// Where dynamic shared memory begins, if there is any: bytes of all static variables and of the reserved part.
     pub size: u64,
-    /// Bytes reserved by the system at the start, of which only programs that ask for their location know.
+    /// Bytes reserved by the system at the start, for programs that ask for their location.
     pub reserved: u32,
     /// The kernel reaches a variable without a size.
     pub dynamic: bool,

@@ -243,7 +243,7 @@ pub struct FrameVar {
     pub address_taken: bool,
 }
 
-/// What a frame variable is.
+/// The role of a frame variable.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FrameRole {
     /// `.local`
@@ -378,7 +378,7 @@ pub struct CallSite {
     pub rets: Vec<Arg>,
     /// `.uni`
     pub uniform: bool,
-    /// What the callee returns may depend on whether other threads have made progress ([`crate::pass::mark_observing_calls`]).
+    /// Whether the callee's results may depend on the progress of other threads ([`crate::pass::mark_observing_calls`]).
     pub observes: bool,
 }
 

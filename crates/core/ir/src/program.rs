@@ -60,7 +60,7 @@ pub enum GlobalInit {
     Property(Box<str>, Box<str>),
 }
 
-/// What an address in an initializer points to.
+/// The target of an address in an initializer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pointee {
     /// A variable.

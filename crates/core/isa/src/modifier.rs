@@ -37,7 +37,7 @@ impl Word {
 /// A class of modifiers of which one may (or must) be chosen, in the manual's words: "rounding", "scope".
 #[derive(PartialEq, Eq, Debug)]
 pub struct Class {
-    /// What messages call it.
+    /// Its name in messages.
     pub name: &'static str,
     /// The choices, in the manual's order.
     pub of: &'static [Mod],

@@ -75,7 +75,7 @@ pub enum Role {
 pub struct Opnd {
     /// The manual's name for it: `d`, `a`, `b`.
     pub name: &'static str,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
     /// Its type.
     pub ty: Ty,

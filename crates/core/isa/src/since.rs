@@ -63,7 +63,7 @@ pub enum Missing {
 /// The family of `sm_107`.
 static RUBIN: &[Target] = &[Target::family(107)];
 
-/// What these words require on every instruction.
+/// The requirements of these words on any instruction.
 #[rustfmt::skip]
 pub static COMMON: &[Need] = &[
     m(Mod::Ftz, 1, 4, 0), m(Mod::Satfinite, 6, 0, 70), m(Mod::Cluster, 7, 8, 90), m(Mod::L2CacheHint, 7, 4, 80),

@@ -16,7 +16,7 @@ pub enum Component {
     W,
 }
 
-/// What the table knows of one special register.
+/// The table's entry for a special register.
 #[derive(Clone, Copy, Debug)]
 pub struct SpecialInfo {
     /// The name with its `%`.

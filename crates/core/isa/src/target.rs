@@ -55,7 +55,7 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// What follows the number of a target: `sm_90a`, `sm_100f`.
+/// The suffix of a target's number: `sm_90a`, `sm_100f`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Suffix {
     /// Plain: runs on this and all later architectures.

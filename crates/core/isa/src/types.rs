@@ -1,6 +1,6 @@
 //! Fundamental, packed and alternate types (manual, sections 5.2 and 5.2.3 to 5.2.5).
 
-/// What the bits of a [`Type`] stand for.
+/// The meaning of the bits of a [`Type`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// Untyped bits (`.b8` to `.b128`): compatible with anything of the same size.
@@ -37,7 +37,7 @@ macro_rules! types {
             #[inline]
             pub const fn bits(self) -> u32 { match self { $(Type::$variant => $bits,)* } }
 
-            /// What the bits stand for.
+            /// The meaning of the bits.
             #[inline]
             pub const fn kind(self) -> Kind { match self { $(Type::$variant => Kind::$kind,)* } }
 

@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// nothing.
 const STACK: usize = 16 << 20;
 
-/// Limit of threads that run CTAs. More threads than processors only help CTAs that wait, and each thread looks for work among all others,
-/// so many thousands of them are minutes in starting.
+/// Limit of threads that run CTAs. More threads than processors only help CTAs that wait, and since each thread looks for work among all
+/// others, many thousands of them take minutes to start.
 const MAX_THREADS: usize = 1024;
 
 /// Parameters of a [`Device`].

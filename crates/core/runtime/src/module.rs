@@ -1,7 +1,7 @@
 //! Modules: checked and linked files, their variables in memory, and their kernels.
 //!
-//! A module may hold megabytes of which a program needs one kernel, so each kernel is lowered, placed and prepared on
-//! first use, with what it reaches. All kernels share the module's variables.
+//! A module may hold megabytes of code, and a program may need only one kernel of it. So each kernel is lowered, placed and prepared on
+//! first use, with the functions that it reaches. All kernels share the module's variables.
 
 use crate::{Context, Error, Kernel, Rejected, image, kernel::Prepared, tiers::Tiers};
 use margay_check::{Checked, Examined, FuncKind, Options};

@@ -1,12 +1,12 @@
-//! Performs what grids have queued (dynamic parallelism).
+//! Performs the work that grids have queued (dynamic parallelism).
 
 use crate::{Cancel, Error, Kernel, LaunchConfig, LaunchStats, Module};
 use margay_exec::device::{Origin, Piece, Pieces, Work};
 
-/// How deep launches may nest; the tail stream's do not count (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism", "Limits").
+/// How deep launches may nest; those in the tail stream do not count (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism", "Limits").
 const DEPTH: u32 = 24;
 
-/// Launches what grids have queued.
+/// Performs the launches that grids have queued.
 pub trait Launcher {
     /// Launches a kernel with a configuration and a parameter block.
     fn launch(

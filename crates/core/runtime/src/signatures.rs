@@ -1,4 +1,4 @@
-//! Modules of which the signatures are wanted, not the code: for tables of calling conventions and for bindings of kernels.
+//! Modules whose signatures are needed but not their code: for tables of calling conventions and for bindings of kernels.
 
 use crate::{SourceText, check};
 use margay_check::{Checked, Options, Verdict};

@@ -56,7 +56,7 @@ pub fn described() -> String {
     format!("{} ({major}.{minor}, {} multiprocessors)", profile().shown_name(), multiprocessors())
 }
 
-/// `CUdevice_attribute`: the values by which programs size their launches are those of a current device; attributes
+/// `CUdevice_attribute`. Programs size their launches by some of the values, which are those of a current device; attributes
 /// without a counterpart are 0.
 pub fn attribute(number: u32, device: i32) -> Option<i32> {
     let limits = profile().limits;
@@ -134,7 +134,7 @@ fn bus_id(device: i32) -> String {
     format!("0000:{}", bus_place(visible()[device as usize] as u32))
 }
 
-/// Domain, bus, device and function in a PCI bus id: hexadecimal numbers of any width, of which domain and function may be omitted.
+/// Domain, bus, device and function in a PCI bus id: hexadecimal numbers of any width; domain and function may be omitted.
 fn bus_numbers(id: &str) -> Option<[u32; 4]> {
     let number = |digits: &str| u32::from_str_radix(digits, 16).ok();
     let (place, function) = id.split_once('.').unwrap_or((id, "0"));

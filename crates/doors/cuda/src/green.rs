@@ -378,7 +378,7 @@ fn stream(green: Handle<Green>, flags: u32, priority: i32) -> Result<Handle<Stre
     create_in(&context, Some(green), flags, priority)
 }
 
-/// What a context may use: the part of a green one, or the whole device.
+/// The resources of a context: the part of a green one, or the whole device.
 fn of_context(context: Handle<Context>, kind: u32) -> Result<Resource, Code> {
     let context = if context.is_null() { current_handle() } else { context };
     match driver()?.greens.get(Handle::of(context.number())) {

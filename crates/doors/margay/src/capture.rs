@@ -61,7 +61,7 @@ fn first_launch(folder: &Path) -> Option<PathBuf> {
 /// A piece of memory of a captured launch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Region {
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// Its address when it was captured.
     pub address: u64,
@@ -69,7 +69,7 @@ pub struct Region {
     pub bytes: Vec<u8>,
 }
 
-/// What a piece of memory is.
+/// The role of a piece of memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Role {
     /// An allocation.
@@ -294,7 +294,7 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// What memory holds now, with pointers as they were captured.
+    /// The current contents of memory, with pointers as they were captured.
     pub fn contents(&self, capture: &Capture, memory: &Memory) -> Result<Vec<Vec<u8>>, String> {
         let ranges = capture.regions.iter().zip(&self.places).map(|(r, to)| (*to, r.bytes.len() as u64, r.address));
         let map = Map::new(ranges.collect());

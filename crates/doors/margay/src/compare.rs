@@ -15,7 +15,7 @@ pub struct Tolerance {
     pub absolute: f64,
 }
 
-/// What differs.
+/// A difference between two arrays.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Difference {
     /// Shapes: actual and expected, for messages.

@@ -229,7 +229,7 @@ impl Element {
         }
     }
 
-    /// Element `index` of `rand:SEED`: SplitMix64's word, of which integers take the low bits and floats the top ones as a
+    /// Element `index` of `rand:SEED`, from SplitMix64's word: integers take its low bits, floats its top ones as a
     /// number of `[0, 1)` (24 of `f32`, 53 of `f64`, 11 of `f16`, 8 of `bf16`: all such numbers are representable).
     pub fn random(self, seed: u64, index: u64) -> Vec<u8> {
         let state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15u64.wrapping_mul(index.wrapping_add(1)));

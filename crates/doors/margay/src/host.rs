@@ -35,7 +35,7 @@ fn meminfo(name: &str) -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
-/// What the process's control group may still use, which it can take from caches too.
+/// The memory that the process's control group may still use, including memory that caches would give up.
 fn group_left() -> Option<u64> {
     let groups = [
         ("/sys/fs/cgroup/", "memory.max", "memory.current"),

@@ -67,7 +67,7 @@ fn run(cli: &Cli) -> Outcome {
     outcome
 }
 
-/// What a command's end means, after what there is to say about it.
+/// Prints a command's failure, and returns its outcome.
 fn ended(result: cmd::Result) -> Outcome {
     result.unwrap_or_else(|Failure { message, outcome }| {
         if !message.is_empty() {

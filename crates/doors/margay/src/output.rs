@@ -1,4 +1,4 @@
-//! What the machine-readable formats of diagnostics and findings have in common.
+//! Common parts of the machine-readable formats of diagnostics and findings.
 
 use serde_json::{Value, json};
 

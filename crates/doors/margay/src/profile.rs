@@ -26,7 +26,7 @@ pub struct Profile {
     pub memory: Option<u64>,
     /// The number of devices.
     pub count: u32,
-    /// What one multiprocessor holds.
+    /// The limits of one multiprocessor.
     pub limits: Limits,
 }
 
@@ -209,7 +209,7 @@ impl Profile {
         Ok(())
     }
 
-    /// The device that the environment requests: `MARGAY_DEVICE`, of which `MARGAY_COMPUTE_CAPABILITY` overrides the capability.
+    /// The device that the environment requests: `MARGAY_DEVICE`, with the capability in `MARGAY_COMPUTE_CAPABILITY` if that is set.
     pub fn from_environment() -> Result<Profile, BadProfile> {
         let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         let in_variable = |name: &str, e: BadProfile| BadProfile(format!("{name}: {e}"));

@@ -7,7 +7,7 @@ use margay_check::{Checked, Options, check};
 use margay_isa::{Suffix, Target, Version};
 use margay_syntax::{Diagnostic, LineIndex, Severity, Span, parse};
 
-/// What a module needs, with the location that requires it.
+/// A requirement of a module, with the location that causes it.
 #[derive(Clone, Debug)]
 pub struct Requirements {
     /// The lowest version, and what the next lower one lacks.

@@ -8,7 +8,7 @@ use crate::{
 /// The name under which programs call it.
 pub const NAME: &str = "nvidia-smi";
 
-/// What a CPU has no counterpart of, by the beginnings of the fields' names.
+/// The beginnings of the names of fields without a counterpart on a CPU.
 const NOT_AVAILABLE: [&str; 18] = [
     "accounting.",
     "clocks",

@@ -41,7 +41,7 @@ pub enum Spec {
     TensorMap(MapOptions, MapOf),
 }
 
-/// What a tensor map describes.
+/// The buffer that a tensor map describes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum MapOf {
     /// A buffer of its own.

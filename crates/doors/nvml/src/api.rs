@@ -142,7 +142,7 @@ macro_rules! api {
     };
 }
 
-/// What a CPU has no counterpart of. The arguments are not looked at. Programs that resolve functions when they start fail if one of
+/// Functions without a counterpart on a CPU. The arguments are not looked at. Programs that resolve functions when they start fail if one of
 /// theirs is missing: torch, NCCL and NVSHMEM look for those here.
 macro_rules! not_supported {
     ($($name:ident)*) => { api! { $($name() { initialized()?; Err(Code::NOT_SUPPORTED) })* } };

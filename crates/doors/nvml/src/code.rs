@@ -6,7 +6,7 @@ use std::ffi::CStr;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Code(pub u32);
 
-/// What a function ends in.
+/// The outcome of a function.
 pub type Outcome = Result<(), Code>;
 
 impl Code {

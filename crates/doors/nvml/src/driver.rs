@@ -1,4 +1,4 @@
-//! What margay's driver library says of its devices.
+//! The description of devices by margay's driver library.
 #![allow(unsafe_code)]
 
 use crate::{code::Code, facts::Facts};

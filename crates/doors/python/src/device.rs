@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-/// What kernels print, until Python takes it.
+/// The output of kernels, until Python takes it.
 #[derive(Clone, Debug, Default)]
 pub struct Printed(Arc<Mutex<Vec<u8>>>);
 

@@ -15,7 +15,7 @@ use std::{
 /// How often Python hears of a launch that takes long: whether Ctrl-C was pressed, what was printed.
 pub const LOOK: Duration = Duration::from_millis(50);
 
-/// What a launch is made of.
+/// The parts of a launch.
 pub struct Arguments<'a> {
     pub shape: LaunchShape,
     /// The bytes of each parameter.

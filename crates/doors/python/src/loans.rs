@@ -40,7 +40,7 @@ impl Range {
     }
 }
 
-/// What launches have on loan.
+/// The memory that launches have on loan.
 struct Held {
     range: Range,
     users: u32,
@@ -65,7 +65,7 @@ struct State {
     returned: Vec<Returned>,
 }
 
-/// What the device has on loan, by address.
+/// The memory that the device has on loan, by address.
 #[derive(Default)]
 pub struct Loans {
     state: Mutex<State>,

@@ -134,7 +134,7 @@ impl Kernel {
         launch::run(py, self.device.get(), &self.kernel, arguments)
     }
 
-    /// What the kernel is and what was done for it so far, as an object in JSON.
+    /// A description of the kernel and of the work done for it so far, as an object in JSON.
     fn facts(&self) -> String {
         let tiers: Vec<Value> = self.kernel.tiers().iter().map(|t| json!(format!("{t:?}"))).collect();
         json!({

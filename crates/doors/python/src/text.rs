@@ -1,4 +1,4 @@
-//! What needs no device: checking, canonical form, the tables of calling conventions, the pages of codes, where programs find margay.
+//! Functions that need no device: checking, canonical form, the tables of calling conventions, the pages of codes, where programs find margay.
 
 use crate::errors;
 use margay::{format::Formatter, programs::Programs, render::json::severity};

@@ -30,7 +30,7 @@ const ARCHIVE: &[u8] = b"!<arch>\n";
 pub mod result {
     pub const SUCCESS: u32 = 0;
     pub const INVALID_INPUT: u32 = 3;
-    /// What the real library returns for undefined symbols.
+    /// The real library's result for undefined symbols.
     pub const INTERNAL: u32 = 6;
     pub const UNRECOGNIZED_INPUT: u32 = 8;
     pub const LTO_NOT_ENABLED: u32 = 18;
@@ -46,7 +46,7 @@ pub struct Link {
     /// The maximum number of registers of a thread (`-maxrregcount`).
     pub registers: Option<u32>,
     texts: Vec<String>,
-    /// The input that each text came from; none for the members of libraries, of which a link takes only those that it needs.
+    /// The input that each text came from; none for the members of libraries, since a link takes only those it needs.
     names: Vec<Option<String>>,
     image: Vec<u8>,
     log: String,
@@ -208,13 +208,13 @@ fn newest(data: &[u8]) -> Vec<String> {
 pub struct Linker {
     /// The real functions, by documented name.
     pub real: BTreeMap<&'static str, usize>,
-    /// Links by handle: the real library's, or one of ours.
+    /// Links by handle: the real library's, or one of margay's.
     pub links: BTreeMap<usize, Link>,
     next: usize,
 }
 
 impl Linker {
-    /// A new handle of ours, which is odd and so not an address.
+    /// A new handle of margay's, which is odd and so not an address.
     pub fn fresh(&mut self) -> usize {
         self.next += 1;
         self.next << 4 | 1

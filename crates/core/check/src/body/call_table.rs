@@ -1,5 +1,5 @@
-//! What says where an indirect call may go: the label of a `.callprototype` or `.calltargets`, or a call table, which is an array
-//! that is initialized with functions (manual, section 9.7.12.5).
+//! The possible targets of an indirect call: the label of a `.callprototype` or `.calltargets`, or a call table, which is an array
+//! initialized with functions (manual, section 9.7.12.5).
 
 use super::operand::Named;
 use super::walk::Walker;

@@ -1,9 +1,9 @@
-//! What a body leaves for the rules of the whole module.
+//! Facts about a body that the rules for the whole module need.
 
 use crate::{FuncId, Function, GlobalId, rules::pair::Groups};
 use margay_syntax::Span;
 
-/// What the rules of the whole module need to know of a body.
+/// The facts about a body that the rules for the whole module need.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     /// Functions called directly, with the first place of each.

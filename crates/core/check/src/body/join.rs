@@ -12,7 +12,7 @@ use margay_syntax::{
     tree,
 };
 
-/// What the elements of a vector have in common.
+/// The common properties of a vector's elements.
 #[derive(Default)]
 struct Join {
     /// Type of the first register.
@@ -72,7 +72,7 @@ impl Join {
         [self.int, self.float, self.pair, self.pred].into_iter().filter(|k| *k).count()
     }
 
-    /// What signed and unsigned registers together are.
+    /// The common type of signed and unsigned registers.
     fn mixed_signs(&self) -> Option<Type> {
         self.first.filter(|_| self.signed && self.unsigned).map(Type::untyped)
     }
@@ -152,7 +152,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// What the resolved elements have in common; `None` after an error in one of them.
+    /// The common properties of the resolved elements; `None` after an error in one of them.
     fn join(&self, items: &[tree::Operand], start: usize) -> Option<Join> {
         let mut join = Join::default();
         for (item, operand) in items.iter().zip(&self.body.operands[start..]) {

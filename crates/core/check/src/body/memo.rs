@@ -8,7 +8,7 @@ use crate::{FxHashMap, Module};
 use margay_isa::{Asked, Mod, Opcode, Opnd, Role, Rule, Space, Ty, Type, Until, Variant, Version, Word, resolve};
 use margay_syntax::tree::List;
 
-/// What an instruction does with a register.
+/// How an instruction uses a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     /// Its value is used.
@@ -17,7 +17,7 @@ pub(crate) enum Access {
     Written,
 }
 
-/// What an operand must be, with all type variables bound.
+/// The requirements on an operand, with all type variables bound.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Want {
     /// The row's operand.
@@ -34,9 +34,9 @@ pub(crate) struct Want {
     pub(crate) element: bool,
     /// Registers that the partner after `|` may be.
     pub(crate) pair: Types,
-    /// What a bracketed list holds, see [`Candidate::inside`].
+    /// The contents of a bracketed list, see [`Candidate::inside`].
     pub(crate) inner: List<Want>,
-    /// What is done with a register alone in this place, if only its type needs to be right.
+    /// How a register alone in this place is used, if only its type needs to be right.
     pub(crate) plain: Option<Access>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// What a bracketed list of this form holds.
+    /// The contents of this form's bracketed lists.
     pub(crate) fn inside(&self, want: &Want) -> &[Want] {
         &self.inside[want.inner.range()]
     }
@@ -106,7 +106,7 @@ pub(crate) struct Memo {
 }
 
 impl Memo {
-    /// What a mnemonic means, if it was seen before.
+    /// The meaning of a mnemonic, if it was seen before.
     #[inline]
     pub(crate) fn get(&self, text: &str) -> Option<Entry> {
         if let Some(brief) = ShortStr::of(text)

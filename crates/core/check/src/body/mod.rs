@@ -127,7 +127,7 @@ pub enum SymRef {
     Func(FuncId),
 }
 
-/// What an address starts from.
+/// The base of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Base {
     /// A register.
@@ -173,7 +173,7 @@ pub enum Operand {
         /// Bytes to add to the element's address.
         offset: i32,
     },
-    /// What ptxas takes and the manual gives no meaning: one value for a vector, a vector for one element of a surface.
+    /// An operand that ptxas accepts but the manual gives no meaning: one value for a vector, a vector for one element of a surface.
     Computed,
     /// A bracketed list.
     Group(List<Operand>),

@@ -8,7 +8,7 @@ use super::{LabelId, TableId};
 use crate::FxHashMap;
 use margay_syntax::Span;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Binding {
     /// Index into [`super::Body::regs`].
@@ -212,7 +212,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What the name at a place of the text stands for, and its number within its family.
+    /// The meaning of the name at a place of the text, and its number within its family.
     #[inline]
     pub(crate) fn at(&self, text: &str, name: Span) -> Option<(Binding, u32)> {
         if !self.mixed
@@ -225,7 +225,7 @@ impl<'a> Names<'a> {
         self.get(text.get(name.range()).unwrap_or(""))
     }
 
-    /// What a name stands for, and its number within its family.
+    /// The meaning of a name, and its number within its family.
     pub(crate) fn get(&self, name: &str) -> Option<(Binding, u32)> {
         let bytes = name.as_bytes();
         let mut split = bytes.len();

@@ -11,7 +11,7 @@ use margay_syntax::{
     tree::{self, Kind},
 };
 
-/// What a name turned out to be.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Named {
     /// A register: its id and declaration.
@@ -63,7 +63,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// What a name stands for.
+    /// The meaning of a name.
     pub(super) fn named(&mut self, span: Span) -> Named {
         match self.names.at(&self.tree.text, span) {
             Some((Binding::Label(id), _)) if self.means_other(id, span).is_some() => self.other_name(span),
@@ -72,7 +72,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// What a name stands for that is not declared in the body: a special register, a part of a register, something of the module.
+    /// The meaning of a name that is not declared in the body: a special register, a part of a register, a symbol of the module.
     fn other_name(&mut self, span: Span) -> Named {
         let name = self.tree.str(span);
         if name.as_bytes().first() == Some(&b'%') {
@@ -121,7 +121,7 @@ impl<'a> Walker<'a, '_> {
                     // The declaration could not be read.
                     Space::Generic => Named::Faulty,
                     _ => {
-                        // What is named again and again is mostly named again soon; `examine` drops the other doubles.
+                        // A name that is used repeatedly is mostly used again soon; `examine` drops the other duplicates.
                         if !self.facts.globals.iter().rev().take(8).any(|g| g.0 == id) {
                             self.facts.globals.push((id, span));
                         }

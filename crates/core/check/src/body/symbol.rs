@@ -1,4 +1,4 @@
-//! What is known of a symbol: its type, extent, space and size.
+//! Properties of a symbol: its type, extent, space and size.
 
 use super::SymRef;
 use super::walk::Walker;

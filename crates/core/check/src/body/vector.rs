@@ -1,5 +1,5 @@
 //! Vectors in braces, and registers declared as vectors (manual, sections 5.4.2, 6.4.3 and 9.7.9.4).
-//! What the elements of a vector in braces have in common is in `join`.
+//! `join` determines the common type of the elements of a vector in braces.
 
 use super::walk::Walker;
 use super::{Access, Candidate, Operand, RegId, Want};
@@ -24,7 +24,7 @@ impl<'a> Walker<'a, '_> {
             (None, Some(ty)) if d.ty.bits() * u32::from(d.vector) == ty.bits() => {}
             (None, Some(ty)) => self.packed_width(decl, ty, span),
             (Some(n), Some(ty)) if n == u32::from(d.vector) && reinterprets(d.ty, ty) => {}
-            // What coordinates hold beyond their number is ignored.
+            // Coordinates beyond their number are ignored.
             (Some(n), _)
                 if !want.element && matches!(want.opnd.count, Count::AtLeast(_)) && n < u32::from(d.vector) =>
             {
@@ -106,7 +106,7 @@ impl<'a> Walker<'a, '_> {
             self.report.text_only(found);
             return self.operand(c, want, one);
         }
-        // What coordinates hold beyond their number is ignored.
+        // Coordinates beyond their number are ignored.
         let spare = matches!(want.opnd.count, Count::AtLeast(_)) && matches!(items.len(), 2 | 4);
         if let Some(n) = want.count
             && n as usize != items.len()
@@ -146,7 +146,7 @@ impl<'a> Walker<'a, '_> {
         Operand::Vector(List::new(start as u32, used))
     }
 
-    /// Resolves the elements of a vector, of which `leading` ones are a layer or an index; the index of the first of their operands.
+    /// Resolves the elements of a vector, whose first `leading` ones are a layer or an index. Returns the index of their first operand.
     fn elements(
         &mut self,
         c: &Candidate,
@@ -225,7 +225,7 @@ fn reinterprets(element: Type, ty: Type) -> bool {
     element.bits() == ty.bits() && !(integer && float) && !halves
 }
 
-/// What each of `count` elements must be; `None` if so many cannot share the bits of the vector's type.
+/// The requirements on each of `count` elements; `None` if the bits of the vector's type cannot be divided among that many.
 fn element(want: &Want, count: usize) -> Option<Want> {
     let one = Want { count: Some(1), element: true, pair: 0, ..*want };
     let Some(ty) = want.ty.filter(|_| want.count.is_none() && count > 0) else { return Some(one) };
@@ -234,7 +234,7 @@ fn element(want: &Want, count: usize) -> Option<Want> {
     Some(Want { ty: Some(packed), regs: compat::registers(packed, false), constants: compat::constants(packed), ..one })
 }
 
-/// What the first element must be where it has a type of its own.
+/// The requirements on the first element, where it has a type of its own.
 fn lead(c: &Candidate, want: &Want) -> Want {
     let ty = want.opnd.lead.and_then(|t| c.variant.resolve_ty(t));
     Want {

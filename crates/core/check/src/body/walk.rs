@@ -110,7 +110,7 @@ pub(crate) struct Walker<'a, 'm> {
     pub(super) opened: Vec<u32>,
     /// The place of the last branch to each label, or 0.
     pub(super) branches: Vec<u32>,
-    /// What represents registers of module scope in this body.
+    /// The representatives of module-scope registers in this body.
     pub(super) module_registers: FxHashMap<GlobalId, RegId>,
 }
 

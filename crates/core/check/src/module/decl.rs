@@ -32,7 +32,7 @@ impl ShapeAt {
     }
 }
 
-/// What a declaration says of all its names.
+/// The part of a declaration that applies to all its names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// State space.
@@ -313,7 +313,7 @@ pub(crate) fn wide_type(module: &Module, shape: &Shape) -> Option<Lack> {
     }
 }
 
-/// The extent that one name's dimensions give, and the dimensions themselves (0 for `[]`).
+/// The extent that a declarator's dimensions give, and the dimensions themselves (0 for `[]`).
 pub(crate) fn extent(tree: &Tree, d: &Declarator, element: u64, report: &mut Report) -> Option<(Extent, Vec<u64>)> {
     let dims = &tree.operands[d.dims.range()];
     if dims.is_empty() {

@@ -36,7 +36,7 @@ pub(crate) fn evaluate(
     (filler.out, open)
 }
 
-/// What is wrong with a property of a texture, sampler or surface (section 5.3): ptxas knows these fields, and these names
+/// The error in a property of a texture, sampler or surface, if there is one (section 5.3): ptxas knows these fields, and accepts these names
 /// as the value of any.
 fn property(tree: &Tree, ty: Type, name: u32, value: u32) -> Option<Diagnostic> {
     const SIZES: &[&str] = &["width", "height", "depth", "channel_data_type", "channel_order", "array_size"];

@@ -25,7 +25,7 @@ pub struct FuncId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct GlobalId(pub u32);
 
-/// What a module-level name stands for.
+/// The meaning of a module-level name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Symbol {
     /// A function or kernel (aliases resolve to their aliasee in [`Module::aliases`]).
@@ -108,7 +108,7 @@ pub struct Alias {
     pub of: FuncId,
     /// The directive.
     pub span: Span,
-    /// The name in the declaration of the alias as a function, from which on it is known.
+    /// The name in the declaration of the alias as a function; the alias is known from there on.
     pub first: Span,
 }
 
@@ -163,7 +163,7 @@ pub struct Global {
     pub init: Vec<Init>,
     /// The declared name.
     pub span: Span,
-    /// The name in the first declaration, from which on the variable is known.
+    /// The name in the first declaration; the variable is known from there on.
     pub first: Span,
 }
 
@@ -296,7 +296,7 @@ pub struct Function {
     pub faulty: bool,
     /// The name in the definition or declaration.
     pub span: Span,
-    /// The name in the first declaration, from which on the function is known.
+    /// The name in the first declaration; the function is known from there on.
     pub first: Span,
 }
 

@@ -9,7 +9,7 @@ use margay_syntax::{
     diag::{Code, Diagnostic},
 };
 
-/// Which way a value goes.
+/// Whether a value goes to the callee or comes back, and its index.
 #[derive(Clone, Copy)]
 pub(super) enum Direction {
     Argument(usize),
@@ -26,7 +26,7 @@ impl std::fmt::Display for Direction {
     }
 }
 
-/// What is passed or receives: a register or a `.param` variable.
+/// The operand that is passed, or that receives a result: a register or a `.param` variable.
 struct Actual {
     ty: Type,
     vector: u8,

@@ -106,8 +106,8 @@ pub(crate) fn extent(
     }
 }
 
-/// Whether the type of a module variable fits its space and linkage. ptxas refuses arrays and vectors in `.tex`, of which the manual only
-/// says that the variables are `.u32` or `.u64` (section 5.1.8), and opaque variables, but not arrays of them, as `.common`.
+/// Whether the type of a module variable fits its space and linkage. ptxas rejects arrays and vectors in `.tex` (the manual only says that
+/// variables there are `.u32` or `.u64`, section 5.1.8). It also rejects opaque variables as `.common`, but not arrays of them.
 pub(crate) fn ty(tree: &Tree, shape: &Shape, extent: Extent, d: &Declarator, linkage: Linkage, report: &mut Report) {
     let (name, scalar) = (tree.str(d.name), extent == Extent::Scalar);
     let plain = matches!(shape.ty, Type::U32 | Type::U64) && shape.vector == 1 && scalar;

@@ -91,7 +91,7 @@ impl Access {
         text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text).trim()
     }
 
-    /// What the variable is.
+    /// The kind of variable.
     fn what(&self, w: &Walker<'_, '_>) -> &'static str {
         match self.symbol {
             SymRef::Param(_) if w.func.kind == FuncKind::Kernel => "a parameter of the kernel",

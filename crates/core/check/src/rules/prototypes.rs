@@ -1,4 +1,4 @@
-//! A function is declared again: prototypes and definition must agree (manual, sections 11.2.2 and 11.6).
+//! Redeclared functions: prototypes and definition must agree (manual, sections 11.2.2 and 11.6).
 
 use crate::{
     Extent, Formal, FormalSpace, FuncKind, Function, Linkage,
@@ -122,7 +122,7 @@ fn agree(before: &Function, later: &Function, report: &mut Report) {
     }
 }
 
-/// What differs between two formals, if anything.
+/// The difference between two formals, if there is one.
 pub(super) fn difference(x: &Formal, y: &Formal) -> Option<String> {
     let space = |f: &Formal| if f.space == FormalSpace::Reg { ".reg" } else { ".param" };
     if x.space != y.space {

@@ -10,7 +10,7 @@ use margay_syntax::{
 };
 use std::ops::Range;
 
-/// What is known of a `.param` variable of the body.
+/// The state of a `.param` variable of the body.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Use {
     /// A call has named it.

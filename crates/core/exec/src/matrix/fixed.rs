@@ -62,8 +62,8 @@ trait Format<T>: Copy {
     fn value(&self, word: u32, i: usize) -> T;
 }
 
-/// As [`crate::sem::fp::from_f16`] but for NaNs, of which none is left in the end: the fields of an `.f16` in those of an `.f32` have the
-/// value times a power of two, subnormals included.
+/// As [`crate::sem::fp::from_f16`], except for the payloads of NaNs, which no result keeps. The fields of an `.f16`, moved to those of an
+/// `.f32`, represent the value times a power of two, also for subnormals.
 #[inline(always)]
 pub fn half(bits: u16) -> f32 {
     let (h, power) = (u32::from(bits), f32::from_bits((127 + 112) << 23));
@@ -94,7 +94,7 @@ impl Format<f64> for Bfloat {
     }
 }
 
-/// Single precision, of which only the bits in a mask count.
+/// Single precision, in which only the bits of a mask count.
 #[derive(Clone, Copy)]
 struct Single(u32);
 

@@ -78,7 +78,7 @@ impl Places {
     ) -> (Matrix<T>, Matrix<T>) {
         let (m, n, k) = self.size;
         let depth = if sparse(v) { k / 2 } else { k };
-        // What follows in fragments of `wmma` repeats these registers.
+        // The other registers of `wmma` fragments repeat these.
         let registers = |elements: usize, per: usize| elements / (LANES * per);
         let a = &a[..a.len().min(registers(m * k, self.per[0]))];
         let b = &b[..b.len().min(registers(k * n, self.per[1]))];

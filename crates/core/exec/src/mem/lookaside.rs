@@ -1,12 +1,12 @@
-//! The allocations that one warp or host thread has accessed last.
+//! A cache of the allocations that one warp or host thread accessed most recently.
 //!
 //! Most code accesses a few allocations again and again. Code that follows pointers to objects of the device heap, or to the rows of a
-//! matrix that are allocated one by one, accesses another one with nearly every lane, and would take [`Memory`]'s lock each time.
+//! matrix that are allocated one by one, accesses a different allocation with nearly every lane, and would take [`Memory`]'s lock each time.
 
 use super::{Allocation, Arena, Memory, RED_ZONE};
 use std::sync::Arc;
 
-/// Allocations accessed last.
+/// Number of most recently accessed allocations that are compared first.
 const RECENT: usize = 4;
 /// Misses before there are lines.
 const MISSES: u32 = 16;
@@ -23,7 +23,7 @@ pub fn is_small(bytes: u64) -> bool {
 /// An allocation, and the epoch at which it was found.
 type Line = (u64, Option<Arc<Allocation>>);
 
-/// A cache of allocations for [`Memory::remember`]. One of the launch's own (its parameters) must not be in it in the next launch.
+/// A cache of allocations for [`Memory::remember`]. A launch's own allocation (its parameters) must not stay in it for the next launch.
 #[derive(Default, Debug)]
 pub struct Lookaside {
     epoch: u64,
@@ -35,14 +35,14 @@ pub struct Lookaside {
     hits: u32,
     /// Allocations by parts of their addresses; a power of two, or none until there were some misses.
     lines: Vec<Line>,
-    /// By logarithm: the sizes of the parts by which allocations are in `lines`.
+    /// Log2 of the part sizes that occur in `lines`, as a set of bits ([`part`]).
     parts: u64,
     /// Whether `lines` has had allocations that are not small.
     large: bool,
 }
 
-/// Logarithm of the size of the parts by which an allocation is in the lines: it has some parts to itself, and shares its first and last
-/// ones with its neighbors.
+/// Log2 of the size of the parts of the address space by which an allocation is entered in the lines. It has some parts to itself, and
+/// shares its first and last ones with its neighbors.
 fn part(allocation: &Allocation) -> u32 {
     let least = if allocation.block.arena().is_some() { Arena::GRANULE } else { RED_ZONE };
     (allocation.block.len() / 2).max(least).ilog2()

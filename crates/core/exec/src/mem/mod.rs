@@ -58,7 +58,7 @@ pub struct MemoryError {
     pub address: u64,
     /// Size of the access in bytes.
     pub size: u64,
-    /// What lies near the address.
+    /// A description of the memory near the address.
     pub note: String,
 }
 
@@ -75,7 +75,7 @@ impl std::error::Error for MemoryError {}
 pub struct BadFree {
     /// It was freed before.
     pub twice: bool,
-    /// What lies near the address.
+    /// A description of the memory near the address.
     pub note: String,
 }
 

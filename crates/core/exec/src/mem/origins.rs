@@ -1,4 +1,4 @@
-//! Where device code has allocated what it has not freed, for reports of leaks.
+//! Where device code allocated the memory that it has not freed, for reports of leaks.
 
 use super::history::{Initiator, Path};
 use parking_lot::Mutex;

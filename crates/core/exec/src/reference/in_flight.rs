@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 /// Registers of a fragment of A, which come first among the sources.
 const A_REGISTERS: usize = 4;
 
-/// What a warp's products have under way.
+/// The registers of a warp's products in flight.
 #[derive(Default)]
 pub struct InFlight {
     /// By register: the number of the group that will write it, and the op.

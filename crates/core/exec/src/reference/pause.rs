@@ -30,7 +30,7 @@ struct Loop {
     live: Vec<LiveRegister>,
 }
 
-/// What a cluster knows of its kernel's loops.
+/// A cluster's knowledge of its kernel's loops.
 #[derive(Default)]
 pub(super) struct Pauses {
     /// `None` before the first request; outer loops come first. Empty if no other engine can continue the kernel.

@@ -2,9 +2,9 @@
 
 /// Ops without a side effect after which a cluster counts as quiet.
 const QUIET: u64 = 1 << 18;
-/// Slices from one state that is noted to the next, since that takes a while.
+/// Slices between two recorded states, since recording one takes a while.
 const SLICES: u32 = 4;
-/// The longest cycle of such states that counts, so that one that has ended is soon forgotten.
+/// The longest cycle of recorded states that is detected, so that a cycle that has ended is soon forgotten.
 const LONGEST: u64 = 16;
 
 /// Side effects that other threads can see.
@@ -16,7 +16,7 @@ pub struct Effects {
     pub outside: u64,
 }
 
-/// What is known of a cluster since its last side effect. A state that it repeats is found by Brent's cycle detection.
+/// A cluster's behavior since its last side effect. Brent's cycle detection finds repeated states.
 #[derive(Default)]
 pub(super) struct Polling {
     effects: Effects,
@@ -34,7 +34,7 @@ pub(super) struct Polling {
     inside: Inside,
 }
 
-/// What is known of a cluster since its last side effect outside.
+/// A cluster's behavior since its last side effect outside.
 #[derive(Default)]
 struct Inside {
     ops: u64,

@@ -26,7 +26,7 @@ pub struct CtaMemory {
 }
 
 impl CtaMemory {
-    /// Bytes that stay in use, without local windows, of which nobody has touched most.
+    /// Bytes that stay in use. Local windows do not count, since most of their pages were never touched.
     fn bytes(&self) -> u64 {
         let rows = |w: &Warp| w.register_rows() + w.registers.len() + w.space.len() + w.stage.len() + w.scratch.len();
         let rows: usize = self.warps.iter().map(rows).sum();

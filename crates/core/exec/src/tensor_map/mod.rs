@@ -135,7 +135,7 @@ pub struct TensorMap {
     pub strides: [u64; 4],
 }
 
-/// What an im2col map has instead of a box.
+/// The counterpart of the box in an im2col map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Im2col {
     /// Channels copied per pixel.

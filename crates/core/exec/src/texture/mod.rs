@@ -131,7 +131,7 @@ pub struct Level {
     pub slice: u64,
 }
 
-/// What a texture or surface shows of an array.
+/// The part of an array that a texture or surface shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
     /// Mipmap levels.
@@ -329,7 +329,7 @@ pub enum Kind {
     Surface,
 }
 
-/// What a handle refers to.
+/// The object that a handle refers to.
 #[derive(Clone, Debug)]
 pub enum Object {
     /// A texture.

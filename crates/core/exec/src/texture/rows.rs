@@ -274,8 +274,8 @@ fn wrapped(i: f64, last: f64) -> u32 {
     integer(if i == inside { inside } else { other })
 }
 
-/// A normalized coordinate in texels, of which there are `size`. Where the image repeats, `part` gives the place in it for the whole
-/// number of images before and the rest.
+/// A normalized coordinate in texels, in an image of `size` texels. Where the image repeats, `part` maps the number of whole images before
+/// the coordinate, and the fraction after them, to the place in the image.
 #[inline(always)]
 fn place(x: f64, size: f64, part: impl Fn(f64, f64) -> f64) -> f64 {
     let whole = x.floor();

@@ -105,7 +105,7 @@ fn table(f: &FuncReport) -> String {
     out + "</table>\n"
 }
 
-/// What is in a register: color, name, bytes used.
+/// The content of a register: color, name, bytes used.
 type Held<'a> = Option<(usize, &'a Row, &'a PieceReport)>;
 
 /// Width of a character of the pictures' typeface, in tenths.

@@ -21,7 +21,7 @@ const RDX: u16 = 2;
 const RDI: u16 = 7;
 /// `rdi rsi rdx rcx r8 r9`
 const INTEGER_ARGS: [u16; 6] = [RDI, 6, RDX, 1, 8, 9];
-/// What a callee may overwrite.
+/// The registers that a callee may overwrite.
 const SCRATCH: [u16; 9] = [RAX, 1, RDX, 6, RDI, 8, 9, 10, 11];
 /// Bytes that one register carries of a value.
 const EIGHTBYTE: u32 = 8;

@@ -3,7 +3,7 @@
 use super::{Abi, Piece, Place, Plan, Reg, Signature, Value};
 use std::collections::HashSet;
 
-/// What is wrong with a plan.
+/// An error in a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlanError(pub String);
 

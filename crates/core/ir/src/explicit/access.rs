@@ -1,8 +1,8 @@
-//! What is known of a memory access in advance: a proof that it is in bounds, or that each address must be checked.
+//! Static bounds of memory accesses: a proof that an access is in bounds, or that each address must be checked.
 
 use crate::{FormalHome, FrameId, FrameRole, FrameVar, Func, GlobalId, Ir, MemBase, Operand, Stage};
 
-/// What an engine must do about an access.
+/// The check that an engine must perform for an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// None: it is at a constant offset inside an object, with sufficient alignment.
@@ -19,7 +19,7 @@ pub enum Access {
     Checked,
 }
 
-/// What a proven access lies in.
+/// The memory that a proven access lies in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Object {
     /// The kernel's parameter block.
@@ -35,7 +35,7 @@ pub fn alignment(bytes: u32) -> u32 {
     bytes.next_power_of_two().min(32)
 }
 
-/// What is known of an access of `bytes` bytes per lane by a memory operand.
+/// Classifies an access of `bytes` bytes per lane through a memory operand.
 pub fn access<S: Stage>(ir: &Ir<S>, func: &Func, operand: &Operand, bytes: u32) -> Access {
     let Operand::Mem(base, offset) = operand else { return Access::Checked };
     let inside = |size: u64| {

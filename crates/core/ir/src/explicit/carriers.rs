@@ -2,7 +2,7 @@
 
 use crate::abi::{Piece, Place, Plan, Reg, Signature, Value};
 
-/// What a register carries.
+/// The content of a register.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Carries {
     /// A value of its own for each lane.
@@ -18,13 +18,13 @@ pub enum Carries {
 pub struct Carrier {
     /// The register.
     pub reg: Reg,
-    /// What it carries.
+    /// Its content.
     pub carries: Carries,
     /// How many bytes of it.
     pub bytes: u32,
 }
 
-/// Everything that crosses.
+/// The registers and areas that carry values across a call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Carriers {
     /// Registers to the callee: pointers to the room for large returns, then the inputs in order.

@@ -52,7 +52,7 @@ pub enum Target {
     Admitted(Arc<[FuncId]>),
 }
 
-/// What decides about the functions that an indirect call site admits: its signature's shape and its list.
+/// The properties of an indirect call site that decide which functions it admits: its signature's shape and its list.
 type Admission = (Shape, Option<Vec<FuncId>>);
 
 /// The functions that indirect call sites admit; sites of the same shape share a list.

@@ -33,7 +33,7 @@ pub struct Transfer {
     pub pieces: Vec<Piece>,
 }
 
-/// What a call site passes through a formal without size: a copy in the caller's outgoing area, in the thread's local window.
+/// The argument for a formal without size: a copy in the caller's outgoing area, in the thread's local window.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Passed {
     /// The variable that is copied there; none if the argument is left out.
@@ -56,13 +56,13 @@ pub struct Incoming {
 /// A function's own side of its calls.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Interface {
-    /// What comes in, one an input formal.
+    /// One transfer for each input formal.
     pub args: Vec<Transfer>,
-    /// What goes back, one a return.
+    /// One transfer for each return value.
     pub rets: Vec<Transfer>,
     /// A formal without size.
     pub incoming: Option<Incoming>,
-    /// What crosses.
+    /// The registers and areas that carry the values.
     pub carriers: Carriers,
 }
 
@@ -71,15 +71,15 @@ pub struct Interface {
 pub struct Sequence {
     /// The callee.
     pub target: Target,
-    /// What goes to the callee, one an input formal.
+    /// One transfer to the callee for each input formal.
     pub args: Vec<Transfer>,
-    /// What comes back, one a return.
+    /// One transfer back for each return value.
     pub rets: Vec<Transfer>,
-    /// What goes through a formal without size, if the callee has one.
+    /// The argument for a formal without size, if the callee has one.
     pub passed: Option<Passed>,
     /// Space in the frame for values passed by pointer.
     pub buffers: Vec<Buffer>,
-    /// What crosses.
+    /// The registers and areas that carry the values.
     pub carriers: Carriers,
 }
 

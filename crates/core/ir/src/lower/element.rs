@@ -59,7 +59,7 @@ impl Builder<'_> {
         self.made("cvt", &[Word::Type(to), Word::Type(from)], to, &[Operand::Reg(value)], at)
     }
 
-    /// What an instruction yields, in a fresh register.
+    /// The result of an instruction, in a fresh register.
     fn made(&mut self, op: &str, words: &[Word], ty: Type, srcs: &[Operand], at: Place) -> Result<VReg, LowerError> {
         let result = self.temp(ty);
         self.synthetic(variant(op, words), None, &[Operand::Reg(result)], srcs, None, at)?;

@@ -1,4 +1,4 @@
-//! What lowering needs to know of a variant, looked up once per body instead of once per instruction.
+//! Properties of variants that lowering needs, looked up once per body instead of once per instruction.
 
 use super::constant::immediate_type;
 use crate::MemSpace;

@@ -13,7 +13,7 @@ use margay_check::{self as check, Base, FuncKind, RegDecl, RegId, SymRef};
 use margay_isa::{Component, Part, Role, Space, Special, Type};
 use margay_syntax::tree::List;
 
-/// What an instruction gathers while its operands are walked.
+/// State that is collected while the operands of an instruction are walked.
 #[derive(Default)]
 pub(super) struct Parts {
     dsts: Vec<Operand>,

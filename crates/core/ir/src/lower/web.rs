@@ -197,7 +197,7 @@ impl Renaming {
         Renaming { webs, registers, kept, count: func.regs.len() as u32, added: Vec::new() }
     }
 
-    /// What an instruction reads.
+    /// Renames the registers that an instruction reads.
     fn reads(&mut self, func: &mut Func, i: usize) {
         let inst = &mut func.insts[i];
         if let Some((p, _)) = &mut inst.guard {
@@ -215,7 +215,7 @@ impl Renaming {
         }
     }
 
-    /// What an instruction writes, after the walk has come to these writes.
+    /// Renames the registers that an instruction writes, when the walk reaches them.
     fn writes(&mut self, func: &mut Func, inst: &Inst) {
         func.operands[inst.dsts.range()].iter_mut().for_each(|o| self.operand(o));
         for operand in &func.operands[inst.srcs.range()] {

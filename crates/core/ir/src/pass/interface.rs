@@ -18,7 +18,7 @@ use margay_check::FuncKind;
 use margay_isa::{Effect, Mod, Opcode};
 use std::{collections::HashSet, sync::Arc};
 
-/// What is known of a function's interface: by formal and by return, whether it is uniform.
+/// The uniformity of a function's interface, by formal and by return value.
 #[derive(Clone)]
 struct Interface {
     formals: Vec<bool>,
@@ -108,14 +108,14 @@ fn marked(sig: &Signature, formals: &[bool], returns: &[bool]) -> Signature {
     sig
 }
 
-/// Device functions all of whose calls are in sight.
+/// By function: whether it is a device function whose calls are all known.
 fn closed_functions<S: Stage>(ir: &Ir<S>) -> Vec<bool> {
     let device = |f: &Arc<Func>| f.kind == FuncKind::Device && !f.blocks.is_empty();
     let mut closed: Vec<bool> = ir.funcs.iter().map(device).collect();
     let mut open = |f: FuncId| closed[f.0 as usize] = false;
     ir.func_names.values().for_each(|f| open(*f));
     ir.address_taken.iter().for_each(|f| open(*f));
-    // All that a call through a register may enter takes its parameters in the same places.
+    // All functions that a call through a register may enter take their parameters in the same places.
     let mut shapes = HashSet::new();
     for call in ir.funcs.iter().flat_map(|f| &f.calls) {
         match &call.callee {
@@ -130,8 +130,8 @@ fn closed_functions<S: Stage>(ir: &Ir<S>) -> Vec<bool> {
     closed
 }
 
-/// Whether lanes of a function may fall out of step: they may wait for others, or loop until others do something. Engines then
-/// let lanes of one warp be at different rounds of a loop.
+/// Whether lanes of a function may diverge in time: they may wait for others, or loop until others do something. Engines then
+/// let lanes of one warp be in different iterations of a loop.
 fn waits(func: &Func) -> bool {
     let waits = |inst: &crate::Inst| {
         let v = func.variant(inst);
@@ -147,7 +147,7 @@ fn may_wait(func: &Func, inst: &crate::Inst) -> bool {
     op.row().effect == Effect::Warp || matches!(op, Opcode::Bar | Opcode::Barrier)
 }
 
-/// A function that calls others or is called, as an engine prepares it.
+/// A function that calls others or is called, prepared as by an engine.
 struct Body {
     func: Func,
     cfg: Cfg,
@@ -171,7 +171,7 @@ impl Body {
         Body { func, cfg, warp: WarpShape { divergent, interleaved: divergent, ..WarpShape::default() } }
     }
 
-    /// Analyses the function, `own` by number, under what is known of it and of those that it calls.
+    /// Analyzes the function, whose number is `own`, given the known interfaces of it and its callees.
     fn analyze(&mut self, original: &Func, own: usize, known: &[Interface]) -> Uniformity {
         self.func.sig = known[own].sig.clone();
         for (site, original) in self.func.calls.iter_mut().zip(&original.calls) {

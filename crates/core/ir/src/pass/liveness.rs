@@ -202,7 +202,7 @@ impl Liveness {
             let mut live = self.after(func, number as u32, last);
             let mut now: u32 = live.iter().map(words).sum();
             for inst in insts.iter().rev() {
-                // What it writes has a place even if it is never read.
+                // Its destinations have places even if they are never read.
                 let mut written = 0;
                 inst_writes(func, inst, &mut |r| written += if live.has(r.0) { 0 } else { words(r.0) });
                 most = most.max(now + written);

@@ -16,7 +16,7 @@ pub fn is_cta_barrier(func: &Func, inst: &Inst) -> bool {
     matches!(variant.op, Opcode::Bar | Opcode::Barrier) && !variant.has(Mod::Warp) && !variant.has(Mod::Cluster)
 }
 
-/// What threads execute from the beginning or from a barrier on until they end or reach the next barriers.
+/// The code that threads execute from the beginning or from a barrier on, until they end or reach the next barriers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Region {
     /// Its first block.

@@ -172,7 +172,7 @@ impl Analysis<'_> {
                 homes.extend(regs.iter().map(|r| (*r, value.varying)));
             }
         }
-        // What is read before it is written is zero in all lanes.
+        // Registers that are read before they are written are zero in all lanes.
         homes.extend(early.iter().map(|r| (VReg(r), false)));
         for (r, varying) in homes {
             self.defs[r.0 as usize].push(0);

@@ -19,7 +19,7 @@ const RUBIN: &[Target] = &[Target::family(107)];
 static PZO: Class = Class::new("positive zero", &[M::Pzo]);
 static SCALED1: Class = Class::new("scaling", &[M::ScaledN1Ue8m0]);
 static RND_ZP: Class = Class::new("rounding", &[M::Rn, M::Rz, M::Rp]);
-/// What the conversions to small formats gained with PTX ISA 9.4.
+/// The additions of PTX ISA 9.4 to the conversions to small formats.
 const SMALL_NEW: &[Need] =
     &[m(M::Rz, 9, 4, 0).targets(RUBIN), m(M::Pzo, 9, 4, 0).targets(RUBIN), m(M::ScaledN1Ue8m0, 9, 4, 0).targets(RUBIN)];
 const PZO_NEED: &[Need] = &[m(M::Satfinite, 8, 1, 0), m(M::Pzo, 9, 4, 0).targets(RUBIN)];

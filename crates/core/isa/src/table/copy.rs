@@ -14,7 +14,7 @@ static READ: Class = Class::new("what to wait for", &[M::Read]);
 static MULTICAST: Class = Class::new("multicast", &[M::MulticastCluster, M::MulticastCluster16b, M::MulticastCluster32b]);
 /// The only one that allows other sizes.
 static MULTICAST32: Class = Class::new("multicast", &[M::MulticastCluster32b]);
-/// What is reported at the barrier (PTX ISA 9.4, section 9.7.10.28.4.1).
+/// The report to the barrier (PTX ISA 9.4, section 9.7.10.28.4.1).
 static REPORT: Class = Class::new("report", &[
     M::ReportDisabled, M::ReportPer16Bytes80000000, M::ReportPer16Bytes8000, M::ReportPer16Bytes80, M::ReportPer16Bytes8, M::ReportPerElementFf,
 ]);

@@ -34,7 +34,7 @@ const fn stride() -> Opnd {
     src(Ty::Is(U32)).named("stride").opt()
 }
 
-/// What the shapes and `.shared::cta` need.
+/// The requirements of the shapes and of `.shared::cta`.
 static NEEDS: &[Need] = &[m(M::SharedCta, 7, 8, 70), m(M::M8n32k16, 6, 1, 70), m(M::M32n8k16, 6, 1, 70)];
 
 macro_rules! load {

@@ -1,7 +1,7 @@
-//! Who compiles what: processes that need the same code at the same time have one of them compile it.
+//! Claims: if several processes need the same code at the same time, one of them compiles it and the others wait.
 //!
-//! A claim is a file in the cache folder that holds the number of its process. It is not a lock: a process that has waited for long
-//! enough, or finds that the process is gone, compiles too, and the result is the same.
+//! A claim is a file in the cache folder that holds the ID of its process. It is not a lock: a process that has waited long enough, or finds
+//! that the claiming process has ended, compiles too, and the result is the same.
 
 use margay_exec::Effort;
 use std::{
@@ -11,9 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a claim of another process is waited for, by effort: somewhat longer than most compilations take.
+/// How long to wait for the claim of another process, by effort: somewhat longer than most compilations take.
 const LONGEST_WAIT: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(6)];
-/// Time between two checks whether it has ended.
+/// Time between two looks at the claim.
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// A compilation that this process has claimed, or that could not be claimed. The claim ends with this value.
@@ -24,7 +24,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// No claim, but leave to compile.
+    /// Compiles without a claim.
     pub fn none(waited: bool) -> Claim {
         Claim { file: None, waited }
     }
@@ -44,7 +44,7 @@ impl Claim {
                     return Claim { file: Some(file), waited };
                 }
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-                // The folder takes no files.
+                // No file can be created in the folder.
                 Err(_) => return Claim::none(waited),
             }
             if !holds(&file) {
@@ -67,10 +67,10 @@ impl Drop for Claim {
     }
 }
 
-/// Whether the process that wrote a claim is there. One in another container looks as if it were not.
+/// Whether the process that wrote a claim still runs. A process in another container seems to have ended.
 fn holds(file: &Path) -> bool {
     let Ok(text) = fs::read_to_string(file) else { return false };
-    // Nothing is written yet.
+    // The process has not written its ID yet.
     text.is_empty() || Path::new("/proc").join(text).exists()
 }
 

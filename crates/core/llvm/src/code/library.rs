@@ -1,7 +1,7 @@
 //! The library: functions that the code of many kernels calls, such as gathers.
 //!
-//! The light tier compiles them with the first kernels that call them, which somebody waits for. Full code, and light code once several
-//! kernels have called them, links them: each is compiled once, with full effort, and kept in the cache like a kernel.
+//! The light tier compiles them together with the first kernels that call them, since launches wait for these. Full code links them, and so
+//! does light code once several kernels have called them: each is compiled once, with full effort, and kept in the cache like a kernel.
 
 use crate::code::{cache, compile::compile_text, compile::trailer, key::CacheKey, link::Linked};
 use margay_exec::{Effort, Log, NoCode};

@@ -12,7 +12,7 @@ use margay_ir::{
 };
 use margay_isa::{Component, Effect, Opcode, Special};
 
-/// What a gather costs, in contiguous accesses.
+/// The cost of a gather, in contiguous accesses.
 const GATHER: u64 = 16;
 
 /// A block shape with its first two dimensions exchanged.
@@ -66,7 +66,7 @@ fn is_independent(func: &Func) -> bool {
         })
 }
 
-/// What the accesses of a warp cost in a CTA of this shape, in contiguous ones.
+/// The cost of a warp's accesses in a CTA of this shape, in contiguous accesses.
 fn cost(mut func: Func, block: [u32; 3]) -> u64 {
     propagate_constants(&mut func);
     let cfg = graph(&func);

@@ -11,7 +11,7 @@ use std::{collections::HashMap, fmt::Write};
 pub(super) const RARE: &str = "wrapped.";
 /// The prefix of the label of the usual alternative.
 pub(super) const USUAL: &str = "straight.";
-/// Operations that one piece of rare code may repeat for a value.
+/// Number of operations that rare code may repeat to recompute a value.
 const LIMIT: usize = 24;
 
 /// Sinks vector operations of a function's body into the rare code that uses them.

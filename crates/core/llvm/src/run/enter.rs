@@ -37,7 +37,7 @@ impl<'a> Context<'a> {
         (0..all.len()).map(|index| Context { all: all.clone(), index, host: host.clone() }).collect()
     }
 
-    /// Runs the kernel to its end on the current stack, of which it may use `stack` bytes; returns its status.
+    /// Runs the kernel to its end on the current stack, with at most `stack` bytes of it; returns its status.
     pub fn enter(&self, stack: usize) -> u32 {
         self.stack_end.set(stack_pointer() - stack as u64);
         entry(&self.host.code.compiled)(self.address())

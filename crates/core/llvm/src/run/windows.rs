@@ -106,13 +106,13 @@ fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64, u64) {
     (grid.shared_size(), stride, compiled.interleaved.map_or(0, |frame| u64::from(frame.size) * LANES as u64))
 }
 
-/// The local windows of so many warps.
+/// Allocates the local windows of `warps` warps.
 fn allocate(grid: &Grid<'_>, warps: u32, (stride, rows): (u64, u64)) -> Result<Arc<Allocation>, Stop> {
     let bytes = (stride * LANES as u64 + rows) * u64::from(warps);
     Allocation::new(grid.reach(), bytes, 256, Kind::Local, "").map_err(Stop::Exhausted)
 }
 
-/// Copies windows in which each lane has its frame to others, in which the frames are interleaved.
+/// Copies windows that hold the lanes' frames one after the other to windows that interleave them.
 fn interleave(from: &Allocation, to: &Allocation, warps: u32, (stride, rows): (u64, u64), frame: Interleaved) {
     let (old, new) = (stride * LANES as u64, stride * LANES as u64 + rows);
     for warp in 0..u64::from(warps) {

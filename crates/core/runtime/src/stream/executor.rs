@@ -1,8 +1,8 @@
 //! Threads that work on streams. Work may wait for other work, for the program or for the compiler, so there are always as many
 //! threads as there are streams with pending work. An idle thread exits after a while.
 //!
-//! To wake a thread costs the program more than a small kernel does. So a thread that has had work lately looks for more by itself, a
-//! little later; a program that waits for every launch does the work itself and wakes no thread.
+//! Waking a thread costs the program more than a small kernel. So a thread that has recently had work polls for more for a short while; a
+//! program that waits for every launch does the work itself and wakes no thread.
 
 use super::Inner;
 use parking_lot::{Condvar, Mutex};

@@ -393,7 +393,7 @@ impl Parser<'_> {
     }
 }
 
-/// What an integer literal comes to (section 4.5.1).
+/// The value of an integer literal (section 4.5.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Integer {
     Fits(u64),

@@ -4,7 +4,7 @@ use super::{ERRORS, Parser, Reported, word};
 use crate::lex::T;
 use crate::{Code, Diagnostic, Span};
 
-/// What a statement lacked at its end.
+/// The token that a statement lacked at its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     /// Operands may follow: a comma may be missing just as well.

@@ -31,7 +31,7 @@ mod linux {
     };
 
     static HANDLER: OnceLock<Handler> = OnceLock::new();
-    /// What was installed before.
+    /// The handler that was installed before.
     static BEFORE: Mutex<Option<libc::sigaction>> = Mutex::new(None);
 
     thread_local! {

@@ -1,4 +1,4 @@
-//! What programs are checked for (`MARGAY_CHECK`) beyond what engines find in one launch: [`watch`] selects launches and collects findings,
+//! Checks of programs (`MARGAY_CHECK`) beyond those of engines in one launch: [`watch`] selects launches and collects findings,
 //! [`order`] compares work in different streams, and the other files give it what it needs to know.
 
 pub mod faults;

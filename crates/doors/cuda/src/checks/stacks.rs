@@ -40,7 +40,7 @@ fn submitted_frees() -> MutexGuard<'static, BTreeMap<u64, Backtrace>> {
     FREES.lock()
 }
 
-/// Records the call by which a stream will free what is at an address, if a check needs that.
+/// Records the call that makes a stream free the memory at an address, if a check needs it.
 pub fn will_free(address: u64) {
     if crate::checks::watch::wanted().is_some_and(|what| what.memory || what.api) {
         submitted_frees().insert(address, Backtrace::force_capture());
@@ -74,7 +74,7 @@ pub fn allocation(address: u64) -> Vec<String> {
     format_stack("allocated in", &frames)
 }
 
-/// The same for the allocation at, before or behind an address that one of the texts names by its own address.
+/// The same for the allocation at, before or after an address, if one of the texts names that allocation's address.
 pub fn allocation_named(address: u64, texts: &[String]) -> Vec<String> {
     let is_named = |base: u64| texts.iter().any(|text| text.ends_with(&format!(" at {base:#x}")));
     let (below, above) = {
@@ -130,7 +130,7 @@ pub fn named(frame: &str) -> String {
     }
 }
 
-/// What belongs to the program in a stack as the standard library writes it: lines `3: name`, some followed by `at file:line`.
+/// The program's own frames in a stack as the standard library writes it: lines `3: name`, some followed by `at file:line`.
 pub fn program(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut inside = false;

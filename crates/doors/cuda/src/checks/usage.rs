@@ -25,7 +25,7 @@ pub fn touched(address: u64, bytes: u64) {
     }
 }
 
-/// What a launch has accessed.
+/// The memory that a launch has accessed.
 pub fn launched(footprint: &Footprint) {
     if wanted() {
         used().join(footprint);

@@ -175,7 +175,7 @@ pub fn close_unless_own(context: &Context, address: DevicePtr) -> Result<bool, C
     freed.map(|()| true).map_err(|_| Code::INVALID_VALUE)
 }
 
-/// What processes share of an event: how often it was recorded, and the last of these records that has happened.
+/// The part of an event that processes share: how often it was recorded, and the last of these records that has happened.
 #[derive(Debug)]
 pub struct SharedEvent(SharedWords);
 

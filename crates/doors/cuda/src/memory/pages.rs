@@ -1,5 +1,5 @@
-//! Reservation, mapping and protection of address space. With `raw.rs` and `faults.rs` the only file of this crate with `unsafe`, because of
-//! `mmap`.
+//! Reservation, mapping and protection of address space. One of the three files of this crate with `unsafe` (with `raw.rs` and `faults.rs`),
+//! because of `mmap`.
 #![allow(unsafe_code)]
 
 use crate::code::{Code, Outcome};
@@ -39,7 +39,7 @@ impl Backing {
             let part = &mut part[..(len - at).min(1 << 20)];
             read(at, part)?;
             let mut written = 0;
-            // What is zero already takes no memory.
+            // Pages that are zero already take no memory.
             while written < part.len() && part.iter().any(|b| *b != 0) {
                 let more = rustix::io::pwrite(&backing.file, &part[written..], (at + written) as u64);
                 written += more.map_err(|_| Code::OUT_OF_MEMORY)?;
@@ -207,7 +207,7 @@ impl Reserved {
     }
 }
 
-/// What the program may do with pages.
+/// The accesses that the program may make to pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Nothing.

@@ -88,7 +88,7 @@ pub struct AddressSpace {
     mapped: BTreeMap<usize, Mapping>,
     /// First addresses of the contiguous runs registered with the device's memory.
     runs: Vec<u64>,
-    /// Former runs, of which some pages may still be mapped.
+    /// Former runs; some of their pages may still be mapped.
     retracted: Vec<Retracted>,
 }
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-/// What ends processes by default and is meant for them: `timeout` and `kill`, Ctrl-C, `abort` (an uncaught C++ exception).
+/// Signals that are meant for a process and end it by default: `timeout` and `kill`, Ctrl-C, `abort` (an uncaught C++ exception).
 const SIGNALS: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGABRT];
 /// How long the summary may take.
 const LIMIT: Duration = Duration::from_millis(1500);

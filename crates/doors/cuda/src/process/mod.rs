@@ -1,4 +1,4 @@
-//! What concerns the process as a whole: its account, its logs, and how it ends.
+//! The process as a whole: its account, its logs, and its end.
 
 pub mod account;
 pub mod interrupted;

@@ -9,7 +9,7 @@ use margay_runtime::{Kernel, LaunchConfig};
 use parking_lot::Mutex;
 use std::{env, path::PathBuf, sync::OnceLock};
 
-/// What is captured, and how far that is.
+/// The selection of launches to capture, and the progress so far.
 struct Capturing {
     folder: PathBuf,
     /// Which launches.

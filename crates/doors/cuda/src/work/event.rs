@@ -27,8 +27,8 @@ const NO_TIMING: u32 = 2;
 /// `CU_EVENT_INTERPROCESS`
 const INTERPROCESS: u32 = 4;
 
-/// How long a measurement waits for its events. A thread of ours may need that long to notice that all is done that an event of the
-/// default stream comes after; a GPU notices at once, and programs that have waited for all of that work rely on it.
+/// How long a measurement waits for its events. A thread of margay's may need that long to notice that the work before an event of the
+/// default stream is done. A GPU notices at once, and programs that have waited for that work rely on it.
 const LAG: Duration = Duration::from_millis(20);
 
 /// An event.
@@ -206,7 +206,7 @@ pub fn import(shared: SharedEvent) -> Result<Handle<Event>, Code> {
     Ok(driver()?.events.add(Event { context: context.handle, flags, state: Mutex::default(), shared }))
 }
 
-/// What other processes know of an event; an error for one that is not for them.
+/// The part of an event that other processes see; an error for an event that is not for them.
 pub fn export(event: Handle<Event>) -> Result<Arc<SharedEvent>, Code> {
     driver()?.events.get(event)?.shared.clone().ok_or(Code::INVALID_VALUE)
 }

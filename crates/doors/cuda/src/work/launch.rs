@@ -276,7 +276,7 @@ pub mod attribute {
 }
 
 impl Config {
-    /// The value of the attribute by which device code may change the node that a captured launch becomes, if it is set.
+    /// The value of the attribute that lets device code change the node of a captured launch, if it is set.
     fn updatable(&self) -> Result<Option<Host>, Code> {
         for i in 0..self.attribute_count as usize {
             if self.attributes.nth(i)?.id == attribute::DEVICE_UPDATABLE {

@@ -47,7 +47,7 @@ mod reduction {
 /// `CU_STREAM_WAIT_VALUE_FLUSH`: memory is never remote here, so there is nothing to flush.
 const FLUSH: u32 = 1 << 30;
 
-/// What an operation does.
+/// The action of an operation.
 enum OperationKind {
     Wait {
         address: DevicePtr,

@@ -5,7 +5,7 @@ use margay::findings::Format;
 use margay_sanitizer::Checks;
 use std::path::PathBuf;
 
-/// Validates the words of [`What`] and returns them unchanged.
+/// Validates the words of `--check` and returns them unchanged.
 fn words_to_check(text: &str) -> Result<String, String> {
     Checks::parse(text).map(|_| text.to_owned())
 }

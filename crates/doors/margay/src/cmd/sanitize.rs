@@ -127,7 +127,7 @@ fn is_on(given: Option<String>, words: &mut VecDeque<OsString>) -> bool {
     given.or(next).as_deref() != Some("no")
 }
 
-/// What compute-sanitizer's options ask for.
+/// The meaning of compute-sanitizer's options.
 struct Requested {
     /// Words of `--check`.
     what: Vec<&'static str>,

@@ -4,7 +4,7 @@ use super::{Format, Suppressions, suppress::fits};
 use margay_sanitizer::Checks;
 use std::path::PathBuf;
 
-/// What is checked, in which launches, and how findings are reported.
+/// The checks, the launches that they cover, and the format of findings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The checks.

@@ -77,7 +77,7 @@ impl<'t> Mnemonic<'t> {
         self.found.iter().enumerate().filter(|(_, w)| matches!(w, Word::Type(_))).map(|(i, _)| i)
     }
 
-    /// The types with which the mnemonic would be valid, in place of the one at an index; without those that ptxas overlooks.
+    /// The types that would make the mnemonic valid in place of the word at an index, without those that ptxas overlooks.
     fn types_in_place(&self, i: usize) -> Vec<Type> {
         let known = self.possible();
         let types = Type::ALL.iter().copied().filter(|t| known.contains(&Word::Type(*t)));

@@ -81,7 +81,7 @@ fn shapes_like(word: &str, all: &[Word]) -> Option<Vec<String>> {
     (shape(word) && !shapes.is_empty()).then_some(shapes)
 }
 
-/// What does nearly the same and is older.
+/// An older form that does nearly the same.
 fn alternative(c: &Candidate) -> Option<&'static str> {
     match c.variant.op {
         Opcode::Mbarrier if c.variant.has(Mod::TryWait) => Some("`mbarrier.test_wait` works on sm_80"),

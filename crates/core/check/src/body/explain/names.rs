@@ -93,7 +93,7 @@ impl<'a> Walker<'a, '_> {
     fn declare_family(&self, d: Diagnostic, stem: &str) -> Diagnostic {
         let Some(largest) = self.largest(stem).filter(|n| *n < 1 << 20) else { return d };
         let d = d.note(format!("`{}` does not declare `{stem}<...>` but uses up to `{stem}{largest}`", self.func.name));
-        // What compilers call them.
+        // The names that compilers give them.
         let ty = match stem {
             "%p" => ".pred",
             "%rs" | "%h" | "%hh" => ".b16",

@@ -106,7 +106,7 @@ impl<'a> Walker<'a, '_> {
         Suggestion { message, edits, machine_applicable: false }
     }
 
-    /// What makes a register of type `have` fit where `want` is expected: a conversion, another form of the instruction.
+    /// Suggestions for a register of type `have` where `want` is expected: a conversion, another form of the instruction.
     pub(super) fn conversions(&self, c: &Candidate, want: &Want, ty: Type, have: Type, span: Span) -> Vec<String> {
         let dst = want.opnd.role == Role::Dst;
         let mut out = Vec::from_iter(conversion(c, dst, ty, have, self.tree.str(span)));

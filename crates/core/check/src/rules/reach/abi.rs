@@ -1,4 +1,4 @@
-//! What the ABI cannot do: formals that it does not pass, recursion without a stack, and what needs it in a module that has switched it off.
+//! Limits of the ABI: formals that it cannot pass, recursion without a stack, and features that need it in modules that disable it.
 
 use super::Graph;
 use crate::report::Report;
@@ -110,7 +110,7 @@ impl Graph<'_> {
         None
     }
 
-    /// What needs the stack-based ABI in a module that has switched it off.
+    /// Reports features that need the stack-based ABI in a module that disables it.
     pub(super) fn without_abi(&self, report: &mut Report) {
         if self.module.abi != Abi::Off {
             return;

@@ -7,7 +7,7 @@ use super::Block;
 
 /// Bytes below which the caller's own loop is as fast.
 const LEAST: usize = 1 << 10;
-/// Bytes from which on caches are left alone: more than a core's share of them.
+/// From this size in bytes on, moves bypass the caches: more than a core's share of them.
 const STREAM: usize = if cfg!(test) { 64 << 10 } else { 16 << 20 };
 
 impl Block {

@@ -37,14 +37,14 @@ pub struct Block {
     shared: AtomicBool,
 }
 
-/// Whom a block's memory goes back to.
+/// Who gets a block's memory back.
 #[derive(Debug)]
 enum Owner {
     /// The system's allocator.
     Allocator(Layout),
     /// The system: pages of its own, below 4 GiB ([`Block::low`]).
     Pages(Layout),
-    /// An arena, of which it is a slot.
+    /// The arena that the block is a slot of.
     Arena(Arc<Arena>),
     /// Someone else, who has lent it.
     Lender,
@@ -177,7 +177,7 @@ fn wide_lock() -> MutexGuard<'static, ()> {
 
 /// The page size of the processors that blocks can be shared on.
 const PAGE: usize = 4096;
-/// What the system's allocator aligns everything to.
+/// The alignment that the system's allocator guarantees.
 const OWN_ALIGN: usize = 16;
 
 impl Block {

@@ -87,7 +87,7 @@ pub(super) fn incomplete(code: &Code, state: &CtaState, warp: &Warp) -> Option<S
     Some(Stop::Fault(Box::new(fault)))
 }
 
-/// What a group waits for, and where.
+/// The reason why a group waits, and the place.
 fn waits_for(code: &Code, m: &Member, w: &Warp, (frame, pc): (u32, u32), why: Option<Wait>) -> String {
     let what = match why {
         None => return format!("poll memory{}", position(code, w, frame, pc)),

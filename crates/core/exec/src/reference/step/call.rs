@@ -172,7 +172,7 @@ fn frame_base(ctx: &mut Ctx<'_>, callee: &FuncCode, id: FuncId) -> Result<Row, F
     Ok(Row([base; LANES]))
 }
 
-/// What is noted of a function with `.noreturn` that returns (manual, section 11.4.6: undefined).
+/// The note about a function with `.noreturn` that returns (manual, section 11.4.6: undefined).
 pub fn returned(function: &str) -> FaultKind {
     FaultKind::Hazard(format!("`{function}` returns, although it is declared `.noreturn`"))
 }

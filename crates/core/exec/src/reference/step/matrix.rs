@@ -61,7 +61,7 @@ pub fn converge(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
 }
 
-/// Lets groups continue that only wait for the rest of their warp, of which some lanes have ended.
+/// After lanes of a warp have exited, lets groups continue that only wait for the rest of the warp.
 pub fn release_converging(code: &Code, warp: &mut Warp) {
     if !warp.blocked.iter().any(|(_, why)| *why == Wait::Warp) {
         return;

@@ -3,9 +3,9 @@
 //! A `.sync` instruction blocks until all lanes of its member mask that have not exited are at an instruction with the
 //! same qualifiers and the same mask, be it this one or another.
 //!
-//! The manual leaves undefined what a lane receives whose own member mask leaves it out. On a GPU the mask only says
-//! whom to wait for, and the lanes that then execute the instruction together participate. So it is here, and the launch
-//! notes it.
+//! If a lane's own member mask omits the lane, the manual leaves its result undefined. On a GPU, the mask only says whom
+//! to wait for, and all lanes that then execute the instruction together participate. This engine does the same, and the
+//! launch notes it.
 
 use super::super::uninitialized::note_stray;
 use super::super::{
@@ -304,7 +304,7 @@ fn examine_here(ctx: &mut Ctx<'_>, op: &Op, w: &WarpOp, here: u32, members: u32)
     witness.examine(context, here, (members, here), &input, note);
 }
 
-/// What is noted of a lane that executes a `.sync` instruction whose member mask leaves it out (manual, sections 9.7.9.6 and
+/// The note about a lane that executes a `.sync` instruction whose member mask leaves it out (manual, sections 9.7.9.6 and
 /// 9.7.13.2: undefined).
 pub fn left_out(lane: usize, name: impl std::fmt::Display) -> FaultKind {
     FaultKind::Hazard(format!("lane {lane} executes `{name}` with a member mask that omits it"))

@@ -178,12 +178,12 @@ fn shared_windows(ctx: &Ctx<'_>) -> ([(u64, u64); MAX_CTAS], usize) {
     (windows, count)
 }
 
-/// What an access moves.
+/// The data that an access moves.
 #[derive(Clone, Copy)]
 enum Content<'b> {
     /// Values of registers, or nothing known.
     Registers,
-    /// What a copy stores.
+    /// The bytes that a copy stores.
     Bytes(&'b [u8]),
     /// Arguments or results: the size of an element, and the lanes in which they are undefined.
     Passed(u32, Undefined),
@@ -332,7 +332,7 @@ pub fn undefined(ctx: &Ctx<'_>, lane: usize, what: String, origin: Option<u32>) 
     }
 }
 
-/// What is reported of a shuffle that reads an inactive lane.
+/// The report about a shuffle that reads an inactive lane.
 pub fn inactive(shuffle: &Variant, from: u32) -> String {
     format!("`{shuffle}` reads operand `a` of lane {from}, which is inactive")
 }

@@ -1,5 +1,5 @@
-//! Order by dependence: whether address and control dependences, from the last execution of a read on, order it before an access, as
-//! opposed to an access that takes place in the same way whatever was read.
+//! Order by dependence: whether address or control dependences order the last execution of a read before an access. They do not if the
+//! access takes place in the same way whatever was read.
 
 use super::Slice;
 use crate::{
@@ -15,12 +15,11 @@ use margay_isa::{Effect, Opcode};
 /// Functions of more blocks are not analyzed: every access counts as dependent.
 const MAX_BLOCKS: usize = 2000;
 
-/// Whether the access at `access` depends on the values that the instructions at `sources` have yielded when they were executed last: with
-/// other values it might not be executed, only after waiting for other threads, or at another address. All are indices into
-/// [`Func::insts`].
+/// Whether the access at `access` depends on the results of the last executions of the instructions at `sources`: with other results it
+/// might not be executed, or only after waiting for other threads, or at another address. All are indices into [`Func::insts`].
 ///
-/// A branch on the values counts if it is executed between the two. What follows the next execution of a source depends on what that one
-/// yields.
+/// A branch on the results counts if it is executed between source and access. After a source has been executed again, only its new
+/// result counts.
 pub fn depends_on_reads(func: &Func, sources: &[u32], access: u32) -> bool {
     if func.blocks.len() > MAX_BLOCKS {
         return true;

@@ -5,7 +5,7 @@ use crate::{Func, Inst, MemBase, MemSpace, Operand, VReg};
 use margay_isa::{Component, Mod, Opcode, Special, Type, Variant, Word, resolve};
 use margay_syntax::tree::List;
 
-/// What the entry block consists of.
+/// The parts of the entry block.
 pub(super) struct Written {
     pub insts: List<Inst>,
     /// Whether the thread has not ended, if some may have.

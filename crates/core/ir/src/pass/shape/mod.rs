@@ -86,7 +86,7 @@ impl WarpShape {
         Fact::of_rows(width, i64::from(counts), align, high, true)
     }
 
-    /// What is known of a special register.
+    /// The fact about a special register.
     pub(super) fn fact(self, special: Special, component: Component) -> Fact {
         use Special::*;
         match special {
@@ -109,7 +109,7 @@ impl WarpShape {
         }
     }
 
-    /// What is left of a fact about a register. Rows by which a division by a mask may become uniform again are kept.
+    /// The part of a fact about a register that is kept. That includes rows that a division by a mask may make uniform again.
     pub(super) fn wide_enough(self, fact: Fact) -> Fact {
         match fact.shape {
             Shape::Affine { width, .. } if width < self.narrowest && fact.outer.is_none() => Fact::VARYING,

@@ -37,7 +37,7 @@ pub fn mark_observing_calls<S: Stage>(ir: &mut Ir<S>) {
     }
 }
 
-/// Whether an instruction is a call by which a thread may observe others.
+/// Whether an instruction is a call in which a thread may observe others.
 pub(super) fn observes(func: &Func, inst: &Inst) -> bool {
     matches!(func.operands(inst.srcs), [Operand::Call(site)] if func.calls[*site as usize].observes)
 }

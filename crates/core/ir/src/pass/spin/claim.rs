@@ -235,7 +235,7 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// Whether accesses of so many bytes never overlap.
+/// Whether accesses of these sizes, in bytes, never overlap.
 fn apart((a, a_bytes): (Place, u32), (b, b_bytes): (Place, u32)) -> bool {
     let step = 1i64 << a.align.min(b.align).min(20);
     let [at, other] = [a, b].map(|p| p.offset.rem_euclid(step));

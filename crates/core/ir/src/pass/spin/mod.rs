@@ -187,9 +187,8 @@ fn sleeps(func: &Func, cfg: &Cfg) -> bool {
     cfg.loops.iter().any(|l| Body::new(func, cfg, l).any(sleeps))
 }
 
-/// Whether some loop has no exit, or none that is taken as far as one can see ([`Ends::Never`]), or repeats
-/// itself: it accesses no memory except in what it calls, and carries no register from one iteration to the next. Threads in it must not
-/// keep the others from what they do.
+/// Whether some loop has no exit, or apparently never takes one ([`Ends::Never`]), or repeats itself: it accesses no memory except in its
+/// callees, and carries no register from one iteration to the next. Threads in such a loop must not block the others.
 fn never_ends(func: &Func, cfg: &Cfg, ends: impl Fn(&Loop) -> Ends) -> bool {
     let body = |l: &Loop| Body::new(func, cfg, l);
     if cfg.loops.iter().any(|l| !body(l).has_exit() || ends(l) == Ends::Never) {

@@ -206,7 +206,7 @@ impl Body<'_> {
         None
     }
 
-    /// The operands of an exclusive or in the loop, of which the second is one that the loop does not change.
+    /// The operands of an exclusive or in the loop; the second one is loop-invariant.
     fn exclusive_or(&self, o: &Operand) -> Option<(&Operand, &Operand)> {
         let Operand::Reg(r) = o else { return None };
         let inst = self.definition(*r).filter(|i| self.all.func.variant(i).op == Opcode::Xor)?;

@@ -31,7 +31,7 @@ pub struct Termination<'a> {
     align: Vec<u32>,
 }
 
-/// What is known of whether a loop ends.
+/// Whether a loop ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ends {
     /// It does.

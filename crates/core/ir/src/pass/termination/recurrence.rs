@@ -25,7 +25,7 @@ pub(super) enum Motion {
     Clock,
 }
 
-/// What is known of a value inside a loop.
+/// The behavior of a value inside a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Value {
     /// The loop does not change it; its value if that is known.
@@ -106,7 +106,7 @@ impl Body<'_> {
         !matches!(srcs.first(), Some(Operand::Mem(MemBase::Reg(r), _)) if self.inside(*r).next().is_some())
     }
 
-    /// What an instruction of the loop defines.
+    /// The behavior of an instruction's result in the loop.
     fn result(&self, inst: &Inst, open: &mut Vec<VReg>) -> Value {
         let func = self.all.func;
         let v = func.variant(inst);

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// Registers in an expression, to bound the work.
 const MAX_TERMS: usize = 32;
 
-/// A sum of multiples of registers and a constant, of which only the lowest bits count.
+/// A linear combination of registers plus a constant, modulo a power of two.
 #[derive(Default)]
 pub(super) struct Sum {
     constant: u64,

@@ -1,11 +1,11 @@
 //! Computes fewer lanes where only a few are demanded.
 //!
-//! A reduction over a warp adds the lanes of a vector to others of it in five steps, and often one lane of the sum is stored: the last
-//! steps need 16, 8, 4, 2 lanes and one. Where each lane is added to the one whose index differs in a bit, both get the same sum, so one
-//! of the two will do even if all lanes are used. LLVM finds out which lanes are demanded, but computes vectors of 32 lanes nevertheless.
+//! A reduction over a warp adds lanes of a vector to each other in five steps, and often only one lane of the sum is stored, so the steps
+//! need only 16, 8, 4, 2 and 1 lanes. In a butterfly, where each lane is added to the one whose index differs in a bit, both get the same
+//! sum, so half of the lanes suffice even if all are used. LLVM knows which lanes are demanded, but computes vectors of 32 lanes anyway.
 //!
-//! Works on LLVM's optimized text, in which all values have names. A value `%x` of which the first lanes suffice is `%d.x`, and `%x`
-//! becomes its expansion, for uses that are not understood here; LLVM drops it if there are none.
+//! This works on LLVM's optimized text, in which all values have names. If the first lanes of a value `%x` suffice, they are `%d.x`, and `%x`
+//! becomes the expansion of `%d.x`, for uses that are not understood here; LLVM drops it if there are none.
 
 use super::text::{CASTS, FLOAT, bits, commas, constant_elements, is_lanewise, is_name, lanes, names, parts, typed};
 use std::{

@@ -292,7 +292,7 @@ impl Function {
         }
     }
 
-    /// A vector with a scalar in its first lane, of which splats are made.
+    /// A vector with a scalar in its first lane, from which a splat is made.
     fn insert(&mut self, name: &str, rest: &str) -> Option<()> {
         let [vector, scalar, index] = commas(rest)[..] else { return None };
         let ((ty, vector), (_, scalar)) = (typed(vector)?, typed(scalar)?);

@@ -1,8 +1,8 @@
 //! Divides vectors of 32 lanes into pieces of a register, for hosts without mask registers.
 //!
-//! Without AVX-512, LLVM represents `<32 x i1>` as a vector of bytes: a comparison packs four registers into one, and every use unpacks
-//! them, also where both are next to each other, and a mask that was 32 bits is taken apart bit by bit. It also goes through the operations
-//! four registers at a time, for which 16 registers do not suffice. So between LLVM's passes and its code generator, all vectors of elements
+//! Without AVX-512, LLVM represents `<32 x i1>` as a vector of bytes: a comparison packs four registers into one, every use unpacks them
+//! again, even right after the comparison, and a mask that comes from a 32-bit word is taken apart bit by bit. LLVM also processes each
+//! operation on four registers at a time, and runs out of the 16 registers. So between LLVM's passes and its code generator, all vectors of elements
 //! of 32 or 64 bits are divided into four pieces of eight lanes, and a mask becomes four vectors of eight *words*, whose bits are all set
 //! in active lanes. Runs of pure operations are ordered by pieces: all operations on two of them, then all on the other two.
 //!

@@ -168,7 +168,7 @@ impl Emitter<'_> {
         Ok(if ftz && single && !self.is_normal(s) { self.flush(&x) } else { x })
     }
 
-    /// What a row computes before it is flushed, saturated and made canonical.
+    /// The result of a row before it is flushed, saturated and made canonical.
     fn float_result(&mut self, variant: &Variant, srcs: &[Operand], v: &[Val]) -> Option<Val> {
         let (op, single) = (variant.op, variant.t() == Type::F32);
         Some(match (op, v) {

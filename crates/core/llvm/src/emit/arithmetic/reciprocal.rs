@@ -97,7 +97,7 @@ impl Emitter<'_> {
         self.w.cmp("icmp ne", &bits, &int(Elem::I16, 0))
     }
 
-    /// What the host's instruction `name` approximates to 14 bits: `1 / a` or `1 / sqrt(a)`.
+    /// The host's approximation to 14 bits by the instruction `name`: `1 / a` or `1 / sqrt(a)`.
     pub(super) fn estimate(&mut self, name: &str, a: &Val) -> Val {
         let part = a.ty.part(WIDTH);
         let name = format!("llvm.x86.avx512.{name}.ps.512");

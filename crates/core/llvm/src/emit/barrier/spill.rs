@@ -413,7 +413,7 @@ impl Emitter<'_> {
     /// Resets the state of a warp that enters a region: the values of an earlier warp become poison, and in the
     /// first region registers that may be read uninitialized become zero.
     pub fn reset_registers(&mut self, first: bool) {
-        // What an earlier warp left in the registers defined here is dead; LLVM must see that.
+        // Values of an earlier warp in registers that are defined here are dead; LLVM must see that.
         let mut defined = BitSet::new(self.func.regs.len());
         let func = self.func;
         for b in &self.region.blocks {

@@ -1,7 +1,6 @@
-//! Member masks of warp operations: whether, wherever a sweep executes an operation, all lanes that a mask names execute it too, with the
-//! same mask.
+//! Member masks of warp operations: whether all lanes that a mask names execute the operation in the same sweep, with the same mask.
 //!
-//! Where that cannot be shown, lanes may have to wait for others of their warp, and the function is prepared for it
+//! Where that cannot be shown, lanes may have to wait for others of their warp, and the function is prepared for this
 //! ([`super::prepare`]). It can be shown for
 //! * a uniform mask, in code that all lanes of the warp reach together;
 //! * a function of the lane's number (the masks of tiles), likewise, computed here for all lanes;
@@ -18,7 +17,7 @@ use margay_isa::{Mod, Opcode, Type};
 /// How far definitions are followed.
 const DEPTH: u32 = 24;
 
-/// Definitions of registers, by which masks are followed to where they come from.
+/// Definitions of registers, for tracing masks to their origin.
 pub(super) struct Members<'a> {
     func: &'a Func,
     cfg: &'a Cfg,
@@ -193,7 +192,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Whether two predicates tell the same of a lane.
+    /// Whether two predicates are equal in every lane.
     fn are_same(&self, one: &Test<'_>, other: &Test<'_>) -> bool {
         match (one, other) {
             (Test::Register(a), Test::Register(b)) => a == b,
@@ -221,9 +220,9 @@ impl<'a> Members<'a> {
     }
 }
 
-/// What a predicate tells of a lane.
+/// The condition that a predicate stands for.
 enum Test<'a> {
-    /// What a register holds.
+    /// The content of a register.
     Register(VReg),
     /// What a comparison of integers yields, or, if this is an operator's complement, does not.
     Comparison { operator: Mod, inst: &'a Inst, at: (BlockId, u32) },

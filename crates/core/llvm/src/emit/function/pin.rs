@@ -1,9 +1,9 @@
-//! Which registers stay in memory.
+//! Decides which registers stay in memory.
 //!
 //! LLVM promotes the variables of registers to values, with phis in every block that has several predecessors. In a sweep that is every block,
 //! and a value of 32 lanes is several vectors of the host, so the phis of a large function outnumber its instructions by far, and most of
-//! these values are spilled again. So there is a budget of phis: beyond it, the masks of pending lanes stay in memory, of which every block has
-//! one, and then registers that live through many blocks but are rarely used.
+//! these values are spilled again. So there is a budget of phis: beyond it, the masks of pending lanes (one per block) stay in memory, and
+//! then registers that live through many blocks but are rarely used.
 
 use crate::emit::{
     function::{Emitter, elem_of},
@@ -21,7 +21,7 @@ const MAX_PHIS: usize = 20_000;
 pub(super) struct Pinned {
     /// By register.
     pub registers: Vec<bool>,
-    /// The masks of pending lanes, of which every block has one.
+    /// The masks of pending lanes, one per block.
     pub masks: bool,
 }
 

@@ -55,7 +55,7 @@ pub(in crate::emit) struct Emitter<'a> {
     pub ir: &'a Ir<Placed>,
     /// The function.
     pub id: FuncId,
-    /// What its symbol has behind its name, if it has several bodies.
+    /// The suffix of its symbol, if it has several bodies.
     pub suffix: &'static str,
     /// The prepared copy of the function, with the results of analyses.
     pub prepared: &'a Prepared,
@@ -90,11 +90,11 @@ pub(in crate::emit) struct Emitter<'a> {
     pub at: u32,
     /// The row of lanes for which affine operands are read as scalars.
     pub row: Option<Row>,
-    /// What crosses the barriers, and how.
+    /// The values that cross barriers, and how they do.
     pub spills: SpillPlan,
     /// The sites of all functions of the kernel so far.
     pub sites: &'a mut Vec<Site>,
-    /// What the entry block provides.
+    /// Values that the entry block provides.
     pub entry: Entry,
     /// Where writes must preserve inactive lanes.
     pub blend: Blend,
@@ -134,7 +134,7 @@ pub(in crate::emit) struct GridLoop {
     pub sums: HashMap<u32, [Val; 2]>,
 }
 
-/// What floating-point instructions depend on.
+/// State for floating-point instructions.
 pub(in crate::emit) struct Floats {
     /// By register: its NaNs are canonicalized late (see `arithmetic/nan.rs`).
     pub lazy_nans: Vec<bool>,
@@ -144,7 +144,7 @@ pub(in crate::emit) struct Floats {
     pub roots: bool,
 }
 
-/// What accesses to memory depend on and share.
+/// State that accesses to memory share.
 pub(in crate::emit) struct Accesses {
     /// Bounds of registers, in functions that access shared memory through them.
     pub ranges: Ranges,
@@ -160,7 +160,7 @@ pub(in crate::emit) struct Accesses {
     pub prefetched: u32,
     /// The number of accesses that were unrolled over the lanes.
     pub unrolled: u32,
-    /// What is checked before the loop over warps.
+    /// The checks before the loop over warps.
     pub ahead: ChecksAhead,
 }
 
@@ -192,7 +192,7 @@ pub(in crate::emit) struct Region {
     pub only_loads: bool,
 }
 
-/// What the entry block loads or allocates once for all that need it.
+/// Values that the entry block loads or allocates once for all uses.
 #[derive(Default)]
 pub(in crate::emit) struct Entry {
     /// Addresses of values of MXCSR, by rounding mode.
@@ -209,7 +209,7 @@ pub(in crate::emit) struct Entry {
     pub rows: Buffers,
 }
 
-/// What calls need, and the function's own return.
+/// State for calls, and for the function's own return.
 #[derive(Default)]
 pub(in crate::emit) struct Calls {
     /// Memory of call sites, by instruction.

@@ -64,12 +64,12 @@ impl Group {
     }
 }
 
-/// What the check before an access must prove.
+/// The accesses that the check before an access covers.
 #[derive(Clone, Debug)]
 pub(in crate::emit) enum Grouped {
-    /// The accesses of the whole group.
+    /// Those of the whole group.
     First(Group),
-    /// Nothing: an earlier check covers it.
+    /// None: an earlier check covers the access.
     Later,
 }
 
@@ -100,7 +100,7 @@ pub(in crate::emit) fn find(func: &Func) -> HashMap<u32, Grouped> {
             }
             let ends = match variant.op.row().effect {
                 Effect::Call | Effect::Control => true,
-                // What may fault in ways of its own does so first: textures, bulk copies, matrices, accesses that are not plain.
+                // Instructions with faults of their own must report them first: textures, bulk copies, matrices, accesses that are not plain.
                 Effect::Memory => !accesses_plainly(variant) || address.is_none() && has_address(func, inst),
                 Effect::Warp => {
                     let op = variant.op;

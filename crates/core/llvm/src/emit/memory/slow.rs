@@ -7,7 +7,7 @@ use crate::{
 };
 use margay_exec::mem;
 
-/// What the first lane of a mask is found by.
+/// Declares the intrinsic that finds the first lane of a mask.
 const FIRST: &str = "declare i32 @llvm.cttz.i32(i32, i1)";
 
 /// Lanes whose addresses are not in their own local windows, with room for an access of `bytes` bytes.

@@ -43,7 +43,7 @@ pub(in crate::emit) fn fill(template: &str, values: &[(&str, &dyn Display)]) -> 
 /// Whether templates are verified as they are filled.
 const STRICT: bool = cfg!(any(test, debug_assertions));
 
-/// What precedes the first placeholder of a line, its name, and what follows it.
+/// The text before the first placeholder of a line, its name, and the text after it.
 fn next_placeholder(line: &str) -> Option<(&str, &str, &str)> {
     line.match_indices('{').find_map(|(at, _)| {
         let (name, tail) = line[at + 1..].split_once('}')?;

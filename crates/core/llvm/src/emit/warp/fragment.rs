@@ -54,11 +54,11 @@ impl Mixture {
 /// How the registers of a fragment and the blocks of a matrix are made of each other.
 pub struct Layout {
     tile: Tile,
-    /// What the function that moves the matrix is called.
+    /// Name of the function that moves the matrix.
     name: String,
     /// Size of what is moved as a whole, in bits.
     bits: usize,
-    /// What registers (of a load) or blocks (of a store) consist of, each once.
+    /// The parts of registers (of a load) or blocks (of a store), each once.
     mixtures: Vec<Mixture>,
     /// For each register or block, its mixture.
     made: Vec<usize>,
@@ -158,7 +158,7 @@ impl Layout {
         )
     }
 
-    /// What the function is called that loads with checks, where the reference engine reads these inputs.
+    /// Name of the function that loads with checks, where the reference engine reads these inputs.
     fn checked_name(&self, inputs: &Inputs) -> String {
         inputs.0.iter().fold(format!("{}.checked", self.name), |name, v| format!("{name}.{}", v.ty))
     }
@@ -235,7 +235,7 @@ fn line_lanes(tile: &Tile) -> Option<Val> {
     (lanes != u32::MAX).then(|| per_lane(Elem::I1, |l| i128::from(lanes >> l & 1)))
 }
 
-/// What the reference engine reads where it executes a load: uniform words and double words.
+/// The inputs of the reference engine where it executes a load: uniform words and double words.
 struct Inputs(Vec<Val>);
 
 impl Inputs {

@@ -9,7 +9,7 @@ use crate::emit::{
     text::{Elem, Ty, Val},
 };
 
-/// What buffers are for. The sums of a tile are used again and again, factors hardly ever: these must not displace those.
+/// The purpose of a buffer. The sums of a tile are used again and again, factors hardly ever, so factors must not displace sums.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(in crate::emit) enum Purpose {
     /// Fragments of A and B, and what was loaded.

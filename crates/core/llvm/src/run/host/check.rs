@@ -1,4 +1,4 @@
-//! Slow paths of the checks of addresses: what compiled code asks where the range cached for a site does not contain an address.
+//! Slow paths of address checks: compiled code calls them where the range cached for a site does not contain an address.
 
 use crate::{
     ctx::WarpCtx,

@@ -1,4 +1,4 @@
-//! The host's state of a call of generated code: what helpers work on.
+//! The host's state during a call of generated code, on which helpers work.
 
 mod check;
 

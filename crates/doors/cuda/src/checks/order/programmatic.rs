@@ -37,7 +37,7 @@ impl Order {
     }
 }
 
-/// What a launch has accessed too early, and where, if the launch before it has let it begin.
+/// The accesses of a launch that came too early, and their places, if the launch before it has let it begin.
 fn early<'p>(piece: &'p Piece, other: &Piece) -> Option<(Conflict, &'p str)> {
     if other.launch.is_none() || !other.overlap.triggers {
         return None;

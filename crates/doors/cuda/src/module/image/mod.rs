@@ -65,7 +65,7 @@ pub fn words(error: &Error) -> String {
     }
 }
 
-/// JIT options (`CUjit_option`), of which only the logs are honored.
+/// JIT options (`CUjit_option`); only the logs are honored.
 pub struct JitOptions {
     keys: Vec<u32>,
     /// Address of the values.

@@ -70,7 +70,7 @@ static ONGOING: Mutex<Vec<Arc<Sequence>>> = Mutex::new(Vec::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// What captures permit this thread to do (`cuThreadExchangeStreamCaptureMode`).
+    /// The calls that captures permit to this thread (`cuThreadExchangeStreamCaptureMode`).
     static MODE: Cell<u32> = const { Cell::new(mode::GLOBAL) };
 }
 

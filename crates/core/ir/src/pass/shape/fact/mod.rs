@@ -1,4 +1,4 @@
-//! What is known of a value, and what arithmetic on indices and addresses makes of it.
+//! Facts about values, and their propagation through arithmetic on indices and addresses.
 
 use super::{Shape, WIDTHS};
 use crate::Operand;
@@ -8,14 +8,14 @@ use margay_isa::{Kind, Mod, Opcode, Var, Variant};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::pass) struct Fact {
     pub shape: Shape,
-    /// The shape holds for sure; else it holds unless an index wrapped around inside a row.
+    /// Whether the shape always holds; else it holds unless an index wraps around inside a row.
     pub sure: bool,
-    /// The first value of each row is a multiple of two to this; 64 for zero.
+    /// Log2 of a power of two that divides the first value of each row; 64 for zero.
     pub(super) align: u8,
-    /// All values are below two to this.
+    /// Log2 of a bound that all values are below.
     pub(super) high: u8,
-    /// For rows of equal values narrower than a warp: what the value grows by from one row to the next, and by which power of
-    /// two that of the first is divisible.
+    /// For rows of equal values narrower than a warp: the stride from one row's value to the next, and log2 of a power of two that
+    /// divides the first row's.
     pub(super) outer: Option<(i64, u8)>,
 }
 
@@ -58,7 +58,7 @@ impl Fact {
         Some(Fact::of_rows(width, stride, self.align.min(step), self.high, self.sure))
     }
 
-    /// What holds of both.
+    /// The fact that holds for both values.
     pub fn join(self, other: Fact) -> Fact {
         let (Some((a, s)), Some((b, t))) = (self.rows(), other.rows()) else { return Fact::VARYING };
         let width = a.min(b);

@@ -1,4 +1,4 @@
-//! Updates of shared memory by all lanes, one after another, in the code of the kernel: a call would cost as much again.
+//! Updates of shared memory by all lanes, one after another, inlined into the kernel: a call would double the cost.
 
 use super::{Code, operation::Operation};
 use crate::ctx::at;
@@ -9,14 +9,14 @@ use crate::emit::{
 };
 use margay_ir::{MemBase, Operand, VReg, pass::Bounds};
 
-/// Offsets in shared memory as they are moved from vectors: small numbers, since a move takes as long for many as for one.
+/// The form in which offsets in shared memory are moved from vectors: as small numbers, several per move.
 #[derive(Clone, Copy)]
 struct Granules {
     /// The least offset, from which they are counted.
     least: u64,
-    /// Log2 of what they are counted in.
+    /// Log2 of their unit in bytes.
     shift: u32,
-    /// Holds each of these numbers.
+    /// The type of one number.
     elem: Elem,
 }
 
@@ -26,8 +26,8 @@ impl Granules {
 }
 
 impl Emitter<'_> {
-    /// Emits operations of all lanes on shared memory whose old values are unused; returns whether that was possible. `operand` is what
-    /// the address comes from.
+    /// Emits operations of all lanes on shared memory whose old values are unused; returns whether that was possible. `operand` is the
+    /// operand with the address.
     pub(super) fn in_line(
         &mut self,
         code: Code,
@@ -84,9 +84,9 @@ impl Emitter<'_> {
 
     /// The lanes of a vector of offsets, as numbers of 64 bits.
     ///
-    /// They come from registers, since loads of single lanes from a vector that was just stored take longer, and several at once, since a
-    /// move from a vector takes as long as an update. It also makes consecutive updates be addressed by different registers: on Zen 4
-    /// an update takes 6 ns instead of 0.3 if all go by the same one, as if memory renaming mistook them for one word.
+    /// They are extracted from registers, since reloading single lanes of a vector that was just stored takes longer; and several at once,
+    /// since a move from a vector takes as long as an update. This also gives consecutive updates different address registers: on Zen 4,
+    /// an update takes 6 ns instead of 0.3 ns if all use the same one, as if memory renaming mistook them for one word.
     fn each_offset(&mut self, offsets: &Val, granules: Granules) -> Vec<Val> {
         let Granules { least, shift, elem } = granules;
         let from = self.w.op_const("sub", offsets, i128::from(least));

@@ -112,14 +112,14 @@ impl Product {
         self.depth / self.wide()
     }
 
-    /// What the function that widens A or B is called; it takes a buffer, and a place with the fragment's registers.
+    /// Name of the function that widens A or B; it takes a buffer, and a place with the fragment's registers.
     pub fn widening(self, side: Side) -> String {
         let factors = self.factors[side as usize].name();
         let side = if side == Side::Left { "left" } else { "right" };
         format!("margay.{side}.{factors}.{}", self.depth)
     }
 
-    /// What the function is called that takes the buffers of A and B, and places with the registers of C and for those of D, which
+    /// Name of the function that takes the buffers of A and B, and places with the registers of C and for those of D, which
     /// may be the same.
     pub fn name(self) -> String {
         let kind = if self.clamps { "clamped." } else { "" };
