@@ -1,4 +1,4 @@
-//! Conversions between masks and words, and the origins of values that cheaper forms of code are found by.
+//! Conversions between masks and words, and the origins of values, which allow cheaper code.
 //!
 //! Without mask registers, a mask of 32 lanes is four vectors of words, and the sign bits of those are 32 bits of a word. LLVM needs long
 //! to select instructions for either direction, so code that must compile quickly calls a function for each, and combines masks as words
@@ -52,7 +52,7 @@ pub(super) struct Indexed {
 /// The maximum shift of an index.
 const MAX_SHIFT: u32 = 6;
 
-/// Operations between a value and what it was computed from, beyond which one does not look.
+/// Maximum number of operations through which the origin of a value is traced.
 const ORIGIN_DEPTH: u32 = 4;
 
 impl Writer {
@@ -160,7 +160,7 @@ impl Writer {
         Some((base, words, plus.wrapping_add(least)))
     }
 
-    /// A sum as what all lanes share, the other part and a constant.
+    /// A sum, split into the part that all lanes share, the other part and a constant.
     fn split_sum(&self, v: &Val, depth: u32) -> Option<(Val, Val, i64)> {
         let Origin::Add(a, b) = self.origin(v)? else { return None };
         if let Some(plus) = b.unsigned() {
@@ -182,7 +182,7 @@ impl Writer {
         (shift <= MAX_SHIFT).then_some(Indexed { base, index, shift, signed })
     }
 
-    /// The words that a value was made of, by what they were shifted, and whether they have signs.
+    /// The words that a value was made of, their shift, and whether they have signs.
     fn index(&self, v: &Val, depth: u32) -> Option<(Val, u32, bool)> {
         match self.origin(v)? {
             Origin::Widened(words) => Some((words.clone(), 0, false)),

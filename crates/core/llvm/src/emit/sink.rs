@@ -1,4 +1,4 @@
-//! Moves what only rare code needs to where it is needed.
+//! Moves operations that only rare code needs into that code.
 //!
 //! A register that is affine unless an index wrapped around lives in a vector as well, which only the code for wrapped
 //! indices reads. Each such piece of code gets its own copy of the operations that lead there, so that the usual path
@@ -73,7 +73,7 @@ pub(super) fn sink(text: &str) -> String {
     out
 }
 
-/// By line: the index of the label with which the rare code begins that the line is part of; `usize::MAX` if none.
+/// By line: the index of the label at which the rare code around it begins; `usize::MAX` outside rare code.
 fn rare_regions(lines: &[&str]) -> Vec<usize> {
     let mut region = usize::MAX;
     let of = |(i, line): (usize, &&str)| {
@@ -100,14 +100,14 @@ fn candidates<I: Iterator<Item = usize>>(
         moves[i] = !rare && used[i] && !kept[i] && is_value(lines[i]) && lines[i].contains("<32 x ");
         for o in operands(i) {
             used[o] = true;
-            // A use further up is one that a loop brings back.
+            // A use further up is reached through a loop.
             kept[o] |= !rare && !moves[i] || o > i;
         }
     }
     moves
 }
 
-/// Leaves values in place that take many operations to repeat, and what they depend on.
+/// Leaves values that take many operations to repeat in place, with everything that they depend on.
 fn keep_long<I: Iterator<Item = usize>>(moves: &mut [bool], operands: &impl Fn(usize) -> I) {
     let mut cost = vec![0; moves.len()];
     let mut long = Vec::new();

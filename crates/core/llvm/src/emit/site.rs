@@ -1,4 +1,4 @@
-//! Sites: the places in generated code from which helpers are called, and what a helper must know about each.
+//! Sites: the places in generated code from which helpers are called, with the facts about each that a helper needs.
 
 use std::borrow::Cow;
 
@@ -62,7 +62,7 @@ pub enum SiteKind {
         size: u32,
         /// It stores.
         write: bool,
-        /// The variable has the size of what the call passed.
+        /// The call determines the size of the variable.
         passed: bool,
     },
     /// An `alloca`.
@@ -172,6 +172,6 @@ pub struct Site {
     pub inst: u32,
     /// Index into `Func::places`.
     pub at: u32,
-    /// What the helper must know.
+    /// The facts that the helper needs.
     pub kind: SiteKind,
 }

@@ -14,8 +14,8 @@ use margay_ir::{
 };
 use margay_isa::{Component, Special};
 
-/// Along a row, and from a register to what it addresses, an address of 32 bits that changes by less than this does not wrap around
-/// on its way to memory: windows of shared memory are shorter, and other memory for such addresses is further from zero
+/// A 32-bit address does not wrap around if it changes by less than this along a row, or from a register to the address of an access:
+/// windows of shared memory are shorter, and other memory for such addresses is further from zero
 /// ([`margay_exec::mem::Reach::Low`]).
 pub(super) const NEAR: u64 = 1 << 28;
 
@@ -38,10 +38,10 @@ impl Address {
     }
 }
 
-/// What an access does in each lane.
+/// The access of one lane.
 pub(super) struct LaneAccess<'a> {
     pub space: MemSpace,
-    /// How faults name the space.
+    /// The name of the space in faults.
     pub name: &'static str,
     /// The operand's constant offset.
     pub offset: i64,
@@ -49,7 +49,7 @@ pub(super) struct LaneAccess<'a> {
     pub bytes: u32,
     pub write: bool,
     pub mask: Option<&'a Val>,
-    /// The accesses of which it consists: one, unless several are performed as one.
+    /// Its parts: one access, unless several are performed as one.
     pub members: &'a [Member],
 }
 
@@ -135,7 +135,7 @@ impl Emitter<'_> {
         self.access_as(operand, base, &LaneAccess { space, name, offset: *offset, bytes, write, mask, members }, f)
     }
 
-    /// The same for what an access does at an operand with this base.
+    /// The same for an access through an operand with this base.
     pub(super) fn access_as(
         &mut self,
         operand: &Operand,
@@ -157,7 +157,7 @@ impl Emitter<'_> {
         f(self, &address)
     }
 
-    /// The checked address of an access that no register takes part in, the same in all lanes.
+    /// The checked address of an access without a register, which is the same in all lanes.
     fn address_without_register(&mut self, base: &MemBase, known: &Access, what: &LaneAccess<'_>) -> Address {
         let (space, offset) = (what.space, what.offset);
         let check = what.check();
@@ -412,7 +412,7 @@ impl Emitter<'_> {
     }
 }
 
-/// How faults name a space; `None` for those of which each access is a helper's.
+/// The name of a space in faults; `None` for spaces that only helpers access.
 pub(super) fn name(space: MemSpace) -> Option<&'static str> {
     Some(match space {
         MemSpace::Shared => ".shared",

@@ -39,12 +39,12 @@ struct Ahead {
     lead: Lead,
 }
 
-/// What is checked ahead.
+/// The checks ahead of a region's loop.
 #[derive(Default)]
 pub(in crate::emit) struct ChecksAhead {
     /// The flag: a variable of the function.
     flag: Option<Val>,
-    /// What it stands for in the current region.
+    /// The accesses that it stands for in the current region.
     accesses: Vec<Ahead>,
     /// By register; `None` for all other dependences on the warp.
     steps: HashMap<u32, Option<Step>>,
@@ -57,7 +57,7 @@ struct Extended {
     step: Step,
 }
 
-/// What is computed for one warp.
+/// The values computed for one warp.
 struct Sample {
     /// Whether a row of lanes wraps around.
     wrapped: Val,
@@ -71,7 +71,7 @@ impl Emitter<'_> {
     /// Lets accesses rely on the flag that [`Emitter::check_ahead`] sets, if that is worthwhile.
     pub fn begin_checks_ahead(&mut self) {
         let worthwhile = self.warps() >= FEW_WARPS && !self.options.lean;
-        // What a call frees must not be accessed afterwards, and code for checks reports every access.
+        // Memory that a call frees must not be accessed afterwards, and code for checks reports every access.
         let plain = self.func.calls.is_empty() && self.options.observe.is_none();
         if worthwhile && plain {
             self.accesses.ahead.flag = Some(self.w.alloca("i1", 1));
@@ -214,7 +214,7 @@ impl Emitter<'_> {
         found
     }
 
-    /// How a rematerialized register depends on the warp; `None` if in another way than by a step.
+    /// How a rematerialized register depends on the warp; `None` if not by a constant step.
     fn step_of_register(&mut self, r: VReg) -> Option<Step> {
         if let Some(known) = self.accesses.ahead.steps.get(&r.0) {
             return *known;
@@ -233,7 +233,7 @@ impl Emitter<'_> {
             Operand::Reg(r) => self.step_of_register(*r),
             Operand::Special(Special::Tid, c) => self.step_of_thread(*c),
             Operand::Special(Special::WarpId, _) => Some(1),
-            // Of all others, a register that is rematerialized depends only on those that are the same in all warps.
+            // All other dependences of a rematerialized register are on registers that are the same in all warps.
             Operand::Not(r) => self.step_of_register(*r).filter(|step| *step == 0),
             _ => Some(0),
         }

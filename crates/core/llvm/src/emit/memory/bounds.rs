@@ -105,7 +105,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What is known of a register in the current block.
+    /// The bounds of a register in the current block.
     pub(super) fn bounds_here(&self, r: VReg) -> Option<Bounds> {
         self.accesses.ranges.at(self.func, &self.prepared.cfg, self.here, r)
     }
@@ -143,8 +143,8 @@ impl Emitter<'_> {
         self.refuse_parameter_if(&int(Elem::I1, 1), frame, (&size, false), what);
     }
 
-    /// Refuses an access by name to a `.param` variable if it is `outside`; `size` says how many bytes the variable has, and whether they
-    /// are what the call passed.
+    /// Refuses an access by name to a `.param` variable if it is `outside`; `size` is the variable's size in bytes, and whether the call
+    /// determines it.
     fn refuse_parameter_if(&mut self, outside: &Val, frame: u32, (size, passed): (&Val, bool), what: &LaneAccess<'_>) {
         let (bad, good) = (self.w.label("outside"), self.w.label("inside"));
         self.w.branch_unlikely(outside, &bad, &good);
@@ -203,7 +203,7 @@ impl Emitter<'_> {
         self.w.once(Ty::scalar(Elem::I32), format_args!("trunc i64 {wide} to i32"))
     }
 
-    /// Branches to the slow path unless all (possibly active) lanes are aligned and inside their window; returns what decides that for rows.
+    /// Branches to the slow path unless all (possibly active) lanes are aligned and inside their window; returns the condition for rows.
     pub(super) fn check(
         &mut self,
         address: &Address,
@@ -403,7 +403,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The offset at which accesses end whose register has these bounds, if they are aligned and begin at no less than 0.
+/// The end of accesses whose register has these bounds, as an offset, if they are aligned and do not begin below 0.
 fn end(bounds: Bounds, members: &[Member]) -> Option<u64> {
     let end = |m: &Member| {
         let aligned = m.offset & m.odd() == 0 && bounds.align >= m.odd().count_ones();

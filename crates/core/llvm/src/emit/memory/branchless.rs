@@ -1,15 +1,15 @@
 //! The text of code that loads or stores many lanes of a mask, each at an address of its own, without a branch for each.
 //!
-//! Hosts without AVX-512 have no scatters, and gathers that take longer than single loads. A loop over the lanes of a mask ends with
-//! a branch that is hardly ever predicted, and the vector that it has stored element by element is loaded again before the stores are over. So
-//! all lanes are accessed, the inactive ones at a spare word of the stack.
+//! Hosts without AVX-512 have no scatters, and their gathers take longer than single loads. A loop over the lanes of a mask ends with
+//! a branch that is hardly ever predicted, and a vector that was stored element by element is loaded before the stores have completed. So
+//! this code accesses all lanes, the inactive ones at a spare word of the stack.
 
 use crate::emit::text::{Elem, Ty, fill};
 
-/// As many lanes take about as long in a loop as all lanes in this code (measured on Zen 3 and 4).
+/// A loop over this many lanes takes about as long as this code for all lanes (measured on Zen 3 and 4).
 pub(super) const WORTH: u32 = 8;
 
-/// Looking for rows takes longer than to load fewer lanes than these in a loop.
+/// Looking for rows takes longer than loading fewer lanes than this in a loop.
 pub(super) const SPARSE: u32 = 4;
 
 /// Code that goes to `few` if `%mask` has fewer lanes than `limit`, else to `many`, which the caller begins.
@@ -25,7 +25,7 @@ fn addresses() -> String {
     fill(include_str!("branchless/addresses.ll"), &[("fewer", &fewer(WORTH, ["loop", "every.lane"]))])
 }
 
-/// Lanes of a half of the warp: those of a small CTA, or those that `tid < 16` leaves.
+/// Lanes of half a warp: those of a small CTA, or those that pass `tid < 16`.
 const HALF: u32 = 16;
 
 /// Code before a lane of many: before the upper half of them, it returns if none of that half is active.

@@ -1,5 +1,5 @@
-//! What follows a comparison of [`super::bounds`] that has failed, which need not be a fault: the checks of single lanes, by functions of
-//! [`super::slow`] or by the host, and, in a group of accesses, the search for the one that faults first.
+//! The code after a failed comparison of [`super::bounds`], which need not be a fault: it checks single lanes, by functions of
+//! [`super::slow`] or by the host, and in a group of accesses, it finds the one that faults first.
 
 use super::{
     address::name,
@@ -143,7 +143,7 @@ impl Emitter<'_> {
         self.w.join(&good, mark);
     }
 
-    /// Emits what follows the check of a group whose access number `failed`, from 1 on, fails.
+    /// Emits the code after the check of a group has failed; `failed` is the number of the failing access, counted from 1.
     fn find_first_fault(&mut self, check: &Check, failed: &Val, bits: &Val, mark: Mark) {
         let earlier = self.earlier(check);
         let otherwise = Self::first_fault(check, check.members.len() - 1, &earlier);
@@ -171,7 +171,7 @@ impl Emitter<'_> {
         self.w.follow(&good);
     }
 
-    /// Where the check of a member leads that has failed: to the accesses before it, the last of which is `earlier[0]`.
+    /// The target of the failed check of a member: the checks of the accesses before it, the last of which is `earlier[0]`.
     pub(super) fn first_fault(check: &Check, member: usize, earlier: &[String]) -> String {
         let before = check.others.iter().filter(|o| o.after <= member).count();
         earlier[check.others.len() - before].clone()
@@ -183,8 +183,8 @@ impl Emitter<'_> {
         labels.chain(["stop".into()]).collect()
     }
 
-    /// Emits what follows a check that has failed: those of the accesses before it, from the last to the first, the last to fail being
-    /// the one that is reported.
+    /// Emits the code after a failed check: the checks of the accesses before it, from the last to the first. The last failure is the one
+    /// that is reported.
     pub(super) fn check_earlier(&mut self, check: &Check, earlier: &[String], bits: &Val, mark: Mark) {
         if check.others.is_empty() {
             return;
@@ -196,7 +196,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Replaces the fault that was found by that of an access before it, if this one fails too.
+    /// Replaces the fault that was found by the fault of an earlier access, if that fails too.
     fn check_before(&mut self, other: &Other, bits: &Val) {
         let inst = &self.func.insts[other.inst as usize];
         let (space, line) = (inst.space.unwrap_or(MemSpace::Generic), inst.at);
@@ -215,7 +215,7 @@ impl Emitter<'_> {
         self.site(SiteKind::Lanes);
         (self.inst, self.at) = here;
         let (at, addresses) = self.call_at(&lanes, ask("@margay.ask.earlier", Helper::CheckEarlier));
-        // The access that has failed ends the launch whatever this one does.
+        // The access that has failed ends the launch in any case.
         self.w.line(format_args!("call i32 @margay.ask.earlier{at}(ptr %ctx, i32 {site}, i32 {bits}, {addresses})"));
     }
 }

@@ -7,7 +7,7 @@ use crate::emit::{
     text::{Elem, Ty, Val, constant, int},
 };
 
-/// How many such accesses of a function are unrolled; each is about a hundred lines.
+/// Number of such accesses of a function that are unrolled; each is about a hundred lines.
 const LIMIT: u32 = 32;
 
 impl Emitter<'_> {

@@ -105,14 +105,14 @@ impl Writer {
         self.known.computed(&text.to_string(), v);
     }
 
-    /// Whether a buffer is known to hold what [`Writer::fill`] said.
+    /// Whether a buffer is known to have the content that [`Writer::fill`] recorded.
     pub fn holds(&self, buffer: &Val, content: &str) -> bool {
         let Name::Temp(number) = buffer.name else { return false };
         let filled = self.known.result(content);
         filled.is_some() && self.known.variable(number, 0) == filled
     }
 
-    /// Records what a buffer holds from here on, in words that say the same only of the same content.
+    /// Records the content of a buffer from here on, as a description that is equal only for equal content.
     pub fn fill(&mut self, buffer: &Val, content: &str) {
         let Name::Temp(number) = buffer.name else { return };
         let token = self.fresh(buffer.ty);

@@ -1,11 +1,11 @@
 //! Templates: the texts of helper functions, in LLVM IR with placeholders.
 //!
-//! They are `.ll` files in a folder that is called like the module that fills them. Some are whole functions, others blocks or
-//! instructions that functions have in common or repeat, such as for each lane.
+//! They are `.ll` files in a folder with the name of the module that fills them. Some are whole functions, others are blocks or
+//! instructions that functions share or repeat, for example for each lane.
 
 use std::fmt::{Display, Write};
 
-/// Fills the placeholders `{name}` of a template. One that is alone on its line takes the place of whole lines, which may be none.
+/// Fills the placeholders `{name}` of a template. A placeholder that is alone on its line stands for any number of lines.
 /// Comments and blank lines are left out.
 ///
 /// # Panics

@@ -16,13 +16,13 @@ use crate::emit::{
 use margay_exec::only_converges;
 use margay_ir::BlockId;
 
-/// About held lanes: four words in memory.
+/// The state of held lanes: four words in memory.
 #[derive(Clone)]
 pub(in crate::emit) struct Held(Val);
 
 /// All lanes that are held.
 const LANES: u64 = 0;
-/// Those at the block where the lowest of them is.
+/// The lanes at the block where the lowest held lane is.
 const FIRST: u64 = 4;
 /// The site of that block plus one.
 const SITE: u64 = 8;

@@ -1,6 +1,6 @@
-//! Registers of fragments as rows in memory, one after the other, where the functions of matrix instructions take and leave them.
+//! Registers of fragments as consecutive rows in memory, where the functions of matrix instructions read and write them.
 //!
-//! Rows that a function has left are read behind its call, whether or not anything wants them there (`tidy` removes what nothing uses), so
+//! The rows that a function has written are loaded after its call, whether or not they are used (`tidy` removes unused loads), so
 //! a buffer may be overwritten at any time. Fragments that a buffer still holds are passed on without being loaded: sums go
 //! from product to product in one place.
 
@@ -91,7 +91,7 @@ impl Emitter<'_> {
         rows
     }
 
-    /// Rows to be overwritten: in a buffer of which nothing is known, in a new one, or in that used least recently.
+    /// Rows to be overwritten: in a buffer without known content, in a new one, or in the least recently used one.
     pub(super) fn new_rows(&mut self, (count, elem): (usize, Elem), purpose: Purpose) -> Rows {
         let all = &mut self.entry.rows.0;
         let fits = |b: &Buffer| b.rows == count && b.elem == elem && b.purpose == purpose;

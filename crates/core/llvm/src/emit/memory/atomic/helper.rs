@@ -92,7 +92,7 @@ impl Code {
                 "  %ins = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %others, ptr %ins, align 64\n"
             ));
         }
-        // A comparison that fails is only a load, which need not wait for the lanes before.
+        // A failing comparison is only a load, which need not wait for earlier lanes.
         let looks = cas && self.locked && self.elem.bits() <= 64;
         let one = if looks { self.look_and_swap() } else { self.step("", "%v") };
         let mut step = self.operands(Lane::LOOP) + &one;
@@ -116,7 +116,7 @@ impl Code {
         row_loop(&header, &before, "", &Step { last, ..Step::of(&step) }, &after)
     }
 
-    /// A locked `cas` of one lane that looks before it locks: a failing one reads memory, with the order of an acquiring load.
+    /// A locked `cas` of one lane that compares before it locks: if it fails, it only reads memory, as an acquiring load.
     fn look_and_swap(self) -> String {
         let (i, align) = (Ty::scalar(self.integer), self.elem.bits() / 8);
         fill(include_str!("helper/look_and_swap.ll"), &[("i", &i), ("align", &align)])
