@@ -27,6 +27,15 @@ pub(in crate::emit) enum Side {
     Nowhere,
 }
 
+/// What a store to an area does to the elements of inactive lanes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::emit) enum InactiveLanes {
+    /// They keep their values, which lanes of another call may still need.
+    Preserved,
+    /// They may be overwritten: no other call uses the area at the same time.
+    Clobbered,
+}
+
 /// Splits a range into naturally aligned parts of 4, 2 or 1 bytes.
 fn parts(range: &Range<u32>) -> Vec<Range<u32>> {
     let (mut at, mut parts) = (range.start, Vec::new());
@@ -101,7 +110,7 @@ impl Emitter<'_> {
                 }
                 match whole {
                     Some(whole) => Ok(whole),
-                    None => self.refuse("a value that has no bytes"),
+                    None => self.refuse("a value without bytes"),
                 }
             }
             Side::Words(words) => {
@@ -115,7 +124,7 @@ impl Emitter<'_> {
                     let v = self.w.resize(&v, elem, false);
                     whole = Some(self.join(whole, &v, part.start - range.start));
                 }
-                whole.map_or_else(|| self.refuse("a value that has no bytes"), Ok)
+                whole.map_or_else(|| self.refuse("a value without bytes"), Ok)
             }
             Side::Window(f) => {
                 let mut whole = None;
@@ -127,7 +136,7 @@ impl Emitter<'_> {
                     let v = self.w.resize(&v, elem, false);
                     whole = Some(self.join(whole, &v, part.start - range.start));
                 }
-                whole.map_or_else(|| self.refuse("a value that has no bytes"), Ok)
+                whole.map_or_else(|| self.refuse("a value without bytes"), Ok)
             }
             Side::Nowhere => self.refuse("a value from nowhere"),
         }
@@ -170,28 +179,27 @@ impl Emitter<'_> {
         self.w.offset_const(block, u64::from(at) * 32)
     }
 
-    /// Copies a range of bytes of a value to byte `at` of an area; with `blend`, inactive lanes keep what they have
-    /// there.
+    /// Copies a range of bytes of a value to byte `at` of an area.
     pub fn store_area(
         &mut self,
         side: &Side,
         range: &Range<u32>,
         unit: u32,
         (block, at): (&Val, u32),
-        blend: bool,
+        inactive: InactiveLanes,
     ) -> Result<()> {
         let rows = (range.end - range.start) / 4;
         let mut rest = range.clone();
         if unit == 4 && rows > UNROLLED && range.start.is_multiple_of(4) && !matches!(side, Side::Elements(..)) {
             let to = self.unit(block, at);
-            self.rows_to(side, range.start, &to, rows, blend);
+            self.rows_to(side, range.start, &to, rows, inactive);
             rest.start += rows * 4;
         }
         for part in units(&rest, unit) {
             let v = self.side_bytes(side, &part)?;
             let v = self.w.splat(&v);
             let p = self.unit(block, at + (part.start - range.start));
-            let v = match self.lanes(None).filter(|_| blend) {
+            let v = match self.lanes(None).filter(|_| inactive == InactiveLanes::Preserved) {
                 Some(active) => {
                     let old = self.w.load(v.ty, &p, 32);
                     self.w.select(&active, &v, &old)
@@ -231,12 +239,13 @@ impl Emitter<'_> {
         self.w.load(Ty::lanes(integer(bytes)), &p, 32)
     }
 
-    fn rows_to(&mut self, side: &Side, start: u32, to: &Val, rows: u32, blend: bool) {
+    /// Copies words of a variable to rows of an area.
+    fn rows_to(&mut self, side: &Side, start: u32, to: &Val, rows: u32, inactive: InactiveLanes) {
         let bits = self.lane_bits(None);
         match side {
             Side::Words(words) => {
                 let from = self.w.offset_const(words, u64::from(start) * 32);
-                if blend && self.mode == Mode::Masked {
+                if inactive == InactiveLanes::Preserved && self.mode == Mode::Masked {
                     self.blend_rows(to, &from, rows, &bits);
                 } else {
                     self.copy_rows(to, &from, rows);
@@ -250,6 +259,7 @@ impl Emitter<'_> {
         }
     }
 
+    /// Copies rows of an area to words of a variable, in the active lanes of `mask`.
     fn rows_from(&mut self, side: &Side, start: u32, from: &Val, rows: u32, mask: Option<&Val>) {
         let some = self.lanes(mask).is_some();
         let bits = self.lane_bits(mask);
@@ -278,6 +288,7 @@ impl Emitter<'_> {
         ));
     }
 
+    /// Copies rows in the lanes of `bits`; the others keep their values.
     fn blend_rows(&mut self, to: &Val, from: &Val, rows: u32, bits: &Val) {
         self.w.declared.insert(fill(include_str!("area/blend.ll"), &[]));
         self.w.line(format_args!("call void @margay.rows.blend(ptr {to}, ptr {from}, i64 {rows}, i32 {bits})"));

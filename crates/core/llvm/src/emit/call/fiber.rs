@@ -6,14 +6,14 @@
 
 use crate::ctx::Helper;
 use crate::emit::{
-    call::Begun,
     call::signature::{slots, stored},
+    call::{Begun, RunsOn},
     function::{Emitter, Mode, Result, symbol},
     site::SiteKind,
     text::{Elem, Ty, Val, int, named},
 };
 use margay_ir::{
-    CallSite, Callee,
+    BlockId, CallSite, Callee,
     explicit::{Carries, Sequence},
 };
 use std::sync::Arc;
@@ -26,40 +26,16 @@ impl Emitter<'_> {
         // The call is the block's last instruction.
         self.inst = self.func.blocks[own.0 as usize].insts.range().end as u32 - 1;
         self.at = self.func.insts[self.inst as usize].at;
-        let call = self.begin_call(number, true)?;
+        let call = self.begin_call(number, RunsOn::OwnFiber)?;
         let together = match call.site.callee {
             Callee::Direct(f) => !self.reached.returns_divergent(f),
             Callee::Indirect(..) => false,
         };
         if together && self.mode == Mode::Full {
-            // The full warp calls and returns together, except for threads that exit in the function.
-            self.call_directly(&call)?;
-            let alive = self.alive_bits();
-            let all = self.w.cmp("icmp eq", &alive, &int(Elem::I32, -1));
-            let (full, lost) = (self.full_label(next), self.w.label("lost"));
-            self.w.branch(&all, &full, &lost);
-            self.w.block(&lost);
-            let left = self.unpack_bits(&alive);
-            self.set_pending(next.0, &left);
-            let label = self.masked_label(next);
-            self.w.jump(&label);
-            return Ok(());
+            return self.call_with_full_warp(&call, next);
         }
         if together {
-            let alive = self.alive_bits();
-            let away = self.w.op_const("xor", &call.lanes, -1);
-            let away = self.w.op("and", &away, &alive);
-            let some = self.w.cmp("icmp ne", &away, &int(Elem::I32, 0));
-            let (apart, all) = (self.w.label("apart"), self.w.label("together"));
-            self.w.branch(&some, &apart, &all);
-            self.w.block(&all);
-            self.call_directly(&call)?;
-            let alive = self.alive_bits();
-            let left = self.w.op("and", &call.lanes, &alive);
-            let left = self.unpack_bits(&left);
-            self.join_pending(next.0, &left);
-            self.next(position);
-            self.w.block(&apart);
+            self.call_if_alone(&call, next, position)?;
         }
         let mut away = call.lanes.clone();
         match call.site.callee.clone() {
@@ -83,6 +59,41 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// The full warp calls and returns together, except for threads that exit in the function; `next` is the block after the call.
+    fn call_with_full_warp(&mut self, call: &Begun, next: BlockId) -> Result<()> {
+        self.call_directly(call)?;
+        let alive = self.alive_bits();
+        let all = self.w.cmp("icmp eq", &alive, &int(Elem::I32, -1));
+        let (full, lost) = (self.full_label(next), self.w.label("lost"));
+        self.w.branch(&all, &full, &lost);
+        self.w.block(&lost);
+        let left = self.unpack_bits(&alive);
+        self.set_pending(next.0, &left);
+        let label = self.masked_label(next);
+        self.w.jump(&label);
+        Ok(())
+    }
+
+    /// If the calling lanes are all that are alive in the warp, they call without a fiber of its own; otherwise execution continues.
+    fn call_if_alone(&mut self, call: &Begun, next: BlockId, position: u32) -> Result<()> {
+        let alive = self.alive_bits();
+        let away = self.w.op_const("xor", &call.lanes, -1);
+        let away = self.w.op("and", &away, &alive);
+        let some = self.w.cmp("icmp ne", &away, &int(Elem::I32, 0));
+        let (apart, all) = (self.w.label("apart"), self.w.label("together"));
+        self.w.branch(&some, &apart, &all);
+        self.w.block(&all);
+        self.call_directly(call)?;
+        let alive = self.alive_bits();
+        let left = self.w.op("and", &call.lanes, &alive);
+        let left = self.unpack_bits(&left);
+        self.join_pending(next.0, &left);
+        self.next(position);
+        self.w.block(&apart);
+        Ok(())
+    }
+
+    /// Calls the function on the caller's stack.
     fn call_directly(&mut self, call: &Begun) -> Result<()> {
         let Callee::Direct(f) = call.site.callee else { return Ok(()) };
         let frame = self.place_frame(call, f);
@@ -90,6 +101,7 @@ impl Emitter<'_> {
         self.take_returns(call, &outputs, None)
     }
 
+    /// Stores the arguments of some of the calling lanes, and has the host start a fiber with the function for them.
     fn spawn(&mut self, call: &Begun, entry: &Val, lanes: &Val, frame: &Val) -> Result<()> {
         let site = int(Elem::I32, self.site(SiteKind::Call) as i128);
         let (Some(args), Some(rets)) = (&call.blocks.args, &call.blocks.rets) else {
@@ -124,7 +136,7 @@ impl Emitter<'_> {
         (self.func.calls[number as usize].clone(), sequences[number as usize].clone())
     }
 
-    /// Lanes return from a call: takes their results.
+    /// Takes the results of lanes that return from a call.
     pub fn return_from_call(&mut self, k: u32, number: u32, lanes: &Val) -> Result<()> {
         let own = self.prepared.barriers[k as usize].block;
         self.inst = self.func.blocks[own.0 as usize].insts.range().end as u32 - 1;

@@ -12,7 +12,7 @@ pub(in crate::emit) mod stack;
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
-    call::area::Side,
+    call::area::{InactiveLanes, Side},
     function::{Emitter, PERIOD, Result, Role, elem_of, symbol},
     site::SiteKind,
     text::{Elem, Ty, Val, int, named},
@@ -21,7 +21,7 @@ use margay_exec::FaultKind;
 use margay_ir::{
     Arg, CallSite, FormalHome, Func, Inst, Operand, VReg,
     abi::{Piece, Place, Reg},
-    explicit::{Carries, Home, Sequence, Target, Transfer},
+    explicit::{Carriers, Carries, Home, Passed, Sequence, Target, Transfer},
     pass::{Shape, passes_uniform, returns_uniform},
 };
 use margay_isa::{Opcode, Type};
@@ -29,6 +29,25 @@ use std::{collections::HashMap, sync::Arc};
 
 /// A piece of a value without a location is a bug of the plan, and refused.
 const NOWHERE: &str = "a piece of a value that is nowhere";
+
+/// Where the function that a call enters runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::emit) enum RunsOn {
+    /// On the caller's native stack: all lanes that call together return before the caller continues.
+    CallerStack,
+    /// On a fiber of its own: the caller may reach the call site again, with other lanes, before all have returned.
+    OwnFiber,
+}
+
+impl RunsOn {
+    /// The lanes that do not call now may have called earlier and not have returned yet.
+    fn inactive_lanes(self) -> InactiveLanes {
+        match self {
+            RunsOn::CallerStack => InactiveLanes::Clobbered,
+            RunsOn::OwnFiber => InactiveLanes::Preserved,
+        }
+    }
+}
 
 /// Memory of a call site: areas, and the argument and result blocks of a call on a fiber. Both versions of the code
 /// share it, since lanes of one may still be in the function while lanes of the other call it.
@@ -135,7 +154,9 @@ impl Emitter<'_> {
             };
             for p in &t.pieces {
                 match places.memory(p) {
-                    Some((block, at)) => self.store_area(&side, &p.bytes, t.unit, (&block, at), true)?,
+                    Some((block, at)) => {
+                        self.store_area(&side, &p.bytes, t.unit, (&block, at), InactiveLanes::Preserved)?;
+                    }
                     None => {
                         let v = self.side_bytes(&side, &p.bytes)?;
                         let (ty, slot) = self.calls.results[next].clone();
@@ -296,13 +317,13 @@ impl Emitter<'_> {
             }
             Target::Function(f) => {
                 let f = *f;
-                let call = self.begin_call(number, false)?;
+                let call = self.begin_call(number, RunsOn::CallerStack)?;
                 let frame = self.place_frame(&call, f);
                 let outputs = self.invoke(&format!("@{}", symbol(f)), &call, &call.lanes, &frame);
                 self.take_returns(&call, &outputs, None)
             }
             Target::Admitted(_) => {
-                let call = self.begin_call(number, false)?;
+                let call = self.begin_call(number, RunsOn::CallerStack)?;
                 self.each_target(&call, |e, f, group, frame| {
                     let outputs = e.invoke(&f.to_string(), &call, group, frame);
                     let lanes = e.unpack_bits(group);
@@ -313,8 +334,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The memory of the current call site; `own_fiber` if the call runs on a fiber of its own.
-    fn blocks_of_call(&mut self, sequence: &Sequence, own_fiber: bool) -> Blocks {
+    /// The memory of the current call site.
+    fn blocks_of_call(&mut self, sequence: &Sequence, runs_on: RunsOn) -> Blocks {
         if let Some(blocks) = self.calls.blocks.get(&self.inst) {
             return blocks.clone();
         }
@@ -326,7 +347,7 @@ impl Emitter<'_> {
                 blocks.behind.insert(b.pointer, block);
             }
         }
-        if own_fiber {
+        if runs_on == RunsOn::OwnFiber {
             let size = |c| signature::slots(c).1;
             let beside = 64 * signature::beside(carriers).len() as u64;
             let mut block = |bytes: u64| Some(self.w.alloca(&format!("[{} x i8]", bytes.max(64)), 64));
@@ -337,11 +358,10 @@ impl Emitter<'_> {
         blocks
     }
 
-    /// Everything before the call itself: stores the arguments and checks the native stack. With a fiber of its own,
-    /// the arguments of lanes that are still in an earlier call from this site are preserved.
-    pub(in crate::emit) fn begin_call(&mut self, number: u32, own_fiber: bool) -> Result<Begun> {
+    /// Everything before the call itself: stores the arguments and checks the native stack.
+    pub(in crate::emit) fn begin_call(&mut self, number: u32, runs_on: RunsOn) -> Result<Begun> {
         let (site, sequence) = self.sequence(number);
-        let blocks = self.blocks_of_call(&sequence, own_fiber);
+        let blocks = self.blocks_of_call(&sequence, runs_on);
         let carriers = &sequence.carriers;
         let mut found: HashMap<Reg, Val> = blocks.behind.clone();
         let (stack, space) = (blocks.stack.clone(), blocks.space.clone());
@@ -357,40 +377,17 @@ impl Emitter<'_> {
             };
             for p in &t.pieces {
                 if let Some((block, at)) = places.memory(p) {
-                    self.store_area(&side, &p.bytes, t.unit, (&block, at), own_fiber)?;
+                    self.store_area(&side, &p.bytes, t.unit, (&block, at), runs_on.inactive_lanes())?;
                 } else if let Place::Reg(reg) = p.at {
                     let v = self.side_bytes(&side, &p.bytes)?;
                     found.insert(reg, v);
                 }
             }
         }
-        let mut inputs = Vec::new();
-        for c in &carriers.inputs {
-            let Some(v) = found.get(&c.reg) else { return self.refuse("a register that nothing is in") };
-            let v = match c.carries {
-                Carries::Pointer => v.clone(),
-                Carries::Lanes => self.w.splat(&v.clone()),
-                Carries::Uniform if !v.ty.vector => v.clone(),
-                // A uniform value held in a vector: it comes from the frame, or was not known to be uniform.
-                Carries::Uniform => self.first_active(v),
-            };
-            inputs.push(v);
-        }
+        let inputs = self.register_arguments(carriers, &found)?;
         let mut beside: Vec<Val> = blocks.stack.iter().chain(&blocks.space).cloned().collect();
         if let Some(passed) = sequence.passed {
-            let places = &self.ir.stage.funcs[self.id.0 as usize];
-            let outgoing = i128::from(places.outgoing);
-            let incoming = match self.func.kind {
-                margay_check::FuncKind::Kernel => int(Elem::I32, i128::from(places.base) + outgoing),
-                margay_check::FuncKind::Device => {
-                    self.w.op_const("add", &named(Ty::scalar(Elem::I32), "%frame"), outgoing)
-                }
-            };
-            if let Some(var) = passed.var {
-                let to = self.w.op_const("add", &incoming, passed.offset.into());
-                self.pass_variable(var.0, passed.bytes, &to)?;
-            }
-            beside.extend([incoming, int(Elem::I32, passed.bytes.into())]);
+            beside.extend(self.pass_unsized(passed)?);
         }
         let lanes = self.active_bits();
         if self.role == Role::Grid {
@@ -401,6 +398,39 @@ impl Emitter<'_> {
         self.check_stack();
         self.count_call();
         Ok(Begun { site, sequence, lanes, top, inputs, beside, blocks })
+    }
+
+    /// The values of the plan's argument registers, as the callee takes them.
+    fn register_arguments(&mut self, carriers: &Carriers, found: &HashMap<Reg, Val>) -> Result<Vec<Val>> {
+        let mut inputs = Vec::new();
+        for c in &carriers.inputs {
+            let Some(v) = found.get(&c.reg) else { return self.refuse("a register that nothing is in") };
+            let v = match c.carries {
+                Carries::Pointer => v.clone(),
+                Carries::Lanes => self.w.splat(v),
+                Carries::Uniform if !v.ty.vector => v.clone(),
+                // A uniform value held in a vector: it comes from the frame, or was not known to be uniform.
+                Carries::Uniform => self.first_active(v),
+            };
+            inputs.push(v);
+        }
+        Ok(inputs)
+    }
+
+    /// Copies the argument for an unsized parameter to the outgoing area of the caller's frame. Returns the area's offset in the local
+    /// window, and the number of bytes there.
+    fn pass_unsized(&mut self, passed: Passed) -> Result<[Val; 2]> {
+        let places = &self.ir.stage.funcs[self.id.0 as usize];
+        let outgoing = i128::from(places.outgoing);
+        let incoming = match self.func.kind {
+            margay_check::FuncKind::Kernel => int(Elem::I32, i128::from(places.base) + outgoing),
+            margay_check::FuncKind::Device => self.w.op_const("add", &named(Ty::scalar(Elem::I32), "%frame"), outgoing),
+        };
+        if let Some(var) = passed.var {
+            let to = self.w.op_const("add", &incoming, passed.offset.into());
+            self.pass_variable(var.0, passed.bytes, &to)?;
+        }
+        Ok([incoming, int(Elem::I32, passed.bytes.into())])
     }
 
     /// Takes the return values in the active lanes of `mask`.
