@@ -6,15 +6,15 @@
 //! done in kernels that loop over CTAs (none of which waits for others), have no callees, and order nothing themselves: no
 //! fences, no strong loads and stores. A table in the frame of the kernel's function holds one pending sum for each hash
 //! of an address. An address whose place is taken has the sum there performed. Every other access to global memory
-//! compares its addresses with the range of those in the table, and has all sums performed if they overlap; and so has the
-//! end of the function. Where sums meet too seldom, or are asked for too often, operations are no longer combined.
+//! compares its addresses with the range of those in the table, and has all sums performed if they overlap; so does the end
+//! of the function. Where additions rarely share an address, or sums are needed too often, operations are no longer combined.
 
 use super::{
     address::Address,
     atomic::is_native,
     copy,
     lanes::{Lane, lane_list, lane_loop},
-    unit::{Kind, kind},
+    unit::{Strength, strength},
 };
 use crate::emit::{
     function::{Emitter, Role},
@@ -29,7 +29,7 @@ use std::collections::HashSet;
 const PLACES: u64 = 1024;
 /// Offset in the table of the end of the highest pending address; the lowest one comes first.
 const HIGH: u64 = 8;
-/// Offset of the balance of gain and loss.
+/// Offset of the balance, which shows whether combining pays.
 const BALANCE: u64 = 16;
 /// Offset of the addresses by place, 0 for none.
 const KEYS: u64 = 64;
@@ -37,9 +37,9 @@ const KEYS: u64 = 64;
 const SUMS: u64 = KEYS + 8 * PLACES;
 /// The largest balance, which is the first one. A new address costs 1, so the table can be filled some times over.
 const RICH: u64 = 4 * PLACES;
-/// What an operation of a warp adds to the balance: it pays if less than a quarter of the lanes have new addresses.
+/// Added to the balance for each warp operation: combining pays if less than a quarter of the lanes have new addresses.
 const GAIN: u64 = 8;
-/// What it costs to perform all sums at the request of another access.
+/// Taken from the balance when another access has all sums performed.
 const SETTLED: u64 = PLACES / 2;
 
 /// The operations of a kernel that are combined.
@@ -50,7 +50,7 @@ pub(in crate::emit) struct Combined {
     insts: HashSet<u32>,
 }
 
-/// Whether an instruction leaves memory alone that others see, or is an access that [`Emitter::settle`] precedes.
+/// Whether an instruction does not access memory that others see, or is an access that [`Emitter::settle`] precedes.
 fn allows_combining(e: &Emitter<'_>, inst: &Inst) -> bool {
     let variant = e.func.variant(inst);
     let near = inst.space != Some(MemSpace::SharedCluster);
@@ -62,7 +62,9 @@ fn allows_combining(e: &Emitter<'_>, inst: &Inst) -> bool {
         (Effect::Pure | Effect::Machine, _) => true,
         (Effect::Control, op) => matches!(op, Opcode::Trap | Opcode::Nanosleep | Opcode::Pmevent),
         (Effect::Memory, _) if copy::is_idle(variant) => true,
-        (Effect::Memory, Opcode::Ld | Opcode::Ldu | Opcode::St) => near && !ordered && kind(variant) == Kind::Weak,
+        (Effect::Memory, Opcode::Ld | Opcode::Ldu | Opcode::St) => {
+            near && !ordered && strength(variant) == Strength::Weak
+        }
         (Effect::Memory, Opcode::Atom | Opcode::Red) => near && !ordered && is_native(variant),
         (Effect::Memory | Effect::Call, _) => false,
         (Effect::Warp, Opcode::Bar | Opcode::Barrier) => !variant.has(Mod::Cluster),

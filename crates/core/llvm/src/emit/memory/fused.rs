@@ -1,16 +1,15 @@
-//! Accesses of a thread to consecutive elements that are performed as one: the bytes of which a program assembles a word, the members of a
-//! struct.
+//! Accesses of a thread to consecutive elements that are performed as one, such as the bytes of a word or the members of a struct.
 //!
-//! Elements that lanes load from addresses of their own cost a gather each, whatever their size, so a gather of words replaces several of
-//! bytes. Accesses that share a check ([`super::group`]) are fused: once it has passed, none of them can fault. Nothing between the first
-//! and the last of them writes memory or waits; if they are stores, nothing between them accesses memory at all. So no thread can observe
-//! when each was performed: the order of weak accesses of one thread to different locations is open (manual, section 8.9). Loads are
-//! performed at the first of them, stores at the last, unless another store to the same bytes comes between.
+//! If each lane has an address of its own, every access costs a gather, whatever its size, so one gather of words replaces several of bytes.
+//! Accesses that share a check ([`super::group`]) are fused: once it has passed, none of them can fault. Nothing between the first and the
+//! last of them writes memory or waits; if they are stores, nothing between them accesses memory at all. So no thread can observe when each
+//! was performed: the order of weak accesses of one thread to different locations is open (manual, section 8.9). Loads are performed at the
+//! first of them, stores at the last, unless another store to the same bytes comes between.
 
 use super::{
     address::{LaneAccess, name},
     group::{Group, Grouped, Member},
-    unit::{Kind, kind, near},
+    unit::{Direction, Strength, near, strength},
 };
 use crate::emit::{
     function::{Emitter, Result, affine::affine_form},
@@ -48,31 +47,32 @@ impl Part {
     }
 }
 
-/// An access and the accesses with which it may be fused: those of equal number.
+/// An access that may be fused with others of the same epoch.
 struct Candidate {
     member: Member,
     epoch: u32,
 }
 
-/// The members of a group that may be fused, loads and stores.
+/// The members of a group that may be fused, by [`Direction`].
 fn candidates(func: &Func, group: &Group) -> [Vec<Candidate>; 2] {
     let mut found = [Vec::new(), Vec::new()];
     let (Some(first), Some(last)) = (group.members.first(), group.members.last()) else { return found };
     let mut members = group.members.iter().peekable();
-    // Numbers of the stretches without writes, and without accesses other than this group's stores.
+    // By direction, the number of the current stretch: without writes, for loads; without accesses other than this group's, for stores.
     let mut epochs = [0, 0];
     for i in first.inst..=last.inst {
         let inst = &func.insts[i as usize];
         let variant = func.variant(inst);
         let member = members.next_if(|m| m.inst == i);
-        let stores = usize::from(variant.op == Opcode::St);
-        let simple = variant.vec() == 1 && kind(variant) == Kind::Weak && variant.t().bytes() <= 4;
+        let direction = if variant.op == Opcode::St { Direction::Store } else { Direction::Load };
+        let simple = variant.vec() == 1 && strength(variant) == Strength::Weak && variant.t().bytes() <= 4;
         if !matches!(variant.op.row().effect, Effect::Pure) {
-            epochs[0] += u32::from(!matches!(variant.op, Opcode::Ld | Opcode::Ldu) || kind(variant) != Kind::Weak);
-            epochs[1] += u32::from(member.is_none() || stores == 0 || !simple);
+            epochs[0] +=
+                u32::from(!matches!(variant.op, Opcode::Ld | Opcode::Ldu) || strength(variant) != Strength::Weak);
+            epochs[1] += u32::from(member.is_none() || direction == Direction::Load || !simple);
         }
         if let Some(member) = member.filter(|_| simple) {
-            found[stores].push(Candidate { member: *member, epoch: epochs[stores] });
+            found[direction as usize].push(Candidate { member: *member, epoch: epochs[direction as usize] });
         }
     }
     found
@@ -88,9 +88,12 @@ fn word(bytes: u32) -> (usize, Elem) {
 }
 
 /// The members of consecutive elements among candidates, each in program order.
-fn runs(mut candidates: Vec<Candidate>, stores: bool) -> Vec<Vec<Member>> {
+fn runs(mut candidates: Vec<Candidate>, direction: Direction) -> Vec<Vec<Member>> {
     candidates.sort_by_key(|c| (c.epoch, c.member.bytes, c.member.offset, c.member.inst));
-    let stored = if stores { Stored::new(&candidates) } else { Stored::default() };
+    let stored = match direction {
+        Direction::Load => Stored::default(),
+        Direction::Store => Stored::new(&candidates),
+    };
     let mut found = Vec::new();
     let mut rest = &candidates[..];
     while let [first, others @ ..] = rest {
@@ -132,7 +135,7 @@ impl Stored {
         stored
     }
 
-    /// Whether some byte of these members, which are in program order, is stored once more before the last of them, where all are performed.
+    /// Whether a byte of these members, which are in program order, is stored again before the last member, where all are performed.
     fn comes_between(&self, epoch: u32, members: &[Member]) -> bool {
         let Some(last) = members.last() else { return false };
         members.iter().any(|m| {
@@ -173,10 +176,11 @@ impl Emitter<'_> {
         let mut parts = HashMap::new();
         for group in &groups {
             let Some(r) = group.members.first().and_then(|m| base(func, m.inst)) else { continue };
-            for (stores, candidates) in candidates(func, group).into_iter().enumerate() {
-                for members in runs(candidates, stores == 1) {
+            for (direction, candidates) in [Direction::Load, Direction::Store].into_iter().zip(candidates(func, group))
+            {
+                for members in runs(candidates, direction) {
                     let (_, word) = word(members[0].bytes);
-                    if !self.gains(r, members[0].bytes, stores == 1) {
+                    if !self.gains(r, members[0].bytes, direction) {
                         continue;
                     }
                     let least = members.iter().map(|m| m.offset).min().unwrap_or(0);
@@ -191,12 +195,12 @@ impl Emitter<'_> {
         self.accesses.fused = parts;
     }
 
-    /// Whether accesses at a register are better fused. Rows whose elements are adjacent or lie close together are loaded with what lies
-    /// between them.
-    fn gains(&self, r: VReg, bytes: u32, stores: bool) -> bool {
+    /// Whether fusing accesses at a register pays. Rows of adjacent or nearby elements are not worth it: they are loaded together with the
+    /// elements between them anyway.
+    fn gains(&self, r: VReg, bytes: u32, direction: Direction) -> bool {
         let slot = &self.slots[r.0 as usize];
         let form = affine_form(slot.shape);
-        if stores {
+        if direction == Direction::Store {
             return slot.shape != Shape::Uniform;
         }
         match form {
@@ -220,7 +224,7 @@ impl Emitter<'_> {
         let word = Ty::lanes(fused.word);
         if *place == 0 {
             self.access_fused(fused, source, false, |e, address| {
-                let found = e.fetch(address, fused.word, 1, None, Kind::Weak);
+                let found = e.fetch(address, fused.word, 1, None, Strength::Weak);
                 let all = e.w.splat(&found[0]);
                 e.w.store(&all, &fused.variable, 64);
                 Ok(())
@@ -252,7 +256,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         self.access_fused(fused, target, true, |e, address| {
-            e.put(address, std::slice::from_ref(&all), fused.word.bits() / 8, None, Kind::Weak);
+            e.put(address, std::slice::from_ref(&all), fused.word.bits() / 8, None, Strength::Weak);
             Ok(())
         })
     }

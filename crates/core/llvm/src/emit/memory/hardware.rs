@@ -4,6 +4,7 @@ use crate::emit::{
     memory::{
         lanes::{ADDRESSES, SPILL},
         together::{join_rows, leave_few},
+        unit::{Active, Direction},
     },
     text::{Elem, Ty, elements, fill},
 };
@@ -26,7 +27,7 @@ struct Hardware {
 }
 
 impl Hardware {
-    fn new(elem: Elem, loads: bool) -> Hardware {
+    fn new(elem: Elem, direction: Direction) -> Hardware {
         let word = if elem == Elem::I8 { Elem::I32 } else { elem };
         let suffix = match elem {
             Elem::F32 => "ps",
@@ -35,11 +36,18 @@ impl Hardware {
             _ => "pq",
         };
         let eight = format!("<8 x {}>", Ty::scalar(word));
-        let verb = if loads { "gather" } else { "scatter" };
-        let name = format!("@llvm.x86.avx512.mask.{verb}.q{suffix}.512");
-        let declared = match loads {
-            true => format!("declare {eight} {name}({eight}, ptr, <8 x i64>, <8 x i1>, i32)"),
-            false => format!("declare void {name}(ptr, <8 x i1>, <8 x i64>, {eight}, i32)"),
+        let named = |verb: &str| format!("@llvm.x86.avx512.mask.{verb}.q{suffix}.512");
+        let (name, declared) = match direction {
+            Direction::Load => {
+                let name = named("gather");
+                let declared = format!("declare {eight} {name}({eight}, ptr, <8 x i64>, <8 x i1>, i32)");
+                (name, declared)
+            }
+            Direction::Store => {
+                let name = named("scatter");
+                let declared = format!("declare void {name}(ptr, <8 x i1>, <8 x i64>, {eight}, i32)");
+                (name, declared)
+            }
         };
         Hardware { eight, name, declared }
     }
@@ -65,9 +73,10 @@ impl Hardware {
 
 /// Code with the host's gathers or scatters, and the declarations that it needs: `%at` has the addresses, `%mask` the bits of the lanes,
 /// `%values` what is stored. Inactive lanes take as long as active ones, so eight lanes are left out if all of them are inactive.
-pub(super) fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, String) {
+pub(super) fn by_hardware(elem: Elem, direction: Direction, active: Active) -> (String, String) {
     let t = Ty::scalar(elem);
-    let hardware = Hardware::new(elem, loads);
+    let (loads, masked) = (direction == Direction::Load, active == Active::Masked);
+    let hardware = Hardware::new(elem, direction);
     let of = if elem == Elem::I8 { "<8 x i8>" } else { &hardware.eight };
     let mut text = match masked {
         true => "  %lanes.on = bitcast i32 %mask to <32 x i1>\n  br label %parts\nparts:\n".to_string(),
@@ -109,11 +118,11 @@ pub(super) fn by_hardware(elem: Elem, loads: bool, masked: bool) -> (String, Str
 }
 
 /// The same as [`by_hardware`] for masks, as a loop over eight lanes at a time, which is less code. It follows [`begin`].
-pub(super) fn eights(elem: Elem, loads: bool) -> (String, String) {
-    let (t, hardware) = (Ty::scalar(elem), Hardware::new(elem, loads));
+pub(super) fn eights(elem: Elem, direction: Direction) -> (String, String) {
+    let (t, hardware) = (Ty::scalar(elem), Hardware::new(elem, direction));
     let eight = format!("<8 x {t}>");
-    let (content, access, end) = match loads {
-        true => (
+    let (content, access, end) = match direction {
+        Direction::Load => (
             "zeroinitializer",
             fill(
                 include_str!("hardware/eights_load.ll"),
@@ -121,7 +130,7 @@ pub(super) fn eights(elem: Elem, loads: bool) -> (String, String) {
             ),
             format!("  %whole = load <32 x {t}>, ptr %list, align 64\n  ret <32 x {t}> %whole\n"),
         ),
-        false => (
+        Direction::Store => (
             "%values",
             fill(
                 include_str!("hardware/eights_store.ll"),

@@ -1,8 +1,8 @@
 //! Accesses of elements at indices of 32 bits from a base that all lanes share, `a[i]`.
 //!
-//! Addresses of 64 bits fill four of the host's vectors, indices two. So an index is compared with the least and the largest one that lie in
-//! the window, which takes scalar code for all lanes together, and loads of single lanes have the base and an index as their address. Values
-//! that nothing uses then, the addresses, are not computed.
+//! Addresses of 64 bits fill twice as many of the host's vectors as indices do. So indices are compared with the smallest and the largest
+//! index inside the window, which scalar code computes once for all lanes, and single lanes are loaded from the base plus an index. The
+//! addresses themselves are then unused, and not computed.
 
 use super::{
     bounds::Check,
@@ -10,7 +10,7 @@ use super::{
     lanes::{Step, align_of},
     partial::{MaskedAlign, masked_align},
     together::join_rows,
-    unit::Kind,
+    unit::{Active, Strength},
 };
 use crate::emit::{
     function::Emitter,
@@ -24,7 +24,8 @@ const FAR: i128 = 1 << 40;
 const ROW: u32 = 8;
 
 impl Emitter<'_> {
-    /// Which lanes leave the window of `limit` starts from `low` on, or are misaligned, by their indices; `None` if indices do not show it.
+    /// The lanes whose index shows that they leave the window of `limit` starts from `low` on, or are misaligned; `None` if indices do not
+    /// show this.
     pub(super) fn outside_by_index(&mut self, at: &Indexed, check: &Check, (low, limit): (&Val, &Val)) -> Option<Val> {
         let Indexed { base, index, shift, signed } = at;
         let ((least, _), (odd, odd_at)) = (check.extent(), check.odd());
@@ -65,21 +66,27 @@ impl Emitter<'_> {
 
     /// Loads one element per lane of a mask by its index, zeros for other lanes; `None` if the addresses have no such form, or where that
     /// gains nothing.
-    pub(super) fn gather_by_index(&mut self, lanes: &Val, elem: Elem, mask: Option<&Val>, kind: Kind) -> Option<Val> {
-        if self.options.lean || kind != Kind::Weak || elem.bits() > 64 {
+    pub(super) fn gather_by_index(
+        &mut self,
+        lanes: &Val,
+        elem: Elem,
+        mask: Option<&Val>,
+        strength: Strength,
+    ) -> Option<Val> {
+        if self.options.lean || strength != Strength::Weak || elem.bits() > 64 {
             return None;
         }
         let Indexed { base, index, shift, signed } = self.w.indexed(lanes)?;
         let form = Form { elem, shift, signed, mask_registers: self.options.mask_registers };
-        let bits = mask.map(|m| self.bits(m));
-        self.w.declared.insert(form.helper(mask.is_some()));
-        let (name, ty) = (form.name(mask.is_some()), Ty::lanes(elem));
+        let (bits, active) = (mask.map(|m| self.bits(m)), Active::of(mask));
+        self.w.declared.insert(form.helper(active));
+        let (name, ty) = (form.name(active), Ty::lanes(elem));
         let bits = bits.map_or(String::new(), |bits| format!(", i32 {bits}"));
         Some(self.w.value(ty, format_args!("call {ty} @{name}(i64 {base}, <32 x i32> {index}{bits})")))
     }
 }
 
-/// What is loaded, and how its address is computed.
+/// An indexed load: the element type, and how its address is computed.
 #[derive(Clone, Copy)]
 struct Form {
     elem: Elem,
@@ -90,9 +97,13 @@ struct Form {
 }
 
 impl Form {
-    fn name(self, masked: bool) -> String {
-        let (t, some) = (Ty::scalar(self.elem), if masked { "some" } else { "all" });
-        format!("margay.gather.{}.{some}.{t}.{}", if self.signed { "index" } else { "unsigned" }, self.shift)
+    fn name(self, active: Active) -> String {
+        let lanes = match active {
+            Active::All => "all",
+            Active::Masked => "some",
+        };
+        let (t, index) = (Ty::scalar(self.elem), if self.signed { "index" } else { "unsigned" });
+        format!("margay.gather.{index}.{lanes}.{t}.{}", self.shift)
     }
 
     /// The address `%p…` of the element whose index is `%i…`.
@@ -101,8 +112,7 @@ impl Form {
         fill(include_str!("indexed/pointer.ll"), &[("of", &of), ("extend", &extend), ("shift", &self.shift)])
     }
 
-    /// Whether consecutive indices are those of consecutive elements, so that a row of them can be loaded at once: not those of a member of
-    /// structs.
+    /// Whether consecutive indices address consecutive elements, so that a row can be loaded at once: not for a member of structs.
     fn dense(self) -> bool {
         8 << self.shift == self.elem.bits()
     }
@@ -120,37 +130,42 @@ impl Form {
         if self.signed { i32::MAX - 31 } else { -32 }
     }
 
-    fn helper(self, masked: bool) -> String {
-        if masked { self.some() } else { self.all() }
+    fn helper(self, active: Active) -> String {
+        match active {
+            Active::All => self.all(),
+            Active::Masked => self.some(),
+        }
     }
 
     /// A masked load of a row, and its declaration.
     fn masked_load(self) -> (String, String) {
         let (t, name) = (Ty::lanes(self.elem), format!("llvm.masked.load.{}.p0", mangle(Ty::lanes(self.elem))));
-        let MaskedAlign { declared, attribute, argument } = masked_align(align_of(self.elem, Kind::Weak));
+        let MaskedAlign { declared, attribute, argument } = masked_align(align_of(self.elem, Strength::Weak));
         (
             format!("call {t} @{name}(ptr {attribute}%p.row{argument}, <32 x i1> %on, {t} zeroinitializer)"),
             format!("declare {t} @{name}(ptr{declared}, <32 x i1>, {t})"),
         )
     }
 
-    /// Returns what was found; of a mask, only the elements of the lanes `%on`.
-    fn choose(self, masked: bool, name: &str, found: &str) -> String {
+    /// Code that returns the elements `found`; with a mask, only those of the lanes `%on`.
+    fn choose(self, active: Active, name: &str, found: &str) -> String {
         let all = Ty::lanes(self.elem);
-        match masked {
-            true => fill(include_str!("indexed/choose.ll"), &[("name", &name), ("all", &all), ("found", &found)]),
-            false => format!("  ret {all} {found}\n"),
+        match active {
+            Active::All => format!("  ret {all} {found}\n"),
+            Active::Masked => {
+                fill(include_str!("indexed/choose.ll"), &[("name", &name), ("all", &all), ("found", &found)])
+            }
         }
     }
 
-    /// Code that loads from the indices in `%list`, which are all valid, and returns the elements; of a mask, only those of the lanes `%on`.
-    fn each(self, masked: bool) -> String {
-        let (t, all, align) = (Ty::scalar(self.elem), Ty::lanes(self.elem), align_of(self.elem, Kind::Weak));
+    /// Code that loads from the indices in `%list`, which are all valid, and returns the elements; with a mask, only those of the lanes `%on`.
+    fn each(self, active: Active) -> String {
+        let (t, all, align) = (Ty::scalar(self.elem), Ty::lanes(self.elem), align_of(self.elem, Strength::Weak));
         let mut text = String::new();
         for lane in 0..32 {
             let before = if lane == 0 { "zeroinitializer".into() } else { format!("%row{}", lane - 1) };
-            if masked {
-                text += &before_half(lane, &self.choose(masked, "half", &before));
+            if active == Active::Masked {
+                text += &before_half(lane, &self.choose(active, "half", &before));
             }
             text += &fill(
                 include_str!("indexed/lane.ll"),
@@ -164,19 +179,19 @@ impl Form {
                 ],
             );
         }
-        text + &self.choose(masked, "chosen", "%row31")
+        text + &self.choose(active, "chosen", "%row31")
     }
 
     /// Code that returns the element at the index `%index.a` for the lanes of `%on`.
-    fn same(self, masked: bool) -> String {
+    fn same(self, active: Active) -> String {
         fill(
             include_str!("indexed/same.ll"),
             &[
                 ("pointer", &self.pointer(".same")),
                 ("t", &Ty::scalar(self.elem)),
                 ("all", &Ty::lanes(self.elem)),
-                ("align", &align_of(self.elem, Kind::Weak)),
-                ("chosen", &self.choose(masked, "one", "%one.all")),
+                ("align", &align_of(self.elem, Strength::Weak)),
+                ("chosen", &self.choose(active, "one", "%one.all")),
             ],
         )
     }
@@ -191,7 +206,7 @@ impl Form {
 
     /// For the lanes of a mask: few of them one after another, many at once.
     fn some(self) -> String {
-        let (t, align) = (Ty::scalar(self.elem), align_of(self.elem, Kind::Weak));
+        let (t, align) = (Ty::scalar(self.elem), align_of(self.elem, Strength::Weak));
         let pointer = fill(include_str!("indexed/one_by_one.ll"), &[("pointer", &self.pointer(""))]);
         let load = format!("  %v = load {t}, ptr %p, align {align}\n");
         let step = Step { pointer: &pointer, code: &load, last: "each", collects: Some(self.elem) };
@@ -209,13 +224,13 @@ impl Form {
         fill(
             include_str!("indexed/some.ll"),
             &[
-                ("name", &self.name(true)),
+                ("name", &self.name(Active::Masked)),
                 ("all", &Ty::lanes(self.elem)),
                 ("few", &fewer(WORTH, ["loop", "many"])),
                 ("on", &self.lanes_of_mask()),
                 ("look", &self.look_for_row(&row)),
-                ("same", &self.same(true)),
-                ("each", &self.each(true)),
+                ("same", &self.same(Active::Masked)),
+                ("each", &self.each(Active::Masked)),
                 ("one_by_one", &step.repeat("loop")),
                 ("declared", &declared),
             ],
@@ -224,7 +239,7 @@ impl Form {
 
     /// For all lanes: rows of eight at once, and one element that all share.
     fn all(self) -> String {
-        let (t, align) = (Ty::scalar(self.elem), align_of(self.elem, Kind::Weak));
+        let (t, align) = (Ty::scalar(self.elem), align_of(self.elem, Strength::Weak));
         let rows: String = (0..32)
             .step_by(ROW as usize)
             .map(|lane| {
@@ -248,11 +263,11 @@ impl Form {
         fill(
             include_str!("indexed/all.ll"),
             &[
-                ("name", &self.name(false)),
+                ("name", &self.name(Active::All)),
                 ("all", &Ty::lanes(self.elem)),
                 ("look", &self.look_for_row(&row)),
-                ("same", &self.same(false)),
-                ("each", &self.each(false)),
+                ("same", &self.same(Active::All)),
+                ("each", &self.each(Active::All)),
                 ("declared", &self.masked_load().1),
             ],
         )
@@ -271,7 +286,7 @@ mod tests {
         {
             for (signed, mask_registers) in [(false, false), (true, true)] {
                 let form = Form { elem, shift, signed, mask_registers };
-                [false, true].into_iter().for_each(|masked| assert_names(&form.helper(masked)));
+                [Active::All, Active::Masked].into_iter().for_each(|active| assert_names(&form.helper(active)));
             }
         }
     }

@@ -9,7 +9,7 @@
 use super::{
     address::LaneAccess,
     group::Member,
-    unit::{Kind, kind},
+    unit::{Strength, strength},
 };
 use crate::{
     ctx::at,
@@ -70,7 +70,7 @@ fn find(ir: &Ir<Placed>, func: &Func, kernel: u32) -> Option<Interleaved> {
             }
             continue;
         }
-        let moves = matches!(variant.op, Opcode::Ld | Opcode::St) && kind(variant) == Kind::Weak;
+        let moves = matches!(variant.op, Opcode::Ld | Opcode::St) && strength(variant) == Strength::Weak;
         let known = |o: &Operand| match o {
             Operand::Mem(MemBase::Frame(_) | MemBase::Reg(_) | MemBase::Absolute, _) => {
                 let found = access(ir, func, o, bytes * variant.vec());
@@ -129,7 +129,7 @@ impl Emitter<'_> {
                         let (ty, pointer) = (Ty::lanes(elem), e.pointer(first));
                         vec![e.load_piece(&ty.to_string(), ty, &pointer, elem.bits() / 8)]
                     }
-                    None => e.fetch(at, elem, 1, mask, Kind::Weak),
+                    None => e.fetch(at, elem, 1, mask, Strength::Weak),
                 })
                 .collect();
             f(e, &found);
@@ -142,7 +142,7 @@ impl Emitter<'_> {
         self.access_interleaved(target, (bytes, values.len() as u32, true), mask, |e, addresses| {
             for (at, v) in addresses.iter().zip(values) {
                 if !e.blend_row(at, v, mask) {
-                    e.put(at, std::slice::from_ref(v), bytes, mask, Kind::Weak);
+                    e.put(at, std::slice::from_ref(v), bytes, mask, Strength::Weak);
                 }
             }
         })

@@ -8,17 +8,26 @@ use crate::emit::{
             consecutive, few_loads, leave_few, load_all_together, load_together, may_be_together, store_rows,
             store_together,
         },
-        unit::Kind,
+        unit::{Active, Direction, Strength},
     },
     text::{Elem, Ty, fill, per_lane},
 };
 
+/// How a helper for the lanes of a mask accesses them.
+#[derive(Clone, Copy)]
+pub(super) struct LaneCode {
+    /// By the host's gathers and scatters, else by a loop.
+    pub hardware: bool,
+    /// With little code, which compiles quickly ([`crate::emit::Options::lean`]).
+    pub lean: bool,
+}
+
 /// A lane in the code for single lanes.
 #[derive(Clone, Copy)]
 pub(in crate::emit) struct Lane<'a> {
-    /// What the names of its values end in.
+    /// The suffix of the names of its values.
     pub n: &'a str,
-    /// Its number, or the value that has it.
+    /// Its number, or the value that holds it.
     pub number: &'a str,
 }
 
@@ -33,14 +42,14 @@ pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: impl Fn(Lane<
     row_loop(header, before, "", &Step::of(&step(Lane::LOOP)), after)
 }
 
-/// What a loop does for each lane.
+/// The body of a loop over lanes.
 pub(in crate::emit) struct Step<'a> {
     /// Code for the lane's pointer `%p`.
     pub pointer: &'a str,
     pub code: &'a str,
     /// The block in which the code ends.
     pub last: &'a str,
-    /// It yields `%v` of this type, of which `%result` collects a vector, with zeros for inactive lanes.
+    /// The type of `%v`, the code's result for a lane; `%result` collects these, with zeros for inactive lanes.
     pub collects: Option<Elem>,
 }
 
@@ -52,8 +61,8 @@ impl<'a> Step<'a> {
 
     /// The beginning and the end of the loop's body, and what follows the loop, which begins after the block `from`.
     ///
-    /// Results are collected in registers: a vector that was just stored element by element can be loaded only when all stores are over,
-    /// which takes longer than to load some lanes.
+    /// Results are collected in registers: a vector that was just stored element by element can be loaded only after all stores have
+    /// completed, which takes longer than loading a few lanes.
     fn collect(&self, from: &str) -> [String; 3] {
         let Some(elem) = self.collects else { return Default::default() };
         let all = Ty::lanes(elem);
@@ -158,8 +167,8 @@ fn row_list(header: &str, together: &str, before: &str, step: impl Fn(Lane<'_>) 
 }
 
 /// The alignment in bytes that helpers assume: weak accesses may be several of smaller elements ([`super::fused`]).
-pub(super) fn align_of(elem: Elem, kind: Kind) -> u32 {
-    if kind == Kind::Weak { 1 } else { elem.bits() / 8 }
+pub(super) fn align_of(elem: Elem, strength: Strength) -> u32 {
+    if strength == Strength::Weak { 1 } else { elem.bits() / 8 }
 }
 
 /// The variable in which code for single lanes finds their addresses, and the store to it.
@@ -184,11 +193,16 @@ pub(super) fn at_words(text: &str) -> Option<String> {
     ))
 }
 
-pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) -> String {
-    let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
+/// The helper that loads the elements of the lanes of a mask; the others get zeros.
+pub(super) fn gather_some(elem: Elem, strength: Strength, code: LaneCode) -> String {
+    let LaneCode { hardware, lean } = code;
+    let (t, align) = (Ty::scalar(elem), align_of(elem, strength));
     if hardware {
-        let (together, rows) = load_together(elem, hardware, lean);
-        let (body, declared) = if lean { eights(elem, true) } else { by_hardware(elem, true, true) };
+        let (together, rows) = load_together(elem, code);
+        let (body, declared) = match lean {
+            true => eights(elem, Direction::Load),
+            false => by_hardware(elem, Direction::Load, Active::Masked),
+        };
         let header = format!("<32 x {t}> @margay.gather.{t}(<32 x i64> %at, i32 %mask)");
         let begin = begin(elem, lean);
         return format!(
@@ -196,7 +210,7 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
              declare i32 @llvm.cttz.i32(i32, i1)\ndeclare i32 @llvm.ctpop.i32(i32)"
         );
     }
-    let load = kind.load(&t.to_string(), "%p", align);
+    let load = strength.load(&t.to_string(), "%p", align);
     let collects = (elem.bits() <= 64).then_some(elem);
     let (before, step, after) = match collects {
         Some(_) => (String::new(), format!("  %v = {load}\n"), String::new()),
@@ -207,9 +221,9 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
         ),
     };
     let after = format!("{after}  ret <32 x {t}> %result\n");
-    let together = (kind == Kind::Weak && elem.bits() <= 64).then(|| {
-        let (text, declared) = load_together(elem, hardware, lean);
-        // Lean code is short, and asks for few lanes only whether they are few.
+    let together = (strength == Strength::Weak && elem.bits() <= 64).then(|| {
+        let (text, declared) = load_together(elem, code);
+        // Lean code is short: it only tests whether there are few lanes.
         let (few, many) = match lean {
             true => (leave_few(), String::new()),
             false => {
@@ -224,7 +238,7 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
     });
     let (together, declared) = together.unwrap_or_default();
     let text = row_loop(
-        &format!("<32 x {t}> @margay.gather.{t}{}(<32 x i64> %at, i32 %mask)", kind.suffix()),
+        &format!("<32 x {t}> @margay.gather.{t}{}(<32 x i64> %at, i32 %mask)", strength.suffix()),
         &before,
         &together,
         &Step { collects, ..Step::of(&step) },
@@ -233,15 +247,17 @@ pub(super) fn gather_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) ->
     format!("{text}{declared}")
 }
 
-pub(super) fn gather_all(elem: Elem, kind: Kind, hardware: bool) -> String {
-    let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
+/// The helper that loads the elements of all lanes.
+pub(super) fn gather_all(elem: Elem, strength: Strength, hardware: bool) -> String {
+    let (t, align) = (Ty::scalar(elem), align_of(elem, strength));
     if hardware {
-        let (rows, (body, declared)) = (load_all_together(elem, hardware), by_hardware(elem, true, false));
+        let (rows, (body, declared)) =
+            (load_all_together(elem, hardware), by_hardware(elem, Direction::Load, Active::All));
         let header = format!("<32 x {t}> @margay.gather.all.{t}(<32 x i64> %at)");
         return format!("define internal {header} #1 {{\n{rows}{body}}}\n{declared}");
     }
     let step = |Lane { n, .. }: Lane<'_>| {
-        let load = kind.load(&t.to_string(), &format!("%p{n}"), align);
+        let load = strength.load(&t.to_string(), &format!("%p{n}"), align);
         let before = match n.parse::<u32>() {
             Ok(lane @ 1..) => format!("%row{}", lane - 1),
             _ => "poison".into(),
@@ -249,27 +265,33 @@ pub(super) fn gather_all(elem: Elem, kind: Kind, hardware: bool) -> String {
         format!("  %v{n} = {load}\n  %row{n} = insertelement <32 x {t}> {before}, {t} %v{n}, i32 {n}\n")
     };
     row_list(
-        &format!("<32 x {t}> @margay.gather.all.{t}{}(<32 x i64> %at)", kind.suffix()),
-        &if kind == Kind::Weak { load_all_together(elem, hardware) } else { String::new() },
+        &format!("<32 x {t}> @margay.gather.all.{t}{}(<32 x i64> %at)", strength.suffix()),
+        &if strength == Strength::Weak { load_all_together(elem, hardware) } else { String::new() },
         "",
         step,
         &format!("  ret <32 x {t}> %row31\n"),
     )
 }
 
-pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) -> String {
-    let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
+/// The helper that stores the elements of the lanes of a mask.
+pub(super) fn scatter_some(elem: Elem, strength: Strength, code: LaneCode) -> String {
+    let LaneCode { hardware, lean } = code;
+    let (t, align) = (Ty::scalar(elem), align_of(elem, strength));
     if hardware {
         let (together, rows) = store_together(elem, hardware);
-        let (body, declared) = if lean { eights(elem, false) } else { by_hardware(elem, false, true) };
+        let (body, declared) = match lean {
+            true => eights(elem, Direction::Store),
+            false => by_hardware(elem, Direction::Store, Active::Masked),
+        };
         let header = format!("void @margay.scatter.{t}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)");
         let begin = begin(elem, lean);
         return format!("define internal {header} #1 {{\nentry:\n{begin}{together}{body}}}\n{declared}\n{rows}");
     }
     let before = format!("  %in = alloca <32 x {t}>, align 64\n  store <32 x {t}> %values, ptr %in, align 64\n");
-    let step = |lane: Lane<'_>| store_lane(lane, elem, kind, "");
-    let header = format!("void @margay.scatter.{t}{}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)", kind.suffix());
-    if kind == Kind::Strong || elem.bits() > 64 {
+    let step = |lane: Lane<'_>| store_lane(lane, elem, strength, "");
+    let header =
+        format!("void @margay.scatter.{t}{}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)", strength.suffix());
+    if strength == Strength::Strong || elem.bits() > 64 {
         return lane_loop(&header, &before, step, "  ret void\n");
     }
     let (together, declared) = store_together(elem, hardware);
@@ -291,29 +313,31 @@ pub(super) fn scatter_some(elem: Elem, kind: Kind, hardware: bool, lean: bool) -
 }
 
 /// Stores the element of a lane, which lies in `%in`.
-fn store_lane(Lane { n, number }: Lane<'_>, elem: Elem, kind: Kind, volatile: &str) -> String {
-    let (t, align) = (Ty::scalar(elem), align_of(elem, kind));
-    let store = kind.store(&t.to_string(), &format!("%v{n}"), &format!("%p{n}"), align);
+fn store_lane(Lane { n, number }: Lane<'_>, elem: Elem, strength: Strength, volatile: &str) -> String {
+    let (t, align) = (Ty::scalar(elem), align_of(elem, strength));
+    let store = strength.store(&t.to_string(), &format!("%v{n}"), &format!("%p{n}"), align);
     fill(
         include_str!("lanes/store.ll"),
         &[("n", &n), ("lane", &number), ("t", &t), ("align", &align), ("volatile", &volatile), ("store", &store)],
     )
 }
 
-pub(super) fn scatter_all(elem: Elem, kind: Kind, hardware: bool) -> String {
+/// The helper that stores the elements of all lanes.
+pub(super) fn scatter_all(elem: Elem, strength: Strength, hardware: bool) -> String {
     let (t, bytes) = (Ty::scalar(elem), elem.bits() / 8);
     if hardware {
-        let (rows, (body, declared)) = (consecutive(bytes, &store_rows(elem)), by_hardware(elem, false, false));
+        let (rows, (body, declared)) =
+            (consecutive(bytes, &store_rows(elem)), by_hardware(elem, Direction::Store, Active::All));
         let header = format!("void @margay.scatter.all.{t}(<32 x i64> %at, <32 x {t}> %values)");
         return format!("define internal {header} #1 {{\n{rows}{body}}}\n{declared}");
     }
     let before =
         format!("  %in = alloca <32 x {t}>, align 64\n  store volatile <32 x {t}> %values, ptr %in, align 64\n");
     row_list(
-        &format!("void @margay.scatter.all.{t}{}(<32 x i64> %at, <32 x {t}> %values)", kind.suffix()),
-        &if kind == Kind::Weak { consecutive(bytes, &store_rows(elem)) } else { String::new() },
+        &format!("void @margay.scatter.all.{t}{}(<32 x i64> %at, <32 x {t}> %values)", strength.suffix()),
+        &if strength == Strength::Weak { consecutive(bytes, &store_rows(elem)) } else { String::new() },
         &before,
-        |lane| store_lane(lane, elem, kind, " volatile"),
+        |lane| store_lane(lane, elem, strength, " volatile"),
         "  ret void\n",
     )
 }
@@ -327,20 +351,22 @@ mod tests {
     fn helpers_define_what_they_use() {
         let elems = [Elem::I8, Elem::I16, Elem::I32, Elem::I64, Elem::I128, Elem::F16, Elem::F32, Elem::F64];
         for (elem, lean) in elems.into_iter().flat_map(|elem| [(elem, false), (elem, true)]) {
-            for kind in [Kind::Weak, Kind::Strong] {
-                let some = [gather_some(elem, kind, false, lean), scatter_some(elem, kind, false, lean)];
+            for strength in [Strength::Weak, Strength::Strong] {
+                let code = LaneCode { hardware: false, lean };
+                let some = [gather_some(elem, strength, code), scatter_some(elem, strength, code)];
                 some.iter().for_each(|text| assert_names(text));
                 some.iter().for_each(|text| assert_names(&at_words(text).unwrap()));
-                assert_names(&gather_all(elem, kind, false));
-                assert_names(&scatter_all(elem, kind, false));
+                assert_names(&gather_all(elem, strength, false));
+                assert_names(&scatter_all(elem, strength, false));
             }
             if matches!(elem.bits(), 32 | 64) {
-                assert_names(&gather_some(elem, Kind::Weak, true, lean));
-                assert_names(&scatter_some(elem, Kind::Weak, true, lean));
-                assert_names(&scatter_all(elem, Kind::Weak, true));
+                let code = LaneCode { hardware: true, lean };
+                assert_names(&gather_some(elem, Strength::Weak, code));
+                assert_names(&scatter_some(elem, Strength::Weak, code));
+                assert_names(&scatter_all(elem, Strength::Weak, true));
             }
             if matches!(elem.bits(), 8 | 32 | 64) {
-                assert_names(&gather_all(elem, Kind::Weak, true));
+                assert_names(&gather_all(elem, Strength::Weak, true));
             }
         }
     }

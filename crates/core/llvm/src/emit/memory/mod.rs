@@ -29,9 +29,9 @@ use crate::emit::{
     function::affine::rows,
     function::{Emitter, Result},
     memory::address::Address,
-    memory::lanes::{at_words, gather_all, gather_some, scatter_all, scatter_some},
-    memory::transpose::Vectors,
-    memory::unit::{Kind, in_units, kind, near},
+    memory::lanes::{LaneCode, at_words, gather_all, gather_some, scatter_all, scatter_some},
+    memory::transpose::{Owner, Vectors},
+    memory::unit::{Strength, in_units, near, strength},
     text::{Elem, Ty, Val, constant},
 };
 use margay_exec::AccessKind;
@@ -70,7 +70,7 @@ impl Emitter<'_> {
         let elsewhere = inst.space == Some(MemSpace::SharedCluster);
         // Without 16-byte atomics, such accesses take the lock that the reference engine takes.
         let bytes = variant.t().bytes() * variant.vec();
-        let elsewhere = elsewhere || kind(&variant) == Kind::Strong && bytes >= 16 && !target::wide_atomics();
+        let elsewhere = elsewhere || strength(&variant) == Strength::Strong && bytes >= 16 && !target::wide_atomics();
         if elsewhere || variant.has(Mod::Bulk) || variant.has(Mod::MbarrierCompleteTxBytes) {
             return self.effect(inst);
         }
@@ -134,11 +134,11 @@ impl Emitter<'_> {
         if let Some(part) = self.fused(&source) {
             return self.load_fused(&source, part, ty, &dsts);
         }
-        let kind = self.ordered(inst, &variant);
+        let strength = self.ordered(inst, &variant);
         self.access(inst, &source, (total, false), mask, |e, address| {
             e.observe_access((inst, AccessKind::Load), address, total, &[], mask);
-            e.prefetch(inst, address, total, kind);
-            let values = e.fetch(address, elem, dsts.len() as u32, mask, kind);
+            e.prefetch(inst, address, total, strength);
+            let values = e.fetch(address, elem, dsts.len() as u32, mask, strength);
             for (d, v) in dsts.iter().zip(&values) {
                 e.write_extended(d, v, ty, mask);
             }
@@ -157,7 +157,7 @@ impl Emitter<'_> {
         let mut whole: Option<Val> = None;
         for byte in 0..elem.bits() / 8 {
             let at = self.w.op_const("add", first, i128::from(offset + byte));
-            let v = self.gather_from(&at, Elem::I8, lanes.as_ref(), Kind::Weak);
+            let v = self.gather_from(&at, Elem::I8, lanes.as_ref(), Strength::Weak);
             let v = self.w.resize(&v, elem, false);
             whole = Some(match whole {
                 Some(low) => {
@@ -178,7 +178,7 @@ impl Emitter<'_> {
             let at = self.w.op_const("add", first, i128::from(offset + byte));
             let part = if byte == 0 { v.clone() } else { self.w.op_const("lshr", &v, i128::from(8 * byte)) };
             let part = self.w.resize(&part, Elem::I8, false);
-            self.scatter_to(&at, &part, lanes.as_ref(), Kind::Weak);
+            self.scatter_to(&at, &part, lanes.as_ref(), Strength::Weak);
         }
     }
 
@@ -214,7 +214,7 @@ impl Emitter<'_> {
     }
 
     /// Loads `count` consecutive elements per lane.
-    fn fetch(&mut self, address: &Address, elem: Elem, count: u32, mask: Option<&Val>, kind: Kind) -> Vec<Val> {
+    fn fetch(&mut self, address: &Address, elem: Elem, count: u32, mask: Option<&Val>, strength: Strength) -> Vec<Val> {
         let bytes = elem.bits() / 8;
         let lanes = self.lanes(mask);
         if let Address::Affine { bases, width, stride } = address {
@@ -222,9 +222,9 @@ impl Emitter<'_> {
             let masked = lanes.as_ref().filter(|_| width < 32 || *stride != 0);
             let pointers: Vec<Val> = bases.iter().map(|b| self.pointer(b)).collect();
             if *stride == 0 && masked.is_none() {
-                return self.fetch_rows(&pointers, elem, count, width, kind);
+                return self.fetch_rows(&pointers, elem, count, width, strength);
             }
-            if *stride == i64::from(bytes) && count == 1 && kind == Kind::Weak {
+            if *stride == i64::from(bytes) && count == 1 && strength == Strength::Weak {
                 let piece = ty.part(width);
                 let pieces: Vec<Val> = rows(width)
                     .zip(&pointers)
@@ -235,37 +235,37 @@ impl Emitter<'_> {
                     .collect();
                 return vec![self.concat(pieces, elem, width)];
             }
-            if *stride == i64::from(bytes * count) && masked.is_none() && kind == Kind::Weak {
+            if *stride == i64::from(bytes * count) && masked.is_none() && strength == Strength::Weak {
                 return self.deinterleave(&pointers, elem, count, width);
             }
             if count == 1
                 && masked.is_none()
-                && kind == Kind::Weak
+                && strength == Strength::Weak
                 && let Some(elements) = near(*stride, elem, width)
             {
                 let pieces = pointers.iter().map(|p| self.load_strided_by_shuffle(p, elem, width, elements)).collect();
                 return vec![self.concat(pieces, elem, width)];
             }
-            if count == 1 && masked.is_none() && kind == Kind::Weak {
+            if count == 1 && masked.is_none() && strength == Strength::Weak {
                 if let Some(v) = self.gather_strided(&pointers, elem, width, *stride) {
                     return vec![v];
                 }
-                if !self.by_hardware(elem, kind) && self.unrolls(elem) {
+                if !self.by_hardware(elem, strength) && self.unrolls(elem) {
                     return vec![self.load_strided(&pointers, elem, width, *stride)];
                 }
             }
         }
         let first = self.spread(address);
         if in_units(elem, count) {
-            return self.gather_units(&first, elem, count, lanes.as_ref(), kind);
+            return self.gather_units(&first, elem, count, lanes.as_ref(), strength);
         }
-        vec![self.gather_from(&first, elem, lanes.as_ref(), kind)]
+        vec![self.gather_from(&first, elem, lanes.as_ref(), strength)]
     }
 
     /// Loads rows in which each lane has `count` consecutive elements, as `count` vectors.
     fn deinterleave(&mut self, pointers: &[Val], elem: Elem, count: u32, width: u32) -> Vec<Val> {
         let rows: Vec<Vec<Val>> =
-            pointers.iter().map(|p| self.load_vectors(Vectors { elem, count, width }, p, true)).collect();
+            pointers.iter().map(|p| self.load_vectors(Vectors { elem, count, width }, p, Owner::Program)).collect();
         (0..count as usize)
             .map(|k| {
                 let pieces = rows.iter().map(|row| row[k].clone()).collect();
@@ -277,44 +277,47 @@ impl Emitter<'_> {
     /// Loads one element per lane from arbitrary addresses.
     pub fn gather(&mut self, address: &Address, elem: Elem, mask: Option<&Val>) -> Val {
         let lanes = self.spread(address);
-        self.gather_from(&lanes, elem, mask, Kind::Weak)
+        self.gather_from(&lanes, elem, mask, Strength::Weak)
     }
 
-    fn gather_from(&mut self, lanes: &Val, elem: Elem, mask: Option<&Val>, kind: Kind) -> Val {
-        if !self.by_hardware(elem, kind)
-            && let Some(v) = self.gather_by_index(lanes, elem, mask, kind)
+    fn gather_from(&mut self, lanes: &Val, elem: Elem, mask: Option<&Val>, strength: Strength) -> Val {
+        if !self.by_hardware(elem, strength)
+            && let Some(v) = self.gather_by_index(lanes, elem, mask, strength)
         {
             return v;
         }
         let (scalar, ty) = (Ty::scalar(elem), Ty::lanes(elem));
-        let suffix = kind.suffix();
+        let suffix = strength.suffix();
         let every = self.looped(mask);
         match mask.or(every.as_ref()) {
             None => {
                 self.w.declared.insert(gather_all(
                     elem,
-                    kind,
-                    self.by_hardware(elem, kind) || self.bytes_by_hardware(elem, kind),
+                    strength,
+                    self.by_hardware(elem, strength) || self.bytes_by_hardware(elem, strength),
                 ));
                 self.w.value(ty, format_args!("call {ty} @margay.gather.all.{scalar}{suffix}(<32 x i64> {lanes})"))
             }
             Some(m) => {
                 let bits = self.bits(m);
-                let (at, addresses) =
-                    self.call_at(lanes, gather_some(elem, kind, self.by_hardware(elem, kind), self.options.lean));
+                let (at, addresses) = self.call_at(lanes, gather_some(elem, strength, self.lane_code(elem, strength)));
                 self.w.value(ty, format_args!("call {ty} @margay.gather.{scalar}{suffix}{at}({addresses}, i32 {bits})"))
             }
         }
     }
 
+    fn lane_code(&self, elem: Elem, strength: Strength) -> LaneCode {
+        LaneCode { hardware: self.by_hardware(elem, strength), lean: self.options.lean }
+    }
+
     /// Whether the host has gathers and scatters for elements of a type that are worth using.
-    fn by_hardware(&self, elem: Elem, kind: Kind) -> bool {
-        self.options.gathers && kind == Kind::Weak && matches!(elem.bits(), 32 | 64)
+    fn by_hardware(&self, elem: Elem, strength: Strength) -> bool {
+        self.options.gathers && strength == Strength::Weak && matches!(elem.bits(), 32 | 64)
     }
 
     /// The same for loads of bytes by all lanes, which gathers find in words; for few lanes, loops are faster.
-    fn bytes_by_hardware(&self, elem: Elem, kind: Kind) -> bool {
-        self.options.gathers && kind == Kind::Weak && elem == Elem::I8
+    fn bytes_by_hardware(&self, elem: Elem, strength: Strength) -> bool {
+        self.options.gathers && strength == Strength::Weak && elem == Elem::I8
     }
 
     /// A mask of all lanes where helpers loop over a mask instead of being unrolled.
@@ -324,7 +327,7 @@ impl Emitter<'_> {
 
     /// Loads one 32-bit word per lane from valid host addresses.
     pub fn gather_lanes(&mut self, addresses: &Val) -> Val {
-        self.gather_from(addresses, Elem::I32, None, Kind::Weak)
+        self.gather_from(addresses, Elem::I32, None, Strength::Weak)
     }
 
     // ---- stores ----
@@ -365,10 +368,10 @@ impl Emitter<'_> {
         if variant.has(Mod::Release) {
             self.w.line(format_args!("fence release"));
         }
-        let kind = self.ordered(inst, &variant);
+        let strength = self.ordered(inst, &variant);
         self.access(inst, target, (total, true), mask, |e, address| {
             e.observe_access((inst, AccessKind::Store), address, total, &values, mask);
-            e.put(address, &values, bytes, mask, kind);
+            e.put(address, &values, bytes, mask, strength);
             Ok(())
         })?;
         self.ordered(inst, &variant);
@@ -382,7 +385,7 @@ impl Emitter<'_> {
     }
 
     /// Stores consecutive elements per lane.
-    fn put(&mut self, address: &Address, values: &[Val], bytes: u32, mask: Option<&Val>, kind: Kind) {
+    fn put(&mut self, address: &Address, values: &[Val], bytes: u32, mask: Option<&Val>, strength: Strength) {
         let lanes = self.lanes(mask);
         let elem = values.first().map_or(Elem::I32, |v| v.ty.elem);
         if let Address::Affine { bases, width, stride } = address {
@@ -391,11 +394,11 @@ impl Emitter<'_> {
             if *stride == 0 && (width == 32 || lanes.is_none()) {
                 for (row, p) in rows(width).zip(&pointers) {
                     let last: Vec<Val> = values.iter().map(|v| self.last_of(v, row, lanes.as_ref())).collect();
-                    self.put_one(p, &last, elem, kind);
+                    self.put_one(p, &last, elem, strength);
                 }
                 return;
             }
-            if *stride == i64::from(bytes) && values.len() == 1 && kind == Kind::Weak {
+            if *stride == i64::from(bytes) && values.len() == 1 && strength == Strength::Weak {
                 let v = self.w.splat(&values[0]);
                 for (row, p) in rows(width).zip(&pointers) {
                     let piece = self.piece(&v, row);
@@ -407,15 +410,20 @@ impl Emitter<'_> {
                 return;
             }
             let count = values.len() as u32;
-            if *stride == i64::from(bytes * count) && lanes.is_none() && kind == Kind::Weak && count.is_power_of_two() {
+            if *stride == i64::from(bytes * count)
+                && lanes.is_none()
+                && strength == Strength::Weak
+                && count.is_power_of_two()
+            {
                 let values: Vec<Val> = values.iter().map(|v| self.w.splat(v)).collect();
                 for (row, p) in rows(width).zip(&pointers) {
-                    self.store_vectors(&values, elem, row, p, true);
+                    self.store_vectors(&values, elem, row, p, Owner::Program);
                 }
                 return;
             }
         }
-        if let ([one], Address::Affine { bases, width, stride }, None, Kind::Weak) = (values, address, &lanes, kind)
+        if let ([one], Address::Affine { bases, width, stride }, None, Strength::Weak) =
+            (values, address, &lanes, strength)
             && self.unrolls(elem)
         {
             let pointers: Vec<Val> = bases.iter().map(|b| self.pointer(b)).collect();
@@ -423,24 +431,24 @@ impl Emitter<'_> {
         }
         let first = self.spread(address);
         match values {
-            [one] if !in_units(elem, 1) => self.scatter_to(&first, one, lanes.as_ref(), kind),
-            _ => self.scatter_units(&first, values, elem, lanes.as_ref(), kind),
+            [one] if !in_units(elem, 1) => self.scatter_to(&first, one, lanes.as_ref(), strength),
+            _ => self.scatter_units(&first, values, elem, lanes.as_ref(), strength),
         }
     }
 
     /// Stores one element per lane to arbitrary addresses.
     pub fn scatter(&mut self, address: &Address, v: &Val, mask: Option<&Val>) {
         let lanes = self.spread(address);
-        self.scatter_to(&lanes, v, mask, Kind::Weak);
+        self.scatter_to(&lanes, v, mask, Strength::Weak);
     }
 
-    fn scatter_to(&mut self, lanes: &Val, v: &Val, mask: Option<&Val>, kind: Kind) {
+    fn scatter_to(&mut self, lanes: &Val, v: &Val, mask: Option<&Val>, strength: Strength) {
         let (v, scalar) = (self.w.splat(v), Ty::scalar(v.ty.elem));
-        let suffix = kind.suffix();
+        let suffix = strength.suffix();
         let every = self.looped(mask);
         match mask.or(every.as_ref()) {
             None => {
-                self.w.declared.insert(scatter_all(v.ty.elem, kind, self.by_hardware(v.ty.elem, kind)));
+                self.w.declared.insert(scatter_all(v.ty.elem, strength, self.by_hardware(v.ty.elem, strength)));
                 self.w.line(format_args!(
                     "call void @margay.scatter.all.{scalar}{suffix}(<32 x i64> {lanes}, {} {v})",
                     v.ty
@@ -448,7 +456,7 @@ impl Emitter<'_> {
             }
             Some(m) => {
                 let bits = self.bits(m);
-                let text = scatter_some(v.ty.elem, kind, self.by_hardware(v.ty.elem, kind), self.options.lean);
+                let text = scatter_some(v.ty.elem, strength, self.lane_code(v.ty.elem, strength));
                 let (at, addresses) = self.call_at(lanes, text);
                 self.w.line(format_args!(
                     "call void @margay.scatter.{scalar}{suffix}{at}({addresses}, {} {v}, i32 {bits})",

@@ -1,8 +1,8 @@
 //! Loads and stores of consecutive elements by some of the lanes.
 //!
-//! AVX-512 has instructions for that. AVX2 has some for elements of 32 and 64 bits, of which AMD's processors execute the stores in
-//! microcode, several times as slow as others. So code without mask registers stores whole rows if all lanes are active, as they are in most
-//! warps, and calls a function otherwise, which stores eight lanes at once where it can.
+//! AVX-512 has instructions for that. AVX2 has some for elements of 32 and 64 bits, but AMD's processors execute the stores in microcode,
+//! several times as slowly as others. So code without mask registers stores whole rows if all lanes are active, as in most warps, and
+//! otherwise calls a function that stores eight lanes at once where it can.
 
 use crate::emit::{
     function::Emitter,
@@ -10,7 +10,7 @@ use crate::emit::{
     mask::Masks,
     memory::PROGRAM,
     memory::lanes::align_of,
-    memory::unit::Kind,
+    memory::unit::Strength,
     text::{Elem, Ty, Val, elements, fill, int, mangle},
 };
 
@@ -37,9 +37,9 @@ pub(super) fn masked_align(bytes: u32) -> MaskedAlign {
     }
 }
 
-/// Code for masks of so many lanes each from the bits of the word `%{bits}`; each has a name and a first bit. This is for accesses without
-/// mask registers: LLVM takes the bits of a word apart one by one, which is 140 instructions for 32 lanes, but finds the masks of the host's
-/// accesses in the signs of words.
+/// Code that makes masks of `width` lanes from the bits of the word `%{bits}`; each mask has a name and a first bit. Without mask registers,
+/// LLVM would take the bits of a word apart one by one, with 140 instructions for 32 lanes. The host's masked accesses look at the signs of
+/// elements, so the masks are computed as signs.
 pub(super) fn lanes_of_bits(elem: Elem, width: u32, bits: &str, masks: &[(&str, u32)]) -> String {
     let part = |on: &str, first: u32| match width {
         32 => format!("  %{on} = bitcast i32 %{bits} to <32 x i1>\n"),
@@ -112,7 +112,7 @@ impl Emitter<'_> {
         self.w.line(format_args!("call void @{name}({arguments}), {PROGRAM}"));
     }
 
-    /// Whether rows of some lanes need code of ours.
+    /// Whether masked accesses to a row need a helper, because the host's instructions are missing or slow.
     fn needs_code(&self, elem: Elem, row: Row) -> bool {
         !self.options.mask_registers && row.width >= PART && elem.bits() <= 64
     }
@@ -169,7 +169,7 @@ pub(super) fn store_row(elem: Elem, width: u32) -> String {
 }
 
 fn row(template: &str, verb: &str, elem: Elem, width: u32) -> String {
-    let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Kind::Weak));
+    let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Strength::Weak));
     fill(
         template,
         &[
@@ -211,29 +211,12 @@ fn store_some(elem: Elem, width: u32) -> String {
     let (whole, part) = (ty.part(width), ty.part(PART));
     let masked = elem.bits() >= 32;
     let name = format!("llvm.masked.store.v{PART}{t}.p0");
-    let MaskedAlign { declared, attribute, argument } = masked_align(bytes);
     let count = width / PART;
     let mut parts = String::new();
     // Lanes that no whole part has stored.
     let mut rest = "%bits".to_string();
     for k in 0..count {
         let first = k * PART;
-        let by_mask = || {
-            let on = format!("on{k}");
-            let mask = lanes_of_bits(elem, PART, "bits", &[(&on, first)]).replace("%word", &format!("%p{k}.word"));
-            fill(
-                include_str!("partial/store_masked.ll"),
-                &[
-                    ("k", &k),
-                    ("width", &PART),
-                    ("part", &part),
-                    ("name", &name),
-                    ("attribute", &attribute),
-                    ("argument", &argument),
-                    ("mask", &mask),
-                ],
-            )
-        };
         parts += &fill(
             include_str!("partial/store_part.ll"),
             &[
@@ -245,7 +228,7 @@ fn store_some(elem: Elem, width: u32) -> String {
                 ("part", &part),
                 ("picks", &elements("i32", first..first + PART)),
                 ("bytes", &bytes),
-                ("masked", &if masked { by_mask() } else { String::new() }),
+                ("masked", &if masked { store_masked_part(elem, k, &name) } else { String::new() }),
             ],
         );
         if !masked {
@@ -267,7 +250,7 @@ fn store_some(elem: Elem, width: u32) -> String {
                 ("parts", &parts),
                 ("name", &name),
                 ("part", &part),
-                ("declared", &declared),
+                ("declared", &masked_align(bytes).declared),
                 ("part_width", &PART),
             ],
         );
@@ -282,6 +265,25 @@ fn store_some(elem: Elem, width: u32) -> String {
             ("rest", &rest),
             ("last", &format_args!("after{}", count - 1)),
             ("bytes", &bytes),
+        ],
+    )
+}
+
+/// Code that stores the active lanes of part `k` by the host's masked store `name`.
+fn store_masked_part(elem: Elem, k: u32, name: &str) -> String {
+    let MaskedAlign { attribute, argument, .. } = masked_align(elem.bits() / 8);
+    let on = format!("on{k}");
+    let mask = lanes_of_bits(elem, PART, "bits", &[(&on, k * PART)]).replace("%word", &format!("%p{k}.word"));
+    fill(
+        include_str!("partial/store_masked.ll"),
+        &[
+            ("k", &k),
+            ("width", &PART),
+            ("part", &Ty::lanes(elem).part(PART)),
+            ("name", &name),
+            ("attribute", &attribute),
+            ("argument", &argument),
+            ("mask", &mask),
         ],
     )
 }

@@ -6,7 +6,7 @@
 //! In loops, the rows of a warp are often a whole grid or a row of a matrix apart, which processors do not foresee either: their
 //! prefetchers stop at pages.
 
-use super::unit::Kind;
+use super::unit::Strength;
 use crate::emit::{
     function::{Emitter, Mode, Role},
     memory::address::Address,
@@ -32,12 +32,13 @@ const LINE: u32 = 64;
 
 impl Emitter<'_> {
     /// Fetches into the cache what the same warp of a later CTA will read, where each lane reads `bytes` bytes.
-    pub(super) fn prefetch(&mut self, inst: &Inst, address: &Address, bytes: u32, kind: Kind) {
+    pub(super) fn prefetch(&mut self, inst: &Inst, address: &Address, bytes: u32, strength: Strength) {
         // Narrower rows share too many lines with the next CTAs to gain by this.
         let Address::Affine { bases, width: 32, stride } = address else { return };
         let Some([x, y, z]) = self.options.warp.block else { return };
         let rows = y.saturating_mul(z) > 1;
-        let reads_row = *stride == i64::from(bytes) && inst.space == Some(MemSpace::Global) && kind == Kind::Weak;
+        let reads_row =
+            *stride == i64::from(bytes) && inst.space == Some(MemSpace::Global) && strength == Strength::Weak;
         let full = !self.options.lean && self.role == Role::Grid;
         if !(reads_row && full) {
             return;

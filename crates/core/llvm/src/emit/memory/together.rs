@@ -2,9 +2,9 @@
 
 use super::{
     branchless::fewer,
-    lanes::align_of,
+    lanes::{LaneCode, align_of},
     partial::{MaskedAlign, lanes_of_bits, masked_align},
-    unit::Kind,
+    unit::Strength,
 };
 use crate::emit::text::{Elem, Ty, elements, fill, mangle};
 
@@ -32,7 +32,7 @@ pub(super) fn consecutive(bytes: u32, rows: &str) -> String {
     )
 }
 
-/// With gathers and scatters, or where many lanes are accessed in a loop, too, fewer lanes than these are accessed one by one.
+/// Fewer lanes than this are accessed one by one, even with gathers and scatters.
 const FEW: u32 = 9;
 
 /// Leaves few lanes to the code for single lanes, which takes less time for them than looking for rows.
@@ -46,7 +46,7 @@ pub(super) fn few_loads(t: Ty, all: Ty, align: u32) -> String {
     fill(include_str!("together/few_loads.ll"), &[("fewer", &fewer), ("t", &t), ("all", &all), ("align", &align)])
 }
 
-/// The lanes of a row that is looked for at run time first: those of a CTA that is 16 threads wide. A wider one has two of them.
+/// Lanes of the rows that are looked for first at run time: those of a CTA that is 16 threads wide. A wider row counts as two of them.
 const HALF: u32 = 16;
 
 /// The elements that move a value from the first lane of each half to all of its lanes.
@@ -54,9 +54,8 @@ fn firsts_of_halves() -> String {
     elements("i32", (0..32).map(|lane| lane / HALF * HALF))
 }
 
-/// Code that leaves lanes to the code for single lanes if the first two of them neither access consecutive elements nor share one, so that
-/// lanes at addresses of their own cost no comparison of vectors. Lanes of different halves show nothing, nor does a single lane, whose
-/// other one may be arbitrary.
+/// Code that goes to the code for single lanes if the first two active lanes neither access consecutive elements nor share one, so that
+/// unrelated addresses cost no comparison of vectors. Lanes of different halves prove nothing, nor does a lane that is alone.
 pub(super) fn may_be_together(elem: Elem) -> String {
     fill(include_str!("together/perhaps.ll"), &[("bytes", &(elem.bits() / 8)), ("half", &HALF)])
 }
@@ -88,12 +87,11 @@ fn half_masks(elem: Elem, hardware: bool) -> String {
     }
 }
 
-/// The beginning of a loop over the lanes of a mask that loads from consecutive addresses at once: whatever lanes there are if they access
-/// rows, or if halves of the warp share an element, and single elements that the lanes of shorter rows share, except in lean code. Lanes
-/// run apart where their loops end at different times, and those left still access rows, as the light tier's code does where it counts
-/// rows as varying.
-pub(super) fn load_together(elem: Elem, hardware: bool, lean: bool) -> (String, String) {
-    let (t, bytes, align) = (Ty::scalar(elem), elem.bits() / 8, align_of(elem, Kind::Weak));
+/// The beginning of a loop over the lanes of a mask. It loads all active lanes at once if they access rows, or if each half of the warp
+/// shares an element; except in lean code, also if the lanes of shorter rows share elements. Masked lanes often access rows: where
+/// loops end at different times, the remaining lanes do, and so does the light tier's code where it counts rows as varying.
+pub(super) fn load_together(elem: Elem, LaneCode { hardware, lean }: LaneCode) -> (String, String) {
+    let (t, bytes, align) = (Ty::scalar(elem), elem.bits() / 8, align_of(elem, Strength::Weak));
     let (all, part) = (Ty::lanes(elem), Ty::lanes(elem).part(HALF));
     let name = format!("llvm.masked.load.v{HALF}{}.p0", mangle(t));
     let MaskedAlign { declared, attribute, argument } = masked_align(align);
@@ -120,7 +118,7 @@ pub(super) fn load_together(elem: Elem, hardware: bool, lean: bool) -> (String, 
 
 /// Code that loads shorter rows of all lanes, or elements that the lanes of such rows share.
 fn load_full(elem: Elem) -> String {
-    let (t, align) = (Ty::scalar(elem), align_of(elem, Kind::Weak));
+    let (t, align) = (Ty::scalar(elem), align_of(elem, Strength::Weak));
     let shared = each_row(|lane| {
         fill(include_str!("together/share.ll"), &[("lane", &lane), ("t", &t), ("align", &align), ("row", &ROW)])
     });
@@ -139,7 +137,7 @@ fn load_full(elem: Elem) -> String {
 pub(super) fn store_together(elem: Elem, hardware: bool) -> (String, String) {
     let (all, part) = (Ty::lanes(elem), Ty::lanes(elem).part(HALF));
     let name = format!("llvm.masked.store.v{HALF}{}.p0", mangle(Ty::scalar(elem)));
-    let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Kind::Weak));
+    let MaskedAlign { declared, attribute, argument } = masked_align(align_of(elem, Strength::Weak));
     let stores: String = (0..32 / HALF)
         .map(|k| {
             fill(
@@ -169,8 +167,8 @@ pub(super) fn store_together(elem: Elem, hardware: bool) -> (String, String) {
     (text, format!("declare void @{name}({part}, ptr{declared}, <{HALF} x i1>)\n{counts}"))
 }
 
-/// The beginning of an unrolled helper that loads rows of consecutive addresses, or one element for all lanes, at once. Without hardware for
-/// lanes at addresses of their own, where vectors have many registers, the first two lanes decide whether to compare the others.
+/// The beginning of an unrolled helper that loads rows of consecutive addresses, or one element for all lanes, at once. Without the host's
+/// gathers, a vector fills many registers, so the first two lanes decide whether to compare the others.
 pub(super) fn load_all_together(elem: Elem, hardware: bool) -> String {
     let bytes = elem.bits() / 8;
     let perhaps = match hardware {
@@ -184,13 +182,13 @@ pub(super) fn load_all_together(elem: Elem, hardware: bool) -> String {
             ("rows", &consecutive(bytes, &load_rows(elem))),
             ("t", &Ty::scalar(elem)),
             ("all", &Ty::lanes(elem)),
-            ("align", &align_of(elem, Kind::Weak)),
+            ("align", &align_of(elem, Strength::Weak)),
         ],
     )
 }
 
 fn load_rows(elem: Elem) -> String {
-    let (t, align) = (Ty::scalar(elem), align_of(elem, Kind::Weak));
+    let (t, align) = (Ty::scalar(elem), align_of(elem, Strength::Weak));
     each_row(|lane| format!("  %loaded{lane} = load <{ROW} x {t}>, ptr %start{lane}, align {align}\n"))
         + &join_rows(elem, "loaded")
 }
@@ -209,7 +207,7 @@ pub(super) fn join_rows(elem: Elem, row: &str) -> String {
 }
 
 pub(super) fn store_rows(elem: Elem) -> String {
-    let (t, align) = (Ty::scalar(elem), align_of(elem, Kind::Weak));
+    let (t, align) = (Ty::scalar(elem), align_of(elem, Strength::Weak));
     let stores = each_row(|lane| {
         fill(
             include_str!("together/store_row.ll"),

@@ -1,11 +1,11 @@
-//! Vectors of elements per lane, between the order of memory (all elements of a lane, then those of the next) and one vector for each
-//! element.
+//! Transposes vectors of elements per lane between the order of memory (all elements of a lane, then those of the next) and one vector
+//! for each element.
 //!
-//! With AVX-512, one shuffle of all lanes is a few permutations with two sources. LLVM makes of the same shuffle for AVX2 twice the
-//! instructions that a transposition of registers takes, and needs eight times as long for it. So code for it names the steps: each takes two
-//! registers and is one instruction of the host, or two.
+//! With AVX-512, a shuffle of all lanes becomes a few permutations with two sources. For AVX2, LLVM turns the same shuffle into twice as many
+//! instructions as a transposition of registers needs, and takes eight times as long to do so. So code for AVX2 spells out the steps: each
+//! combines two registers, in one or two instructions of the host.
 
-use super::PROGRAM;
+use super::{PROGRAM, unit::Direction};
 use crate::emit::{
     function::{Emitter, affine::Row},
     text::{Elem, Ty, Val, Writer, named},
@@ -13,6 +13,15 @@ use crate::emit::{
 
 /// Bits of a register of the host.
 const REGISTER: u32 = 256;
+
+/// Whose memory holds a row.
+#[derive(Clone, Copy)]
+pub(super) enum Owner {
+    /// The program's, in an alias scope of its own.
+    Program,
+    /// A buffer on the native stack, aligned for the host's registers.
+    Engine,
+}
 
 /// The vectors of a row of lanes.
 #[derive(Clone, Copy)]
@@ -25,7 +34,7 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    /// Lanes whose elements of one kind are a register.
+    /// Lanes per register.
     fn lanes(self) -> u32 {
         REGISTER / self.elem.bits()
     }
@@ -45,7 +54,7 @@ impl Vectors {
         w.value(a.ty, format_args!("shufflevector {ty} {a}, {ty} {b}, <{} x i32> <{picks}>", self.lanes()))
     }
 
-    /// The registers of consecutive lanes, of which each has all elements of some lanes, as one register for each element.
+    /// Splits registers that each hold all elements of some lanes into one register for each element.
     fn apart(self, w: &mut Writer, group: &[Val]) -> Vec<Val> {
         match group {
             [a, b] => {
@@ -118,13 +127,16 @@ impl Vectors {
         }
     }
 
-    fn helper_name(self, loads: bool) -> String {
-        let verb = if loads { "apart" } else { "together" };
+    fn helper_name(self, direction: Direction) -> String {
+        let verb = match direction {
+            Direction::Load => "apart",
+            Direction::Store => "together",
+        };
         format!("margay.{verb}.{}.{}.{}", self.count, self.width, Ty::scalar(self.elem))
     }
 
     /// A function that moves a row from the order of memory to vectors of `width` elements, or back.
-    fn helper(self, loads: bool) -> String {
+    fn helper(self, direction: Direction) -> String {
         let mut w = Writer::default();
         let [from, to] = ["%from", "%to"].map(|name| named(Ty::scalar(Elem::Ptr), name));
         // Vectors are `width` elements apart; weak accesses have the alignment of elements.
@@ -134,7 +146,7 @@ impl Vectors {
         };
         let ty = self.register();
         let groups = (self.width / n) as usize;
-        if loads {
+        if direction == Direction::Load {
             for (k, list) in self.load(&mut w, &from, (size, "")).iter().enumerate() {
                 for (group, v) in list.iter().enumerate() {
                     let p = at(&mut w, &to, k, group);
@@ -154,7 +166,11 @@ impl Vectors {
                 .collect();
             self.store(&mut w, &lists, &to, (size, ""));
         }
-        format!("define internal void @{}(ptr %from, ptr %to) #1 {{\n{}  ret void\n}}", self.helper_name(loads), w.body)
+        format!(
+            "define internal void @{}(ptr %from, ptr %to) #1 {{\n{}  ret void\n}}",
+            self.helper_name(direction),
+            w.body
+        )
     }
 }
 
@@ -163,17 +179,17 @@ const LOWER: [u32; 8] = [0, 1, 2, 3, 8, 9, 10, 11];
 const UPPER: [u32; 8] = [4, 5, 6, 7, 12, 13, 14, 15];
 
 impl Emitter<'_> {
-    /// The alignment in bytes of rows in the program's memory, or in a buffer of ours, and what ends their accesses.
-    fn access_to_rows(&self, elem: Elem, program: bool) -> (u32, String) {
-        match program {
-            true => (self.accesses.aligned.unwrap_or(elem.bits() / 8), format!(", {PROGRAM}")),
-            false => (REGISTER / 8, String::new()),
+    /// The alignment in bytes of rows, and the end of the instructions that access them.
+    fn access_to_rows(&self, elem: Elem, owner: Owner) -> (u32, String) {
+        match owner {
+            Owner::Program => (self.accesses.aligned.unwrap_or(elem.bits() / 8), format!(", {PROGRAM}")),
+            Owner::Engine => (REGISTER / 8, String::new()),
         }
     }
 
-    /// Loads a row of vectors, as one vector of `width` lanes for each element; `program`: from the program's memory.
-    pub(super) fn load_vectors(&mut self, vectors: Vectors, pointer: &Val, program: bool) -> Vec<Val> {
-        let (align, more) = self.access_to_rows(vectors.elem, program);
+    /// Loads a row of vectors, as one vector of `width` lanes for each element.
+    pub(super) fn load_vectors(&mut self, vectors: Vectors, pointer: &Val, owner: Owner) -> Vec<Val> {
+        let (align, more) = self.access_to_rows(vectors.elem, owner);
         if self.options.mask_registers || !vectors.known() {
             let (ty, all) = (Ty::lanes(vectors.elem), Ty::lanes(vectors.elem).part(vectors.width * vectors.count));
             let all = self.w.value(ty, format_args!("load {all}, ptr {pointer}, align {align}{more}"));
@@ -183,8 +199,9 @@ impl Emitter<'_> {
         let size = vectors.elem.bits() / 8;
         if self.options.lean {
             let buffer = self.w.alloca(&format!("[{} x i8]", vectors.count * vectors.width * size), 64);
-            self.w.declared.insert(vectors.helper(true));
-            self.w.line(format_args!("call void @{}(ptr {pointer}, ptr {buffer})", vectors.helper_name(true)));
+            self.w.declared.insert(vectors.helper(Direction::Load));
+            self.w
+                .line(format_args!("call void @{}(ptr {pointer}, ptr {buffer})", vectors.helper_name(Direction::Load)));
             let list = (0..vectors.count).map(|k| {
                 let p = self.w.offset_const(&buffer, u64::from(k * vectors.width * size));
                 self.w.value(ty, format_args!("load {whole}, ptr {p}, align 32"))
@@ -195,10 +212,10 @@ impl Emitter<'_> {
         found.into_iter().map(|list| self.concat(list, vectors.elem, vectors.lanes())).collect()
     }
 
-    /// Stores a row of vectors; `program`: to the program's memory.
-    pub(super) fn store_vectors(&mut self, values: &[Val], elem: Elem, row: Row, pointer: &Val, program: bool) {
+    /// Stores a row of vectors.
+    pub(super) fn store_vectors(&mut self, values: &[Val], elem: Elem, row: Row, pointer: &Val, owner: Owner) {
         let vectors = Vectors { elem, count: values.len() as u32, width: row.width };
-        let (align, more) = self.access_to_rows(elem, program);
+        let (align, more) = self.access_to_rows(elem, owner);
         if self.options.mask_registers || !vectors.known() {
             let (all, whole) = (self.interleave(values, elem, row), Ty::lanes(elem).part(row.width * vectors.count));
             return self.w.line(format_args!("store {whole} {all}, ptr {pointer}, align {align}{more}"));
@@ -211,8 +228,11 @@ impl Emitter<'_> {
                 let p = self.w.offset_const(&buffer, k as u64 * u64::from(row.width * size));
                 self.w.line(format_args!("store {whole} {v}, ptr {p}, align 32"));
             }
-            self.w.declared.insert(vectors.helper(false));
-            self.w.line(format_args!("call void @{}(ptr {buffer}, ptr {pointer})", vectors.helper_name(false)));
+            self.w.declared.insert(vectors.helper(Direction::Store));
+            self.w.line(format_args!(
+                "call void @{}(ptr {buffer}, ptr {pointer})",
+                vectors.helper_name(Direction::Store)
+            ));
             return;
         }
         let registers: Vec<Vec<Val>> = values

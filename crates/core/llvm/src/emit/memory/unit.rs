@@ -12,7 +12,7 @@
 use super::{
     PROGRAM,
     lanes::{Lane, lane_list, lane_loop},
-    transpose::Vectors,
+    transpose::{Owner, Vectors},
 };
 use crate::emit::{
     function::Emitter,
@@ -22,9 +22,31 @@ use crate::emit::{
 use margay_ir::{Inst, MemSpace};
 use margay_isa::{Mod, Variant};
 
+/// Whether lanes read or write memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Load,
+    Store,
+}
+
+/// The lanes for which a helper accesses memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Active {
+    All,
+    /// Those of its argument `%mask`.
+    Masked,
+}
+
+impl Active {
+    /// Of an access with this mask, if it has one.
+    pub(super) fn of(mask: Option<&Val>) -> Active {
+        if mask.is_some() { Active::Masked } else { Active::All }
+    }
+}
+
 /// How freely LLVM may transform an access.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Strength {
     /// In any way that a single thread cannot observe.
     Weak,
     /// Not at all (manual, section 8.4: `.relaxed`, `.acquire`, `.release`, `.volatile`, `.mmio`).
@@ -32,30 +54,30 @@ pub(super) enum Kind {
 }
 
 /// The strength of a load or store.
-pub(super) fn kind(variant: &Variant) -> Kind {
+pub(super) fn strength(variant: &Variant) -> Strength {
     let strong = [Mod::Volatile, Mod::Acquire, Mod::Release, Mod::Relaxed, Mod::Mmio];
-    if strong.iter().any(|m| variant.has(*m)) { Kind::Strong } else { Kind::Weak }
+    if strong.iter().any(|m| variant.has(*m)) { Strength::Strong } else { Strength::Weak }
 }
 
-impl Kind {
+impl Strength {
     /// Suffix of helper names.
     pub(super) fn suffix(self) -> &'static str {
-        if self == Kind::Strong { ".strong" } else { "" }
+        if self == Strength::Strong { ".strong" } else { "" }
     }
 
     /// A load instruction; strong ones take integers only.
     pub(super) fn load(self, ty: &str, pointer: &str, align: u32) -> String {
         match self {
-            Kind::Weak => format!("load {ty}, ptr {pointer}, align {align}"),
-            Kind::Strong => format!("load atomic volatile {ty}, ptr {pointer} monotonic, align {align}"),
+            Strength::Weak => format!("load {ty}, ptr {pointer}, align {align}"),
+            Strength::Strong => format!("load atomic volatile {ty}, ptr {pointer} monotonic, align {align}"),
         }
     }
 
     /// A store instruction; strong ones take integers only.
     pub(super) fn store(self, ty: &str, value: &str, pointer: &str, align: u32) -> String {
         match self {
-            Kind::Weak => format!("store {ty} {value}, ptr {pointer}, align {align}"),
-            Kind::Strong => format!("store atomic volatile {ty} {value}, ptr {pointer} monotonic, align {align}"),
+            Strength::Weak => format!("store {ty} {value}, ptr {pointer}, align {align}"),
+            Strength::Strong => format!("store atomic volatile {ty} {value}, ptr {pointer} monotonic, align {align}"),
         }
     }
 }
@@ -64,9 +86,9 @@ impl Kind {
 const LIMIT: u32 = 16;
 
 /// LLVM type of a unit of `bytes` bytes.
-fn unit_type(bytes: u32, kind: Kind) -> String {
-    match (bytes, kind) {
-        (LIMIT, Kind::Weak) => "<2 x i64>".into(),
+fn unit_type(bytes: u32, strength: Strength) -> String {
+    match (bytes, strength) {
+        (LIMIT, Strength::Weak) => "<2 x i64>".into(),
         _ => format!("i{}", 8 * bytes),
     }
 }
@@ -76,8 +98,7 @@ pub(super) fn in_units(elem: Elem, count: u32) -> bool {
     count > 1 || elem == Elem::I128
 }
 
-/// Number of elements from one lane to the next if a row of lanes is loaded with what lies between: that takes at most
-/// 512 bytes.
+/// The stride in elements, if a row of lanes is to be loaded together with the elements between them: it spans at most 512 bytes.
 pub(super) fn near(stride: i64, elem: Elem, width: u32) -> Option<u32> {
     let bytes = elem.bits() / 8;
     let stride = u32::try_from(stride).ok().filter(|s| *s > bytes && s.is_multiple_of(bytes) && width >= 8)?;
@@ -88,25 +109,32 @@ impl Emitter<'_> {
     /// The strength with which an access is performed. All threads that access shared memory run on one thread of the
     /// host, so a strong access to it only has to stay where it is: the fence, emitted before and after it, is no
     /// instruction, and keeps LLVM from moving or merging it.
-    pub(super) fn ordered(&mut self, inst: &Inst, variant: &Variant) -> Kind {
-        let kind = kind(variant);
-        if kind == Kind::Weak || inst.space != Some(MemSpace::Shared) {
-            return kind;
+    pub(super) fn ordered(&mut self, inst: &Inst, variant: &Variant) -> Strength {
+        let strength = strength(variant);
+        if strength == Strength::Weak || inst.space != Some(MemSpace::Shared) {
+            return strength;
         }
         self.w.line(format_args!("fence syncscope(\"singlethread\") acq_rel"));
-        Kind::Weak
+        Strength::Weak
     }
 
     /// Loads elements from one address per row of lanes.
-    pub(super) fn fetch_rows(&mut self, pointers: &[Val], elem: Elem, count: u32, width: u32, kind: Kind) -> Vec<Val> {
+    pub(super) fn fetch_rows(
+        &mut self,
+        pointers: &[Val],
+        elem: Elem,
+        count: u32,
+        width: u32,
+        strength: Strength,
+    ) -> Vec<Val> {
         let (scalar, bytes) = (Ty::scalar(elem), elem.bits() / 8);
         let unit = (bytes * count).min(LIMIT);
         let mut elements = vec![Vec::new(); count as usize];
         for p in pointers {
             for first in (0..count).step_by((unit / bytes) as usize) {
                 let at = self.w.offset_const(p, u64::from(first * bytes));
-                let (ty, n) = (unit_type(unit, kind), unit / bytes);
-                let text = kind.load(&ty, &at.to_string(), unit);
+                let (ty, n) = (unit_type(unit, strength), unit / bytes);
+                let text = strength.load(&ty, &at.to_string(), unit);
                 let raw = self.w.value(scalar, format_args!("{text}, {PROGRAM}"));
                 if n == 1 && ty == scalar.to_string() {
                     elements[first as usize].push(raw);
@@ -128,10 +156,10 @@ impl Emitter<'_> {
     }
 
     /// Stores elements at one address.
-    pub(super) fn put_one(&mut self, pointer: &Val, values: &[Val], elem: Elem, kind: Kind) {
+    pub(super) fn put_one(&mut self, pointer: &Val, values: &[Val], elem: Elem, strength: Strength) {
         let (scalar, bytes) = (Ty::scalar(elem), elem.bits() / 8);
         let unit = (bytes * values.len() as u32).min(LIMIT);
-        let (ty, n) = (unit_type(unit, kind), unit / bytes);
+        let (ty, n) = (unit_type(unit, strength), unit / bytes);
         for (i, values) in values.chunks(n as usize).enumerate() {
             let at = self.w.offset_const(pointer, u64::from(i as u32 * unit));
             let whole = match values {
@@ -146,7 +174,7 @@ impl Emitter<'_> {
                     self.w.value(scalar, format_args!("bitcast {parts} {all} to {ty}"))
                 }
             };
-            let text = kind.store(&ty, &whole.to_string(), &at.to_string(), unit);
+            let text = strength.store(&ty, &whole.to_string(), &at.to_string(), unit);
             self.w.line(format_args!("{text}, {PROGRAM}"));
         }
     }
@@ -158,20 +186,20 @@ impl Emitter<'_> {
         elem: Elem,
         count: u32,
         mask: Option<&Val>,
-        kind: Kind,
+        strength: Strength,
     ) -> Vec<Val> {
         let bytes = count * elem.bits() / 8;
         let buffer = self.w.alloca(&format!("[{} x i8]", 32 * bytes), 64);
         let every = self.looped(mask);
         let bits = mask.or(every.as_ref()).map(|m| self.bits(m));
-        let (at, addresses) = self.call_at(lanes, gather(bytes, bits.is_some(), kind));
-        let (name, bits) = called("gather", bytes, bits.as_ref(), kind);
+        let (at, addresses) = self.call_at(lanes, gather(bytes, Active::of(bits.as_ref()), strength));
+        let (name, bits) = called("gather", bytes, bits.as_ref(), strength);
         self.w.line(format_args!("call void @{name}{at}({addresses}, ptr {buffer}{bits})"));
-        self.load_vectors(Vectors { elem, count, width: 32 }, &buffer, false)
+        self.load_vectors(Vectors { elem, count, width: 32 }, &buffer, Owner::Engine)
     }
 
-    /// Loads the elements of a row of lanes whose addresses are `stride` elements from each other, with what lies between them: as two
-    /// vectors, of which one begins with the first element and one ends with the last.
+    /// Loads the elements of a row of lanes whose addresses are `stride` elements apart, together with the elements between them: as two
+    /// vectors, the first from the row's first element on, the second up to its last.
     pub(super) fn load_strided_by_shuffle(&mut self, pointer: &Val, elem: Elem, width: u32, stride: u32) -> Val {
         let (ty, all) = (Ty::lanes(elem), (width - 1) * stride + 1);
         let half = all.div_ceil(2).next_power_of_two();
@@ -218,21 +246,28 @@ impl Emitter<'_> {
     }
 
     /// Stores the elements of each lane to arbitrary addresses, in units.
-    pub(super) fn scatter_units(&mut self, lanes: &Val, values: &[Val], elem: Elem, mask: Option<&Val>, kind: Kind) {
+    pub(super) fn scatter_units(
+        &mut self,
+        lanes: &Val,
+        values: &[Val],
+        elem: Elem,
+        mask: Option<&Val>,
+        strength: Strength,
+    ) {
         let count = values.len() as u32;
         let bytes = count * elem.bits() / 8;
         let buffer = self.w.alloca(&format!("[{} x i8]", 32 * bytes), 64);
         let values: Vec<Val> = values.iter().map(|v| self.w.splat(v)).collect();
         let Some(row) = rows(32).next() else { return };
-        self.store_vectors(&values, elem, row, &buffer, false);
+        self.store_vectors(&values, elem, row, &buffer, Owner::Engine);
         let every = self.looped(mask);
         let bits = mask.or(every.as_ref()).map(|m| self.bits(m));
-        let (at, addresses) = self.call_at(lanes, scatter(bytes, bits.is_some(), kind));
-        let (name, bits) = called("scatter", bytes, bits.as_ref(), kind);
+        let (at, addresses) = self.call_at(lanes, scatter(bytes, Active::of(bits.as_ref()), strength));
+        let (name, bits) = called("scatter", bytes, bits.as_ref(), strength);
         self.w.line(format_args!("call void @{name}{at}({addresses}, ptr {buffer}{bits})"));
     }
 
-    /// The value that is stored where all lanes of a row write to one address: that of the last active lane.
+    /// The value that remains where all lanes of a row write to one address: the last active lane's.
     pub(super) fn last_of(&mut self, v: &Val, row: Row, lanes: Option<&Val>) -> Val {
         if !v.ty.vector {
             return v.clone();
@@ -250,22 +285,21 @@ impl Emitter<'_> {
 }
 
 /// Name of a helper, and the mask as its argument.
-fn called(what: &str, bytes: u32, bits: Option<&Val>, kind: Kind) -> (String, String) {
+fn called(what: &str, bytes: u32, bits: Option<&Val>, strength: Strength) -> (String, String) {
     let all = if bits.is_none() { ".all" } else { "" };
-    let name = format!("margay.{what}{all}.{bytes}{}", kind.suffix());
+    let name = format!("margay.{what}{all}.{bytes}{}", strength.suffix());
     (name, bits.map_or(String::new(), |b| format!(", i32 {b}")))
 }
 
 /// Moves the units of a lane between `%p…` and its part of `%buffer`.
-fn moves(Lane { n, number }: Lane<'_>, bytes: u32, load: bool, kind: Kind) -> String {
+fn moves(Lane { n, number }: Lane<'_>, bytes: u32, direction: Direction, strength: Strength) -> String {
     let unit = bytes.min(LIMIT);
-    let ty = unit_type(unit, kind);
+    let ty = unit_type(unit, strength);
     let one = |at: u32| {
         let [here, there, value] = ["here", "there", "v"].map(|name| format!("%{name}{n}.{at}"));
-        let (from, to) = if load {
-            (kind.load(&ty, &here, unit), Kind::Weak.store(&ty, &value, &there, unit))
-        } else {
-            (Kind::Weak.load(&ty, &there, unit), kind.store(&ty, &value, &here, unit))
+        let (from, to) = match direction {
+            Direction::Load => (strength.load(&ty, &here, unit), Strength::Weak.store(&ty, &value, &there, unit)),
+            Direction::Store => (Strength::Weak.load(&ty, &there, unit), strength.store(&ty, &value, &here, unit)),
         };
         fill(
             include_str!("unit/move.ll"),
@@ -275,26 +309,30 @@ fn moves(Lane { n, number }: Lane<'_>, bytes: u32, load: bool, kind: Kind) -> St
     (0..bytes).step_by(unit as usize).map(one).collect()
 }
 
-fn gather(bytes: u32, some: bool, kind: Kind) -> String {
-    helper("gather", bytes, some, kind)
+fn gather(bytes: u32, active: Active, strength: Strength) -> String {
+    helper(Direction::Load, bytes, active, strength)
 }
 
-fn scatter(bytes: u32, some: bool, kind: Kind) -> String {
-    helper("scatter", bytes, some, kind)
+fn scatter(bytes: u32, active: Active, strength: Strength) -> String {
+    helper(Direction::Store, bytes, active, strength)
 }
 
-fn helper(what: &str, bytes: u32, some: bool, kind: Kind) -> String {
-    let load = what == "gather";
-    let step = |lane: Lane<'_>| moves(lane, bytes, load, kind);
-    if !some {
-        let header = format!("void @margay.{what}.all.{bytes}{}(<32 x i64> %at, ptr %buffer)", kind.suffix());
+/// A function that moves the units of each lane between its address and `%buffer`.
+fn helper(direction: Direction, bytes: u32, active: Active, strength: Strength) -> String {
+    let verb = match direction {
+        Direction::Load => "gather",
+        Direction::Store => "scatter",
+    };
+    let step = |lane: Lane<'_>| moves(lane, bytes, direction, strength);
+    if active == Active::All {
+        let header = format!("void @margay.{verb}.all.{bytes}{}(<32 x i64> %at, ptr %buffer)", strength.suffix());
         return lane_list(&header, "", step, "  ret void\n");
     }
-    let header = format!("void @margay.{what}.{bytes}{}(<32 x i64> %at, ptr %buffer, i32 %mask)", kind.suffix());
+    let header = format!("void @margay.{verb}.{bytes}{}(<32 x i64> %at, ptr %buffer, i32 %mask)", strength.suffix());
     // Inactive lanes must load something defined, even if it is never used.
-    let before = match load {
-        true => format!("  store <{} x i16> zeroinitializer, ptr %buffer, align 64\n", 16 * bytes),
-        false => String::new(),
+    let before = match direction {
+        Direction::Load => format!("  store <{} x i16> zeroinitializer, ptr %buffer, align 64\n", 16 * bytes),
+        Direction::Store => String::new(),
     };
     lane_loop(&header, &before, step, "  ret void\n")
 }
@@ -306,10 +344,12 @@ mod tests {
 
     #[test]
     fn helpers_define_what_they_use() {
-        for (bytes, kind) in [2, 8, 32].into_iter().flat_map(|bytes| [(bytes, Kind::Weak), (bytes, Kind::Strong)]) {
-            for some in [false, true] {
-                assert_names(&gather(bytes, some, kind));
-                assert_names(&scatter(bytes, some, kind));
+        for (bytes, strength) in
+            [2, 8, 32].into_iter().flat_map(|bytes| [(bytes, Strength::Weak), (bytes, Strength::Strong)])
+        {
+            for active in [Active::All, Active::Masked] {
+                assert_names(&gather(bytes, active, strength));
+                assert_names(&scatter(bytes, active, strength));
             }
         }
     }
