@@ -8,7 +8,7 @@ use crate::{
     code::library::{self, Library, LibraryFunction, Texts},
     code::link::Linked,
     code::narrow::{exchanges_lanes, narrow, narrow_demanded},
-    code::serialized::{In, Out},
+    code::serialized::{Decoder, Encoder},
     code::target,
     emit::{self, Interleaved, LARGEST, Options, Refused, Site, SiteKind, exchange::exchanged},
 };
@@ -90,7 +90,7 @@ impl Facts {
     /// Serializes the facts, with what is known of the object; `None` if a site has no serialized form.
     fn store(&self, frames: Frames, library: &Library) -> Option<Vec<u8>> {
         let Facts { reached, sites, pure: _, spill_size, by_warp, uses_local, interleaved, recursive } = self;
-        let mut out = Out::default();
+        let mut out = Encoder::default();
         [frames.sum, frames.largest].into_iter().for_each(|n| out.number(n as u64));
         out.numbers(reached.iter().map(|f| u64::from(f.0)));
         let flags = [by_warp, uses_local, recursive].map(|flag| u64::from(*flag));
@@ -102,7 +102,7 @@ impl Facts {
     }
 
     fn restore(bytes: &[u8], ir: &Ir<Placed>) -> Option<(Facts, Frames, Vec<LibraryFunction>)> {
-        let mut bytes = In(bytes);
+        let mut bytes = Decoder(bytes);
         let mut size = || usize::try_from(bytes.number()?).ok();
         let frames = Frames { sum: size()?, largest: size()? };
         let reached = bytes.numbers()?.into_iter().map(FuncId).collect();

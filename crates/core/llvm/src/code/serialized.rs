@@ -37,11 +37,16 @@ fn fault(kind: &FaultKind) -> Option<(u64, &str)> {
     })
 }
 
+/// The index of an element in a list, from which [`Decoder`] takes it; a number that no list has if it is not there.
+fn position<T: PartialEq>(list: &[T], element: &T) -> u64 {
+    list.iter().position(|e| e == element).map_or(u64::MAX, |i| i as u64)
+}
+
 /// Writes numbers and texts. Numbers are LEB128: seven bits per byte, lowest first; the eighth bit marks continuation.
 #[derive(Default)]
-pub struct Out(pub Vec<u8>);
+pub struct Encoder(pub Vec<u8>);
 
-impl Out {
+impl Encoder {
     pub fn number(&mut self, n: u64) {
         let mut n = n;
         while n >= 0x80 {
@@ -61,6 +66,7 @@ impl Out {
         self.0.extend(bytes);
     }
 
+    /// Writes the functions of the library that code calls.
     pub fn library<'f>(&mut self, functions: impl ExactSizeIterator<Item = &'f LibraryFunction>) {
         self.number(functions.len() as u64);
         for LibraryFunction { symbol, key } in functions {
@@ -69,90 +75,81 @@ impl Out {
         }
     }
 
+    /// Writes the tag of a kind of site, and its fields.
+    fn record<const N: usize>(&mut self, tag: u64, fields: [u64; N]) {
+        self.number(tag);
+        fields.into_iter().for_each(|field| self.number(field));
+    }
+
     /// Writes a site; false if it has no serialized form.
     #[must_use]
     pub fn site(&mut self, site: &Site) -> bool {
         for n in [site.func, site.inst, site.at] {
             self.number(n.into());
         }
-        let place = |found: Option<usize>| found.map_or(u64::MAX, |i| i as u64);
         match &site.kind {
             SiteKind::Access { size, write, space, span, shift } => {
-                let space = place(SPACES.iter().position(|s| s == space));
-                [0, u64::from(*size), u64::from(*write), space, *span, u64::from(*shift)]
-                    .into_iter()
-                    .for_each(|n| self.number(n));
+                let space = position(&SPACES, space);
+                self.record(0, [u64::from(*size), u64::from(*write), space, *span, u64::from(*shift)]);
             }
-            SiteKind::Lanes => self.number(1),
-            SiteKind::Group(GroupSite { members, lead, least, span, odd, odd_at }) => {
-                [20, *lead as u64, *least as u64, *span, *odd, *odd_at as u64].into_iter().for_each(|n| self.number(n));
-                let members: Vec<u64> = members.iter().flat_map(|(site, plus)| [*site as u64, *plus as u64]).collect();
-                self.numbers(members.into_iter());
-            }
+            SiteKind::Lanes => self.record(1, []),
             SiteKind::Pure { srcs, dsts } => {
-                self.number(2);
+                self.record(2, []);
                 [srcs, dsts].into_iter().for_each(|bits| self.numbers(bits.iter().map(|b| u64::from(*b))));
             }
             SiteKind::Effect { reads, writes, seldom } => {
-                [3, *reads as u64, *writes as u64, u64::from(*seldom)].into_iter().for_each(|n| self.number(n));
+                self.record(3, [*reads as u64, *writes as u64, u64::from(*seldom)]);
             }
             SiteKind::Barrier { counted, reduces, arrives } => {
-                let reduces = reduces.map_or(0, |m| place(REDUCTIONS.iter().position(|r| *r == m)).wrapping_add(1));
-                [4, u64::from(*counted), reduces, u64::from(*arrives)].into_iter().for_each(|n| self.number(n));
+                let reduces = reduces.map_or(0, |m| position(&REDUCTIONS, &m).wrapping_add(1));
+                self.record(4, [u64::from(*counted), reduces, u64::from(*arrives)]);
             }
             SiteKind::Fault(what) => {
-                self.number(5);
+                self.record(5, []);
                 self.bytes(what.as_bytes());
             }
-            SiteKind::Poll => self.number(6),
-            SiteKind::Cluster { waits } => [10, u64::from(*waits)].into_iter().for_each(|n| self.number(n)),
-            SiteKind::Call => self.number(9),
-            SiteKind::Parameter { size, write, passed } => {
-                [11, u64::from(*size), u64::from(*write), u64::from(*passed)].into_iter().for_each(|n| self.number(n));
-            }
-            SiteKind::Alloca => self.number(12),
-            SiteKind::Restore => self.number(13),
-            SiteKind::LeftOut => self.number(14),
-            SiteKind::Returned => self.number(21),
-            SiteKind::Jump => self.number(15),
-            SiteKind::Held => self.number(16),
-            SiteKind::Observed { bytes, access, stride } => {
-                let access = place(ACCESSES.iter().position(|a| a == access));
-                [17, u64::from(*bytes), access, *stride].into_iter().for_each(|n| self.number(n));
-            }
-            SiteKind::Bounded { bytes, access, span } => {
-                let access = place(ACCESSES.iter().position(|a| a == access));
-                [19, u64::from(*bytes), access, *span].into_iter().for_each(|n| self.number(n));
-            }
-            SiteKind::Overrun { bytes, access, bottom, top } => {
-                let access = place(ACCESSES.iter().position(|a| a == access));
-                [22, u64::from(*bytes), access, u64::from(*bottom), u64::from(*top)]
-                    .into_iter()
-                    .for_each(|n| self.number(n));
-            }
-            SiteKind::Moment(moment) => {
-                let moment = place(Moment::ALL.iter().position(|m| m == moment));
-                [18, moment].into_iter().for_each(|n| self.number(n));
-            }
-            SiteKind::Builtin { builtin, args } => {
-                let builtin = place(Builtin::ALL.iter().position(|b| b == builtin));
-                [7, builtin, *args as u64].into_iter().for_each(|n| self.number(n));
-            }
+            SiteKind::Poll => self.record(6, []),
+            SiteKind::Builtin { builtin, args } => self.record(7, [position(&Builtin::ALL, builtin), *args as u64]),
             SiteKind::Fails(kind) => {
                 let Some((kind, text)) = fault(kind) else { return false };
-                self.number(8);
-                self.number(kind);
+                self.record(8, [kind]);
                 self.bytes(text.as_bytes());
+            }
+            SiteKind::Call => self.record(9, []),
+            SiteKind::Cluster { waits } => self.record(10, [u64::from(*waits)]),
+            SiteKind::Parameter { size, write, passed } => {
+                self.record(11, [u64::from(*size), u64::from(*write), u64::from(*passed)]);
+            }
+            SiteKind::Alloca => self.record(12, []),
+            SiteKind::Restore => self.record(13, []),
+            SiteKind::LeftOut => self.record(14, []),
+            SiteKind::Jump => self.record(15, []),
+            SiteKind::Held => self.record(16, []),
+            SiteKind::Observed { bytes, access, stride } => {
+                self.record(17, [u64::from(*bytes), position(&ACCESSES, access), *stride]);
+            }
+            SiteKind::Moment(moment) => self.record(18, [position(&Moment::ALL, moment)]),
+            SiteKind::Bounded { bytes, access, span } => {
+                self.record(19, [u64::from(*bytes), position(&ACCESSES, access), *span]);
+            }
+            SiteKind::Group(GroupSite { members, lead, least, span, odd, odd_at }) => {
+                self.record(20, [*lead as u64, *least as u64, *span, *odd, *odd_at as u64]);
+                let members: Vec<u64> = members.iter().flat_map(|(site, plus)| [*site as u64, *plus as u64]).collect();
+                self.numbers(members.into_iter());
+            }
+            SiteKind::Returned => self.record(21, []),
+            SiteKind::Overrun { bytes, access, bottom, top } => {
+                self.record(22, [u64::from(*bytes), position(&ACCESSES, access), u64::from(*bottom), u64::from(*top)]);
             }
         }
         true
     }
 }
 
-/// Reads what [`Out`] has written; `None` for anything else.
-pub struct In<'a>(pub &'a [u8]);
+/// Reads what [`Encoder`] has written; `None` for anything else.
+pub struct Decoder<'a>(pub &'a [u8]);
 
-impl In<'_> {
+impl Decoder<'_> {
     pub fn number(&mut self) -> Option<u64> {
         let mut n = 0;
         for shift in (0..64).step_by(7) {
@@ -166,6 +163,7 @@ impl In<'_> {
         None
     }
 
+    /// Reads a count of elements, each of which takes a byte or more.
     fn length(&mut self) -> Option<usize> {
         let n = usize::try_from(self.number()?).ok()?;
         (n <= self.0.len()).then_some(n)
@@ -190,6 +188,7 @@ impl In<'_> {
         (0..self.length()?).map(|_| self.site()).collect()
     }
 
+    /// Reads a truth value.
     pub fn bit(&mut self) -> Option<bool> {
         match self.number()? {
             0 => Some(false),
@@ -198,8 +197,14 @@ impl In<'_> {
         }
     }
 
+    /// Reads a number that fits in a narrower type.
     fn small<T: TryFrom<u64>>(&mut self) -> Option<T> {
         T::try_from(self.number()?).ok()
+    }
+
+    /// Reads the element of a list that is stored by its index.
+    fn element<T: Copy>(&mut self, list: &[T]) -> Option<T> {
+        list.get(self.small::<usize>()?).copied()
     }
 
     fn text(&mut self) -> Option<String> {
@@ -215,18 +220,11 @@ impl In<'_> {
             0 => SiteKind::Access {
                 size: self.small()?,
                 write: self.bit()?,
-                space: SPACES.get(self.small::<usize>()?)?,
+                space: self.element(&SPACES)?,
                 span: self.number()?,
                 shift: self.small()?,
             },
             1 => SiteKind::Lanes,
-            20 => {
-                let (lead, least, span) = (self.small::<usize>()?, self.number()? as i64, self.number()?);
-                let (odd, odd_at) = (self.number()?, self.number()? as i64);
-                let members = self.numbers::<u64>()?;
-                let members = members.as_chunks().0.iter().map(|[site, plus]| (*site as usize, *plus as i64)).collect();
-                SiteKind::Group(GroupSite { members, lead, least, span, odd, odd_at })
-            }
             2 => SiteKind::Pure { srcs: self.numbers()?, dsts: self.numbers()? },
             3 => SiteKind::Effect { reads: self.small()?, writes: self.small()?, seldom: self.bit()? },
             4 => SiteKind::Barrier {
@@ -239,34 +237,33 @@ impl In<'_> {
             },
             5 => SiteKind::Fault(self.text()?.into()),
             6 => SiteKind::Poll,
-            7 => SiteKind::Builtin { builtin: *Builtin::ALL.get(self.small::<usize>()?)?, args: self.small()? },
+            7 => SiteKind::Builtin { builtin: self.element(&Builtin::ALL)?, args: self.small()? },
+            8 => SiteKind::Fails(self.element(&FAULTS)?(self.text()?)),
             9 => SiteKind::Call,
             10 => SiteKind::Cluster { waits: self.bit()? },
             11 => SiteKind::Parameter { size: self.small()?, write: self.bit()?, passed: self.bit()? },
             12 => SiteKind::Alloca,
             13 => SiteKind::Restore,
             14 => SiteKind::LeftOut,
-            21 => SiteKind::Returned,
             15 => SiteKind::Jump,
             16 => SiteKind::Held,
-            17 => SiteKind::Observed {
-                bytes: self.small()?,
-                access: *ACCESSES.get(self.small::<usize>()?)?,
-                stride: self.number()?,
-            },
-            19 => SiteKind::Bounded {
-                bytes: self.small()?,
-                access: *ACCESSES.get(self.small::<usize>()?)?,
-                span: self.number()?,
-            },
+            17 => SiteKind::Observed { bytes: self.small()?, access: self.element(&ACCESSES)?, stride: self.number()? },
+            18 => SiteKind::Moment(self.element(&Moment::ALL)?),
+            19 => SiteKind::Bounded { bytes: self.small()?, access: self.element(&ACCESSES)?, span: self.number()? },
+            20 => {
+                let (lead, least, span) = (self.small::<usize>()?, self.number()? as i64, self.number()?);
+                let (odd, odd_at) = (self.number()?, self.number()? as i64);
+                let members = self.numbers::<u64>()?;
+                let members = members.as_chunks().0.iter().map(|[site, plus]| (*site as usize, *plus as i64)).collect();
+                SiteKind::Group(GroupSite { members, lead, least, span, odd, odd_at })
+            }
+            21 => SiteKind::Returned,
             22 => SiteKind::Overrun {
                 bytes: self.small()?,
-                access: *ACCESSES.get(self.small::<usize>()?)?,
+                access: self.element(&ACCESSES)?,
                 bottom: self.small()?,
                 top: self.small()?,
             },
-            18 => SiteKind::Moment(*Moment::ALL.get(self.small::<usize>()?)?),
-            8 => SiteKind::Fails(FAULTS.get(self.small::<usize>()?)?(self.text()?)),
             _ => return None,
         };
         Some(Site { func, inst, at, kind })
@@ -281,11 +278,11 @@ mod tests {
     fn functions_of_the_library_round_trip() {
         let function = |symbol: &str, n| LibraryFunction { symbol: symbol.into(), key: CacheKey([n, !n]) };
         let all = vec![function("margay.gather.i32", 7), function("margay.scatter.8", u64::MAX)];
-        let mut out = Out::default();
+        let mut out = Encoder::default();
         out.library(all.iter());
-        assert_eq!(In(&out.0).library(), Some(all));
+        assert_eq!(Decoder(&out.0).library(), Some(all));
         for cut in 0..out.0.len() {
-            assert_eq!(In(&out.0[..cut]).library(), None, "{cut} of {} bytes", out.0.len());
+            assert_eq!(Decoder(&out.0[..cut]).library(), None, "{cut} of {} bytes", out.0.len());
         }
     }
 
@@ -325,12 +322,12 @@ mod tests {
             SiteKind::Fails(FaultKind::Undefined("f".into())),
         ];
         let sites: Vec<Site> = kinds.into_iter().map(|kind| Site { func: 1, inst: u32::MAX, at: 7, kind }).collect();
-        let mut out = Out::default();
+        let mut out = Encoder::default();
         out.number(sites.len() as u64);
         assert!(sites.iter().all(|s| out.site(s)));
-        assert_eq!(In(&out.0).sites(), Some(sites));
+        assert_eq!(Decoder(&out.0).sites(), Some(sites));
         for cut in 0..out.0.len() {
-            assert_eq!(In(&out.0[..cut]).sites(), None, "{cut} of {} bytes", out.0.len());
+            assert_eq!(Decoder(&out.0[..cut]).sites(), None, "{cut} of {} bytes", out.0.len());
         }
     }
 }
