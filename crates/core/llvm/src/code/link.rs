@@ -68,6 +68,48 @@ struct Section {
     align: usize,
 }
 
+/// An entry of a relocation table, with the addend.
+#[derive(Clone, Copy)]
+struct Relocation {
+    /// Offset in the section that is relocated.
+    offset: usize,
+    kind: u32,
+    /// Index of the symbol.
+    symbol: usize,
+    addend: u64,
+}
+
+impl Relocation {
+    /// Relocates the image, to be mapped at the address `base`, at offset `from`, for a symbol at offset `to`. The table of addresses is at
+    /// offset `addresses`.
+    fn apply(self, image: &mut [u8], base: usize, addresses: usize, (from, to): (usize, usize)) -> Result<(), String> {
+        let by_table = GOT_RELATIVE.contains(&self.kind);
+        let word = addresses + 8 * self.symbol;
+        if by_table {
+            image[word..word + 8].copy_from_slice(&((base + to) as u64).to_le_bytes());
+        }
+        let value = (if by_table { word } else { to } as u64).wrapping_add(self.addend);
+        match self.kind {
+            ABSOLUTE => {
+                let room = image.get_mut(from..).and_then(|i| i.get_mut(..8)).ok_or_else(damaged)?;
+                room.copy_from_slice(&value.wrapping_add(base as u64).to_le_bytes());
+            }
+            kind if by_table || kind == PC_RELATIVE || kind == PLT_RELATIVE => {
+                let distance = value.wrapping_sub(from as u64) as i64;
+                let distance = i32::try_from(distance).map_err(|e| e.to_string())?;
+                let room = image.get_mut(from..).and_then(|i| i.get_mut(..4)).ok_or_else(damaged)?;
+                room.copy_from_slice(&distance.to_le_bytes());
+            }
+            kind => return Err(format!("compiled code has a relocation of kind {kind}")),
+        }
+        Ok(())
+    }
+}
+
+fn damaged() -> String {
+    "an object that cannot be read".into()
+}
+
 /// A symbol: name, section index, offset in the section.
 struct Symbol<'o> {
     name: &'o str,
@@ -122,6 +164,12 @@ impl<'o> Object<'o> {
         (0..count).map(section).collect()
     }
 
+    /// Reads an entry of a relocation table.
+    fn relocation(&self, at: usize) -> Option<Relocation> {
+        let (offset, info, addend) = (self.size(at)?, self.u64(at + 8)?, self.u64(at + 16)?);
+        Some(Relocation { offset, kind: info as u32, symbol: (info >> 32) as usize, addend })
+    }
+
     fn content(&self, section: &Section) -> Option<&'o [u8]> {
         self.0.get(section.offset..section.offset.checked_add(section.size)?)
     }
@@ -152,7 +200,9 @@ impl<'o> Object<'o> {
 struct Layout {
     /// By section; `None` for sections that occupy no memory.
     sections: Vec<Option<usize>>,
+    /// The stubs, one per undefined symbol.
     jumps: usize,
+    /// The end of code and stubs.
     code: usize,
     /// One word per symbol, for its address.
     addresses: usize,
@@ -185,6 +235,15 @@ impl Layout {
         // Displacements must fit into 32 bits.
         (size < 1 << 30).then_some(Layout { sections: places, jumps: jumps_at, code, addresses, size })
     }
+
+    /// The offset of a symbol; an undefined one is among `imports`, and has a stub.
+    fn place(&self, symbol: &Symbol<'_>, imports: &[&str]) -> Option<usize> {
+        match symbol.section {
+            UNDEFINED => imports.iter().position(|n| *n == symbol.name).map(|i| self.jumps + JUMP * i),
+            RESERVED.. => None,
+            section => self.sections.get(usize::from(section))?.and_then(|at| at.checked_add(symbol.value)),
+        }
+    }
 }
 
 /// The address of a function of this process, such as `memcpy`, which LLVM calls on its own account.
@@ -202,23 +261,22 @@ impl Linked {
     /// Links one relocatable object; undefined symbols are resolved in the library, else in this process. Callers of
     /// the code must hold the library too.
     pub fn object(bytes: &[u8], library: &Library) -> Result<Linked, String> {
-        let damaged = || "an object that cannot be read".to_owned();
         let object = Object(bytes);
         let sections = object.sections().ok_or_else(damaged)?;
         if object.has_variables(&sections).ok_or_else(damaged)? {
             return Err("compiled code has variables".into());
         }
         let symbols = object.symbols(&sections).ok_or_else(damaged)?;
-        let wanted: Vec<&str> =
+        let imports: Vec<&str> =
             symbols.iter().filter(|s| s.section == UNDEFINED && !s.name.is_empty()).map(|s| s.name).collect();
-        let layout = Layout::new(&sections, wanted.len(), symbols.len()).ok_or_else(damaged)?;
+        let layout = Layout::new(&sections, imports.len(), symbols.len()).ok_or_else(damaged)?;
         let mut image = vec![0u8; layout.size];
         for (section, place) in sections.iter().zip(&layout.sections) {
             if let (Some(at), true) = (place, section.kind != NO_BITS) {
                 image[*at..at + section.size].copy_from_slice(object.content(section).ok_or_else(damaged)?);
             }
         }
-        for (i, name) in wanted.iter().enumerate() {
+        for (i, name) in imports.iter().enumerate() {
             let jump = &mut image[layout.jumps + JUMP * i..][..JUMP];
             jump[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
             let address = match library.iter().find(|(function, _)| function.symbol == *name) {
@@ -228,47 +286,23 @@ impl Linked {
             jump[6..14].copy_from_slice(&address.to_le_bytes());
         }
         let mut linked = Linked::map(layout.size)?;
-        // Offset of a symbol in the mapping.
-        let place = |symbol: &Symbol<'_>| match symbol.section {
-            UNDEFINED => wanted.iter().position(|n| *n == symbol.name).map(|i| layout.jumps + JUMP * i),
-            RESERVED.. => None,
-            section => layout.sections.get(usize::from(section))?.and_then(|at| at.checked_add(symbol.value)),
-        };
         let base = linked.start.as_ptr().addr();
         for table in sections.iter().filter(|s| s.kind == RELOCATIONS) {
-            let Some(Some(target)) = layout.sections.get(table.info) else { continue };
+            let Some(Some(section)) = layout.sections.get(table.info) else { continue };
             object.content(table).ok_or_else(damaged)?;
             for at in (table.offset..table.offset + table.size / 24 * 24).step_by(24) {
-                let read = || Some((object.size(at)?, object.u64(at + 8)?, object.u64(at + 16)?));
-                let (offset, info, addend) = read().ok_or_else(damaged)?;
-                let number = (info >> 32) as usize;
-                let symbol = symbols.get(number).ok_or_else(damaged)?;
-                let to = place(symbol).ok_or_else(|| format!("compiled code needs `{}`", symbol.name))?;
-                let from = target.checked_add(offset).ok_or_else(damaged)?;
-                let by_table = GOT_RELATIVE.contains(&(info as u32));
-                let word = layout.addresses + 8 * number;
-                if by_table {
-                    image[word..word + 8].copy_from_slice(&((base + to) as u64).to_le_bytes());
-                }
-                let value = (if by_table { word } else { to } as u64).wrapping_add(addend);
-                match info as u32 {
-                    ABSOLUTE => {
-                        let room = image.get_mut(from..).and_then(|i| i.get_mut(..8)).ok_or_else(damaged)?;
-                        room.copy_from_slice(&value.wrapping_add(base as u64).to_le_bytes());
-                    }
-                    kind if by_table || kind == PC_RELATIVE || kind == PLT_RELATIVE => {
-                        let distance = value.wrapping_sub(from as u64) as i64;
-                        let distance = i32::try_from(distance).map_err(|e| e.to_string())?;
-                        let room = image.get_mut(from..).and_then(|i| i.get_mut(..4)).ok_or_else(damaged)?;
-                        room.copy_from_slice(&distance.to_le_bytes());
-                    }
-                    kind => return Err(format!("compiled code has a relocation of kind {kind}")),
-                }
+                let relocation = object.relocation(at).ok_or_else(damaged)?;
+                let symbol = symbols.get(relocation.symbol).ok_or_else(damaged)?;
+                let to = layout.place(symbol, &imports);
+                let to = to.ok_or_else(|| format!("compiled code needs `{}`", symbol.name))?;
+                let from = section.checked_add(relocation.offset).ok_or_else(damaged)?;
+                relocation.apply(&mut image, base, layout.addresses, (from, to))?;
             }
         }
         linked.fill(&image, layout.code)?;
         let defined = symbols.iter().filter(|s| s.section != UNDEFINED && !s.name.is_empty());
-        linked.symbols = defined.filter_map(|s| Some((s.name.to_owned(), base + place(s)?))).collect();
+        let address = |symbol| Some(base + layout.place(symbol, &imports)?);
+        linked.symbols = defined.filter_map(|s| Some((s.name.to_owned(), address(s)?))).collect();
         Ok(linked)
     }
 

@@ -71,18 +71,7 @@ impl Emitter<'_> {
         let (first, end) = (self.ctx_value(Elem::I64, at::FIRST), self.ctx_value(Elem::I64, at::END));
         let size = [0, 4].map(|o| self.ctx_value(Elem::I32, at::GRID + o));
         self.w.store(&first, &linear, 8);
-        let mut rest = first;
-        // The index is kept in the context: components that the kernel does not read cost no registers.
-        let cta = [0, 1, 2].map(|i| self.ctx_pointer(at::CTA + 4 * i));
-        for (p, n) in cta.iter().zip(&size) {
-            let n = self.w.cast("zext", n, Elem::I64);
-            let index = self.w.op("urem", &rest, &n);
-            let index = self.w.cast("trunc", &index, Elem::I32);
-            self.w.store(&index, p, 4);
-            rest = self.w.op("udiv", &rest, &n);
-        }
-        let index = self.w.cast("trunc", &rest, Elem::I32);
-        self.w.store(&index, &cta[2], 4);
+        let cta = self.store_first_index(first, &size);
         self.w.jump("cta.next");
         self.w.block("cta.next");
         let here = self.w.load(wide, &linear, 8);
@@ -114,7 +103,29 @@ impl Emitter<'_> {
         let here = self.w.load(wide, &linear, 8);
         let here = self.w.op_const("add", &here, 1);
         self.w.store(&here, &linear, 8);
-        // Increments x, carries into y, then into z; most grids only use x.
+        self.advance_index(&cta, &size);
+        Ok(())
+    }
+
+    /// Stores the index of the CTA with the linear index `first` in the context, where components that the kernel does not read cost no
+    /// registers. Returns their addresses.
+    fn store_first_index(&mut self, first: Val, size: &[Val; 2]) -> [Val; 3] {
+        let mut rest = first;
+        let cta = [0, 1, 2].map(|i| self.ctx_pointer(at::CTA + 4 * i));
+        for (p, n) in cta.iter().zip(size) {
+            let n = self.w.cast("zext", n, Elem::I64);
+            let index = self.w.op("urem", &rest, &n);
+            let index = self.w.cast("trunc", &index, Elem::I32);
+            self.w.store(&index, p, 4);
+            rest = self.w.op("udiv", &rest, &n);
+        }
+        let index = self.w.cast("trunc", &rest, Elem::I32);
+        self.w.store(&index, &cta[2], 4);
+        cta
+    }
+
+    /// Goes to the next CTA: increments x, carries into y, then into z; most grids only use x.
+    fn advance_index(&mut self, cta: &[Val; 3], size: &[Val; 2]) {
         for (i, p) in cta.iter().enumerate() {
             let old = self.w.load(Ty::scalar(Elem::I32), p, 4);
             let new = self.w.op_const("add", &old, 1);
@@ -127,7 +138,6 @@ impl Emitter<'_> {
             self.w.store(&int(Elem::I32, 0), p, 4);
         }
         self.w.jump("cta.next");
-        Ok(())
     }
 
     /// Whether all threads reach every barrier, in full warps: in a region that another one may follow, no thread exits without the others.
@@ -188,8 +198,8 @@ impl Emitter<'_> {
         self.w.block(&on);
     }
 
-    /// Emits the loop over warps of the region after barrier `k - 1`, or of the first one, from its block `entry` to `barriers`. `cta` is the
-    /// CTA's index; variables hold the warp, and the barrier that the warps have arrived at, plus one.
+    /// Emits region `k`, the loop over warps from its block `entry` to one of `barriers`: region 0 begins the kernel, the others follow
+    /// barrier `k - 1`. `cta` is the CTA's index; variables hold the warp, and the number of the next region.
     fn region_loop(
         &mut self,
         k: usize,
@@ -217,17 +227,15 @@ impl Emitter<'_> {
             Some(b) => self.reduction(b)?,
             None => None,
         };
-        for b in barriers {
-            if self.is_reduction(*b) {
-                let sums = self.sums(*b);
-                sums.iter().for_each(|p| self.w.store(&int(Elem::I32, 0), p, 4));
-            }
-        }
+        self.clear_sums(barriers);
         self.w.jump(&ahead);
         self.w.block(&loops);
         let warp = self.w.load(scalar, warp_slot, 4);
         self.select_warp(&warp, cta, next);
-        let lanes = self.lanes_of(before.is_some(), &after);
+        let lanes = match before {
+            Some(_) => self.remaining_lanes(&after),
+            None => self.initial_lanes(),
+        };
         self.reset_registers(before.is_none());
         if let Some(b) = before {
             self.restore_registers(b, &shared)?;
@@ -237,13 +245,7 @@ impl Emitter<'_> {
         }
         self.begin(&lanes, entry);
         self.bodies()?;
-        // All lanes of the warp have exited.
-        let done = self.done_label();
-        self.w.block(&done);
-        if !self.prepared.barriers.is_empty() && !self.grid_loop.together {
-            let p = self.alive_lanes();
-            self.w.store(&int(Elem::I32, 0), &p, 4);
-        }
+        self.end_warp();
         self.w.jump(&after);
         self.w.block(&after);
         let following = self.w.op_const("add", &warp, 1);
@@ -255,14 +257,28 @@ impl Emitter<'_> {
         self.check_ahead()?;
         self.w.jump(&loops);
         self.w.block(&end);
+        self.go_to_region(next, barriers);
+        Ok(())
+    }
+
+    /// Continues after the barrier that the warps have arrived at; `next` holds its number plus one, or 0 for the end of the CTA.
+    fn go_to_region(&mut self, next: &Val, barriers: &[u32]) {
         if barriers.is_empty() {
-            self.w.jump("cta.done");
-            return Ok(());
+            return self.w.jump("cta.done");
         }
-        let n = self.w.load(scalar, next, 4);
+        let n = self.w.load(Ty::scalar(Elem::I32), next, 4);
         let arms: String = barriers.iter().map(|b| format!(" i32 {}, label %r{}.head", b + 1, b + 1)).collect();
         self.w.line(format_args!("switch i32 {n}, label %cta.done [{arms} ]"));
-        Ok(())
+    }
+
+    /// The block in which all lanes of the current warp have exited.
+    fn end_warp(&mut self) {
+        let done = self.done_label();
+        self.w.block(&done);
+        if !self.prepared.barriers.is_empty() && !self.grid_loop.together {
+            let p = self.alive_lanes();
+            self.w.store(&int(Elem::I32, 0), &p, 4);
+        }
     }
 
     /// Makes a warp of the CTA the current one, whose local windows follow those of the warps before it.
@@ -335,6 +351,17 @@ impl Emitter<'_> {
         sums
     }
 
+    /// Clears the counts of those barriers that reduce predicates.
+    fn clear_sums(&mut self, barriers: &[u32]) {
+        for b in barriers {
+            if self.is_reduction(*b) {
+                let sums = self.sums(*b);
+                sums.iter().for_each(|p| self.w.store(&int(Elem::I32, 0), p, 4));
+            }
+        }
+    }
+
+    /// Adds the predicates of the current warp to the counts of a barrier's reduction.
     fn vote_at(&mut self, barrier: u32) -> Result<()> {
         let func = self.func;
         let srcs =
@@ -377,19 +404,24 @@ impl Emitter<'_> {
         self.w.value(Ty::scalar(Elem::Ptr), format_args!("getelementptr i32, ptr {table}, i32 {warp}"))
     }
 
-    /// The lanes of the current warp that run a region; jumps to `after` if there are none.
-    fn lanes_of(&mut self, later: bool, after: &str) -> Val {
-        if if later { self.grid_loop.together } else { !self.masks } {
+    /// The lanes of the current warp that run a region after a barrier: those that have not exited. Jumps to `after` if there are none.
+    fn remaining_lanes(&mut self, after: &str) -> Val {
+        if self.grid_loop.together {
             return int(Elem::I32, -1);
         }
-        if later {
-            let p = self.alive_lanes();
-            let lanes = self.w.load(Ty::scalar(Elem::I32), &p, 4);
-            let none = self.w.cmp("icmp eq", &lanes, &int(Elem::I32, 0));
-            let some = self.w.label("some");
-            self.w.branch(&none, after, &some);
-            self.w.block(&some);
-            return lanes;
+        let p = self.alive_lanes();
+        let lanes = self.w.load(Ty::scalar(Elem::I32), &p, 4);
+        let none = self.w.cmp("icmp eq", &lanes, &int(Elem::I32, 0));
+        let some = self.w.label("some");
+        self.w.branch(&none, after, &some);
+        self.w.block(&some);
+        lanes
+    }
+
+    /// The lanes of the current warp that have threads.
+    fn initial_lanes(&mut self) -> Val {
+        if !self.masks {
+            return int(Elem::I32, -1);
         }
         let threads = self.options.warp.block.map_or(32, |b| b.iter().product::<u32>());
         match threads % 32 {

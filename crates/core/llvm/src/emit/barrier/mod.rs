@@ -19,6 +19,15 @@ use margay_exec::barrier::Operands;
 use margay_ir::{BlockId, Inst, Operand};
 use margay_isa::Mod;
 
+/// What a fiber does if none of the lanes that it waits for has been released.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IfNone {
+    /// It suspends until there are some.
+    Suspend,
+    /// It continues with other lanes.
+    Continue,
+}
+
 impl Emitter<'_> {
     /// The instruction at which lanes wait at a cut.
     pub fn barrier_inst(&self, barrier: u32) -> Option<Inst> {
@@ -38,34 +47,34 @@ impl Emitter<'_> {
         if waits_in_cluster(self.func, &inst) {
             return self.wait_in_cluster(barrier);
         }
-        let variant = self.func.variant(&inst).clone();
+        self.wait_in_cta(barrier, &inst)
+    }
+
+    /// The active lanes arrive at a barrier of the CTA.
+    fn wait_in_cta(&mut self, barrier: u32, inst: &Inst) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
         let Some(operands) = Operands::of(&variant, self.func.operands(inst.srcs)) else {
             return self.refuse("a barrier without a number");
         };
-        let pred = operands.predicate;
-        let mut alike = true;
-        let mut rows = Vec::new();
-        for o in [operands.id].into_iter().chain(operands.count) {
-            let v = self.value(&o, Elem::I32)?;
-            alike &= !v.ty.vector;
-            let v = self.w.splat(&v);
-            let row = self.w.alloca("<32 x i32>", 64);
-            self.w.store(&v, &row, 64);
-            rows.push(row);
-        }
-        let none = int(Elem::Ptr, 0);
-        let id = rows.first().cloned().unwrap_or(none.clone());
-        let count = rows.get(1).cloned();
-        let truth = match &pred {
+        let Operands { id, count, predicate, arrives, reduction: reduces, .. } = operands;
+        let (id, mut alike) = self.row_in_memory(&id)?;
+        let count = match count {
+            Some(count) => {
+                let (count, uniform) = self.row_in_memory(&count)?;
+                alike &= uniform;
+                Some(count)
+            }
+            None => None,
+        };
+        let truth = match &predicate {
             Some(p) => {
                 let p = self.value(p, Elem::I1)?;
                 self.bits(&p)
             }
             None => int(Elem::I32, 0),
         };
-        let (here, past) = self.split_by_guard(&inst);
+        let (here, past) = self.split_by_guard(inst);
         let bits = self.bits(&here);
-        let Operands { arrives, reduction: reduces, .. } = operands;
         let site = self.site(SiteKind::Barrier { counted: count.is_some(), reduces, arrives });
         let count = count.unwrap_or(id.clone());
         self.helper(Helper::Arrive, &[&int(Elem::I32, site as i128), &bits, &id, &count, &truth]);
@@ -75,8 +84,8 @@ impl Emitter<'_> {
         if self.mode == Mode::Full && past.is_none() && (!stays || alike) {
             // All 32 lanes arrive at one barrier: they wait and resume together.
             if stays {
-                self.released(&bits, None, true);
-                self.write_reduction(&inst, None);
+                self.released(&bits, None, IfNone::Suspend);
+                self.write_reduction(inst, None);
             }
             let on = self.full_label(next);
             self.w.jump(&on);
@@ -90,6 +99,16 @@ impl Emitter<'_> {
         }
         self.continue_masked(next, position);
         Ok(())
+    }
+
+    /// Stores an operand of 32 bits as a row of lanes; returns its address, and whether the operand is uniform.
+    fn row_in_memory(&mut self, operand: &Operand) -> Result<(Val, bool)> {
+        let v = self.value(operand, Elem::I32)?;
+        let uniform = !v.ty.vector;
+        let v = self.w.splat(&v);
+        let row = self.w.alloca("<32 x i32>", 64);
+        self.w.store(&v, &row, 64);
+        Ok((row, uniform))
     }
 
     /// The active lanes for which the guard of an instruction holds, and the others, if there is a guard.
@@ -138,12 +157,12 @@ impl Emitter<'_> {
         self.helper(Helper::Cluster, &[&site, &bits]);
     }
 
-    /// Takes the released lanes out of `lanes`; if `park`, suspends until there are some.
-    fn released(&mut self, lanes: &Val, output: Option<&Val>, park: bool) -> Val {
+    /// Takes the released lanes out of `lanes`.
+    fn released(&mut self, lanes: &Val, output: Option<&Val>, if_none: IfNone) -> Val {
         let place = self.w.alloca("i32", 4);
         let output = output.cloned().unwrap_or(named(Ty::scalar(Elem::Ptr), "null"));
-        let park = int(Elem::I32, park.into());
-        self.helper(Helper::Wait, &[lanes, &place, &output, &park]);
+        let suspends = int(Elem::I32, (if_none == IfNone::Suspend).into());
+        self.helper(Helper::Wait, &[lanes, &place, &output, &suspends]);
         self.w.load(lanes.ty, &place, 4)
     }
 
@@ -187,7 +206,7 @@ impl Emitter<'_> {
         self.finish_others(&all);
         self.report_held();
         let output = self.rendezvous_rows();
-        let released = self.released(&here, output.as_ref(), true);
+        let released = self.released(&here, output.as_ref(), IfNone::Suspend);
         self.resume(&released, output.as_ref())?;
         self.w.jump(first);
         Ok(())
@@ -211,7 +230,7 @@ impl Emitter<'_> {
         self.helper(Helper::Yield, &[]);
         if !self.lane_sets.waiting.is_empty() {
             let output = self.rendezvous_rows();
-            let released = self.released(&here, output.as_ref(), false);
+            let released = self.released(&here, output.as_ref(), IfNone::Continue);
             self.resume(&released, output.as_ref())?;
         }
         self.w.jump(&first);

@@ -8,7 +8,7 @@ use crate::emit::{
     text::{Elem, Ty, Val, constant, int},
 };
 use margay_ir::{
-    BlockId, Inst, Terminator,
+    BlockId, Inst, Operand, Terminator, VReg,
     pass::{Shape, observes_others},
 };
 use margay_isa::{Effect, Mod, Opcode};
@@ -16,44 +16,14 @@ use margay_isa::{Effect, Mod, Opcode};
 impl Emitter<'_> {
     /// Emits a block in the current mode.
     pub fn block(&mut self, b: BlockId) -> Result<()> {
-        let position = self.prepared.cfg.position[b.0 as usize];
         match self.mode {
             Mode::Full => {
                 let label = self.full_label(b);
                 self.w.block(&label);
             }
             Mode::Masked => {
-                let label = self.masked_label(b);
-                self.w.block(&label);
-                let waiting = self.get_pending(b.0);
-                let any = self.any(&waiting);
-                let go = self.w.label("go");
-                if self.ending_loops(position).is_empty() {
-                    let skip = self.following_label(position);
-                    self.w.branch(&any, &go, &skip);
-                    self.w.follow(&go);
-                } else {
-                    let skip = self.w.label("skip");
-                    self.w.branch(&any, &go, &skip);
-                    let mark = self.w.mark();
-                    self.w.follow(&skip);
-                    self.next(position);
-                    self.w.join(&go, mark);
-                }
-                let whole = self.prepared.holds[b.0 as usize] && self.hold(b, &waiting);
-                let none = constant(Ty::lanes(Elem::I1), 0);
-                self.set_pending(b.0, &none);
-                if whole && !self.only_masked() {
-                    let full = self.full_label(b);
-                    self.w.jump(&full);
+                if !self.enter_masked(b) {
                     return Ok(());
-                }
-                self.active = if whole { constant(Ty::lanes(Elem::I1), 1) } else { waiting };
-                if self.prepared.cfg.preds[b.0 as usize].len() > 1 && !self.only_masked() {
-                    let all = self.all_active();
-                    let (full, stay) = (self.full_label(b), self.w.label("part"));
-                    self.w.branch(&all, &full, &stay);
-                    self.w.follow(&stay);
                 }
             }
         }
@@ -81,6 +51,45 @@ impl Emitter<'_> {
             self.drop_lost(&block.term);
         }
         self.terminator(b, &block.term)
+    }
+
+    /// Begins the masked version of a block: activates the lanes pending there, skips the block if there are none, and goes to the full
+    /// version if there are 32. Returns false if the masked version ends here.
+    fn enter_masked(&mut self, b: BlockId) -> bool {
+        let position = self.prepared.cfg.position[b.0 as usize];
+        let label = self.masked_label(b);
+        self.w.block(&label);
+        let waiting = self.get_pending(b.0);
+        let any = self.any(&waiting);
+        let go = self.w.label("go");
+        if self.ending_loops(position).is_empty() {
+            let skip = self.following_label(position);
+            self.w.branch(&any, &go, &skip);
+            self.w.follow(&go);
+        } else {
+            let skip = self.w.label("skip");
+            self.w.branch(&any, &go, &skip);
+            let mark = self.w.mark();
+            self.w.follow(&skip);
+            self.next(position);
+            self.w.join(&go, mark);
+        }
+        let whole = self.prepared.holds[b.0 as usize] && self.hold(b, &waiting);
+        let none = constant(Ty::lanes(Elem::I1), 0);
+        self.set_pending(b.0, &none);
+        if whole && !self.only_masked() {
+            let full = self.full_label(b);
+            self.w.jump(&full);
+            return false;
+        }
+        self.active = if whole { constant(Ty::lanes(Elem::I1), 1) } else { waiting };
+        if self.prepared.cfg.preds[b.0 as usize].len() > 1 && !self.only_masked() {
+            let all = self.all_active();
+            let (full, stay) = (self.full_label(b), self.w.label("part"));
+            self.w.branch(&all, &full, &stay);
+            self.w.follow(&stay);
+        }
+        true
     }
 
     /// Threads may have exited in a device function: drops their lanes.
@@ -117,27 +126,9 @@ impl Emitter<'_> {
         match term {
             Terminator::Jump(to) => self.go(position, &[(*to, None)]),
             Terminator::Branch { pred, negated, then, other, .. } => {
-                if self.mode == Mode::Full
-                    && self.slots[pred.0 as usize].shape == Shape::Varying
-                    && let Some(decided) = self.decide_by_extremes(b, *pred)?
-                {
+                if self.mode == Mode::Full && self.slots[pred.0 as usize].shape == Shape::Varying {
                     let (yes, no) = if *negated { (*other, *then) } else { (*then, *other) };
-                    // Few warps exit at once, so that arm is tested last.
-                    let mut arms = [(yes, decided.all), (no, decided.none)];
-                    if trivial_exit(self.func, yes) {
-                        arms.swap(0, 1);
-                    }
-                    for (to, certain) in arms {
-                        let Some(certain) = certain else { continue };
-                        let next = self.w.label("perhaps");
-                        self.branch_full(position, to, Some(&certain), &next);
-                        self.w.block(&next);
-                    }
-                    if let Some(warp) = &decided.warp {
-                        self.assume_warp(warp);
-                    }
-                    // The comparison lane by lane, which uniform warps skip.
-                    self.instruction(&decided.inst)?;
+                    self.branch_by_extremes(b, *pred, yes, no)?;
                 }
                 let p = self.read(*pred);
                 let p = if *negated { self.w.op_const("xor", &p, 1) } else { p };
@@ -145,19 +136,7 @@ impl Emitter<'_> {
                 self.go(position, &[(*then, Some(p)), (*other, Some(q))])
             }
             Terminator::Switch { index, targets, .. } => {
-                let i = self.value(index, Elem::I32)?;
-                let mut arms: Vec<(BlockId, Option<Val>)> = Vec::new();
-                for (n, t) in targets.iter().enumerate() {
-                    let hit = self.w.cmp("icmp eq", &i, &int(Elem::I32, n as i128));
-                    match arms.iter_mut().find(|(b, _)| b == t) {
-                        Some((_, Some(old))) => *old = self.w.op("or", old, &hit),
-                        _ => arms.push((*t, Some(hit))),
-                    }
-                }
-                let count = int(Elem::I32, targets.len() as i128);
-                let beyond = self.w.cmp("icmp uge", &i, &count);
-                let numbers = [&i, &count, &count].map(|v| self.w.resize(v, Elem::I64, false));
-                self.refuse_if(&beyond, SiteKind::Jump, numbers.each_ref());
+                let arms = self.switch_arms(index, targets)?;
                 self.go(position, &arms)
             }
             Terminator::Ret => {
@@ -177,6 +156,47 @@ impl Emitter<'_> {
         }
     }
 
+    /// In the full version, branches at once where the smallest and the largest operand of a comparison decide it for the whole warp. Otherwise
+    /// emits the comparison lane by lane. `yes` and `no` are the targets by the value of the predicate.
+    fn branch_by_extremes(&mut self, b: BlockId, pred: VReg, yes: BlockId, no: BlockId) -> Result<()> {
+        let Some(decided) = self.decide_by_extremes(b, pred)? else { return Ok(()) };
+        let position = self.prepared.cfg.position[b.0 as usize];
+        // Few warps exit at once, so that arm is tested last.
+        let mut arms = [(yes, decided.all), (no, decided.none)];
+        if trivial_exit(self.func, yes) {
+            arms.swap(0, 1);
+        }
+        for (to, certain) in arms {
+            let Some(certain) = certain else { continue };
+            let next = self.w.label("perhaps");
+            self.branch_full(position, to, Some(&certain), &next);
+            self.w.block(&next);
+        }
+        if let Some(warp) = &decided.warp {
+            self.assume_warp(warp);
+        }
+        self.instruction(&decided.inst)
+    }
+
+    /// The targets of a jump through a table, each with the lanes that go there. Faults if the index is beyond the table.
+    fn switch_arms(&mut self, index: &Operand, targets: &[BlockId]) -> Result<Vec<(BlockId, Option<Val>)>> {
+        let i = self.value(index, Elem::I32)?;
+        let mut arms: Vec<(BlockId, Option<Val>)> = Vec::new();
+        for (n, t) in targets.iter().enumerate() {
+            let hit = self.w.cmp("icmp eq", &i, &int(Elem::I32, n as i128));
+            match arms.iter_mut().find(|(b, _)| b == t) {
+                Some((_, Some(old))) => *old = self.w.op("or", old, &hit),
+                _ => arms.push((*t, Some(hit))),
+            }
+        }
+        let count = int(Elem::I32, targets.len() as i128);
+        let beyond = self.w.cmp("icmp uge", &i, &count);
+        let numbers = [&i, &count, &count].map(|v| self.w.resize(v, Elem::I64, false));
+        self.refuse_if(&beyond, SiteKind::Jump, numbers.each_ref());
+        Ok(arms)
+    }
+
+    /// The active lanes end.
     fn end(&mut self, position: u32) -> Result<()> {
         match self.mode {
             Mode::Full => {
@@ -262,7 +282,7 @@ impl Emitter<'_> {
 
     /// A branch of all 32 lanes that may diverge: stays in the full version if all agree, else enters the masked one.
     fn diverge(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
-        // Lanes that go back to a loop's header wait there until the loop is repeated: until others that stay in it have come to its end.
+        // Lanes that go back to a loop's header wait there until the loop is repeated, when the others in the loop have reached its end.
         let waits = arms.iter().any(|(to, _)| {
             let to = self.prepared.cfg.position[to.0 as usize];
             to <= position && !self.ending_loops(position).iter().any(|l| l.first == to)
@@ -322,7 +342,7 @@ impl Emitter<'_> {
         self.w.block(&on);
     }
 
-    /// Reports active lanes for which the condition holds to the host; returns the label at which execution continues.
+    /// Reports active lanes for which the condition holds to the host, and goes to the label `reported`; otherwise execution continues.
     fn report_if(&mut self, condition: &Val, kind: SiteKind, reported: &str) {
         let bits = self.active_among(condition);
         let any = self.w.cmp("icmp ne", &bits, &int(Elem::I32, 0));

@@ -195,30 +195,35 @@ impl Emitter<'_> {
             }
             ReservedSmemOffsetBegin | ReservedSmemOffset0 | ReservedSmemOffset1 => int(elem_of(s.info().ty), 0),
             DynamicSmemSize => self.ctx_value(Elem::I32, at::DYNAMIC_SHARED),
-            TotalSmemSize | AggrSmemSize => {
-                let (up, mask, more) =
-                    SharedSizes::new(self.ir.target, self.reached.shared.reserved, s == AggrSmemSize).steps();
-                let window = self.ctx_value(Elem::I64, at::SHARED_SIZE);
-                let size = self.w.op_const("add", &window, (up as i64).into());
-                let size = self.w.op_const("and", &size, (mask as i64).into());
-                let size = self.w.op_const("add", &size, more.into());
-                self.w.resize(&size, Elem::I32, false)
-            }
-            Clock | ClockHi | Clock64 | GlobalTimer | GlobalTimerLo | GlobalTimerHi => {
-                let v = match s {
-                    Clock | ClockHi | Clock64 => {
-                        self.w.intrinsic_named("llvm.readcyclecounter", Ty::scalar(Elem::I64), &[])
-                    }
-                    _ => {
-                        let time = self.w.alloca("i64", 8);
-                        self.helper(Helper::Time, &[&time]);
-                        self.w.get_changed(Ty::scalar(Elem::I64), &time, 0, 8)
-                    }
-                };
-                let v = if matches!(s, ClockHi | GlobalTimerHi) { self.w.op_const("lshr", &v, 32) } else { v };
-                self.w.resize(&v, elem_of(s.info().ty), false)
-            }
+            TotalSmemSize | AggrSmemSize => self.shared_size(s),
+            Clock | ClockHi | Clock64 | GlobalTimer | GlobalTimerLo | GlobalTimerHi => self.clock(s),
         })
+    }
+
+    /// `%total_smem_size`, `%aggr_smem_size`.
+    fn shared_size(&mut self, s: Special) -> Val {
+        let aggregate = s == Special::AggrSmemSize;
+        let (up, mask, more) = SharedSizes::new(self.ir.target, self.reached.shared.reserved, aggregate).steps();
+        let window = self.ctx_value(Elem::I64, at::SHARED_SIZE);
+        let size = self.w.op_const("add", &window, (up as i64).into());
+        let size = self.w.op_const("and", &size, (mask as i64).into());
+        let size = self.w.op_const("add", &size, more.into());
+        self.w.resize(&size, Elem::I32, false)
+    }
+
+    /// `%clock` and `%globaltimer`, whole or in halves.
+    fn clock(&mut self, s: Special) -> Val {
+        use Special::{Clock, Clock64, ClockHi, GlobalTimerHi};
+        let v = match s {
+            Clock | ClockHi | Clock64 => self.w.intrinsic_named("llvm.readcyclecounter", Ty::scalar(Elem::I64), &[]),
+            _ => {
+                let time = self.w.alloca("i64", 8);
+                self.helper(Helper::Time, &[&time]);
+                self.w.get_changed(Ty::scalar(Elem::I64), &time, 0, 8)
+            }
+        };
+        let v = if matches!(s, ClockHi | GlobalTimerHi) { self.w.op_const("lshr", &v, 32) } else { v };
+        self.w.resize(&v, elem_of(s.info().ty), false)
     }
 
     /// A special register of clusters; without clusters, each CTA is a cluster of its own.

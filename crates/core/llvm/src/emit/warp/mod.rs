@@ -77,7 +77,7 @@ impl Emitter<'_> {
         self.note_members(&members)
     }
 
-    /// The lanes that their own member mask leaves out (manual, sections 9.7.9.6 and 9.7.13.2: undefined).
+    /// The lanes that their own member mask leaves out, which is undefined (manual, sections 9.7.9.6 and 9.7.13.2).
     pub fn left_out(&mut self, members: &Operand) -> Result<Val> {
         let own = self.value(members, Elem::I32)?;
         let lane = per_lane(Elem::I32, i128::from);
@@ -102,7 +102,7 @@ impl Emitter<'_> {
     }
 
     /// Notes lanes that their own mask leaves out. All other members of the mask are active and have the same mask: where that is
-    /// not known beforehand (`function/members.rs`), lanes wait for it (`rendezvous`).
+    /// not known in advance (`function/members.rs`), lanes wait for each other (`rendezvous`).
     fn note_members(&mut self, members: &Operand) -> Result<()> {
         if self.constant_word(members) != Some(u32::MAX) {
             let lanes = self.left_out(members)?;
@@ -111,6 +111,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// `shfl`: the values, and whether the source lanes are in range.
     fn shuffle(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Vec<Val>> {
         let [value, by, bounds, rest @ ..] = srcs else { return self.refuse("shfl") };
         if let Some(members) = rest.first() {
@@ -132,37 +133,10 @@ impl Emitter<'_> {
             return Ok(vec![taken, per_lane(Elem::I1, |l| i128::from(source_lane(mode, l, b, c).1))]);
         }
         let (b, c) = (self.value(by, Elem::I32)?, self.value(bounds, Elem::I32)?);
-        // Manual, section 9.7.9.6: `c` holds a clamp in bits 0 to 4 and a segment mask in bits 8 to 12.
-        let lane = per_lane(Elem::I32, i128::from);
         let b = self.w.op_const("and", &b, 31);
-        let clamp = self.w.op_const("and", &c, 31);
-        let segment = self.w.op_const("lshr", &c, 8);
-        let segment = self.w.op_const("and", &segment, 31);
-        let outside = self.w.op_const("xor", &segment, 31);
-        let first = self.w.op("and", &lane, &segment);
-        let within = self.w.op("and", &clamp, &outside);
-        let last = self.w.op("or", &first, &within);
-        let (source, valid) = match mode {
-            ShuffleMode::Up => {
-                let j = self.w.op("sub", &lane, &b);
-                let ok = self.w.cmp("icmp sge", &j, &last);
-                (j, ok)
-            }
-            _ => {
-                let j = match mode {
-                    ShuffleMode::Down => self.w.op("add", &lane, &b),
-                    ShuffleMode::Butterfly => self.w.op("xor", &lane, &b),
-                    _ => {
-                        let low = self.w.op("and", &b, &outside);
-                        self.w.op("or", &first, &low)
-                    }
-                };
-                let ok = self.w.cmp("icmp sle", &j, &last);
-                (j, ok)
-            }
-        };
+        let (source, valid) = self.source_lanes(mode, &b, &c);
         let taken = match mode {
-            // What was just stored is not loaded at another offset before all stores are over, so permutations by indices are faster.
+            // A load at another offset than that of the preceding stores waits for them, so permutations by indices are faster.
             _ if b.ty.vector || self.options.mask_registers && mode != ShuffleMode::Index => self.look_up(&a, &source),
             ShuffleMode::Butterfly => self.butterfly(&a, &b),
             ShuffleMode::Up | ShuffleMode::Down => self.slide(&a, &b, mode),
@@ -175,6 +149,31 @@ impl Emitter<'_> {
         let taken = self.w.select(&valid, &taken, &a);
         let valid = self.w.splat(&valid);
         Ok(vec![taken, valid])
+    }
+
+    /// [`source_lane`] for all lanes at run time: the lanes that a shuffle reads, and whether they are in range; `b` is less than 32.
+    fn source_lanes(&mut self, mode: ShuffleMode, b: &Val, c: &Val) -> (Val, Val) {
+        // Manual, section 9.7.9.6: `c` holds a clamp in bits 0 to 4 and a segment mask in bits 8 to 12.
+        let lane = per_lane(Elem::I32, i128::from);
+        let clamp = self.w.op_const("and", c, 31);
+        let segment = self.w.op_const("lshr", c, 8);
+        let segment = self.w.op_const("and", &segment, 31);
+        let outside = self.w.op_const("xor", &segment, 31);
+        let first = self.w.op("and", &lane, &segment);
+        let within = self.w.op("and", &clamp, &outside);
+        let last = self.w.op("or", &first, &within);
+        let source = match mode {
+            ShuffleMode::Up => self.w.op("sub", &lane, b),
+            ShuffleMode::Down => self.w.op("add", &lane, b),
+            ShuffleMode::Butterfly => self.w.op("xor", &lane, b),
+            ShuffleMode::Index => {
+                let low = self.w.op("and", b, &outside);
+                self.w.op("or", &first, &low)
+            }
+        };
+        let in_range = if mode == ShuffleMode::Up { "icmp sge" } else { "icmp sle" };
+        let valid = self.w.cmp(in_range, &source, &last);
+        (source, valid)
     }
 
     /// Lane `l ^ b` for a uniform `b`, bit by bit.
@@ -236,8 +235,8 @@ impl Emitter<'_> {
         self.gather_lanes(&addresses)
     }
 
-    /// The lanes that participate in an operation, as one word or, with a varying member mask that omits no lane of its own, as one for each
-    /// lane.
+    /// The lanes that participate in an operation: as one word or, if the member mask is varying, as a word for each lane, whose own mask
+    /// must not omit it.
     fn taking(&mut self, members: &Operand) -> Result<Val> {
         let active = self.active_bits();
         if self.constant_word(members) == Some(u32::MAX) {
@@ -249,7 +248,7 @@ impl Emitter<'_> {
         if varies {
             return Ok(named);
         }
-        // If one is omitted, all participate.
+        // If the mask omits an active lane, all active lanes participate.
         let all = self.w.cmp("icmp ne", &named, &active);
         Ok(self.w.select(&all, &active, &named))
     }
@@ -276,6 +275,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// `vote`.
     fn vote(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Val> {
         if let Some(members) = srcs.get(1) {
             self.note_members(members)?;
@@ -307,36 +307,41 @@ impl Emitter<'_> {
         matches!(o, Operand::Reg(r) if self.slots[r.0 as usize].shape != Shape::Uniform)
     }
 
-    /// The lanes that hold the same value; with `.all`, all of them and whether they do.
+    /// `match`: the participating lanes that hold the same value. With `.all`, all of them if they hold one value, else none; and whether
+    /// they do.
     fn matching(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Vec<Val>> {
         self.note_members(&srcs[1])?;
         let value = self.value(&srcs[0], Elem::int(variant.t().bits()))?;
         let value = self.w.splat(&value);
         let here = self.taking(&srcs[1])?;
-        if variant.has(Mod::Any) || self.varies(&srcs[1]) {
-            let (elem, words) = (Ty::scalar(value.ty.elem), Ty::lanes(Elem::I32));
-            self.w.declared.insert(fill(include_str!("match.ll"), &[("t", &elem)]));
-            let among = if here.ty.vector { self.active_bits() } else { here.clone() };
-            let call = format_args!("call {words} @margay.match.{elem}({} {value}, i32 {among})", value.ty);
-            let mut same = self.w.value(words, call);
-            if here.ty.vector {
-                same = self.w.op("and", &same, &here);
-            }
-            if variant.has(Mod::Any) {
-                return Ok(vec![same]);
-            }
-            let here = self.w.splat(&here);
-            let all = self.w.cmp("icmp eq", &same, &here);
-            return Ok(vec![self.w.select(&all, &here, &constant(words, 0)), all]);
+        if variant.has(Mod::Any) {
+            return Ok(vec![self.lanes_with_same(&value, &here)]);
         }
-        let first = self.first_active(&value);
-        let same = self.w.cmp("icmp eq", &value, &first);
-        let same = self.bits(&same);
-        let same = self.w.op("and", &same, &here);
+        let same = if self.varies(&srcs[1]) {
+            self.lanes_with_same(&value, &here)
+        } else {
+            // With one mask for all lanes, they hold one value if they equal the first of them.
+            let first = self.first_active(&value);
+            let same = self.w.cmp("icmp eq", &value, &first);
+            let same = self.bits(&same);
+            self.w.op("and", &same, &here)
+        };
+        let here = if same.ty.vector { self.w.splat(&here) } else { here };
         let all = self.w.cmp("icmp eq", &same, &here);
-        Ok(vec![self.w.select(&all, &here, &int(Elem::I32, 0)), all])
+        Ok(vec![self.w.select(&all, &here, &constant(here.ty, 0)), all])
     }
 
+    /// For each lane, the lanes with the same value among the participating ones, which are one word or a word for each lane.
+    fn lanes_with_same(&mut self, value: &Val, here: &Val) -> Val {
+        let (elem, words) = (Ty::scalar(value.ty.elem), Ty::lanes(Elem::I32));
+        self.w.declared.insert(fill(include_str!("match.ll"), &[("t", &elem)]));
+        let among = if here.ty.vector { self.active_bits() } else { here.clone() };
+        let call = format_args!("call {words} @margay.match.{elem}({} {value}, i32 {among})", value.ty);
+        let same = self.w.value(words, call);
+        if here.ty.vector { self.w.op("and", &same, here) } else { same }
+    }
+
+    /// `redux` on integers.
     fn redux(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Val> {
         let t = variant.t();
         self.note_members(&srcs[1])?;

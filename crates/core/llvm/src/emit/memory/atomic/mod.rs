@@ -20,7 +20,7 @@ use margay_exec::{
     AccessKind,
     sem::atomic::{AtomicOp, Number, Rmw},
 };
-use margay_ir::{Inst, MemSpace, Operand, pass::liveness};
+use margay_ir::{Inst, MemSpace, Operand, VReg, pass::liveness};
 use margay_isa::{Opcode, Variant};
 use operation::{Operation, native, operation};
 
@@ -92,53 +92,66 @@ impl Emitter<'_> {
         }
         self.access(inst, &srcs[0], (ty.bytes(), true), mask, |e, address| {
             e.observe_access((inst, AccessKind::Atomic), address, ty.bytes(), &[], mask);
-            let one = match address {
-                Address::Affine { bases, width: 32, stride: 0 } if !code.result => {
-                    e.reduced(rmw, &operands, mask).map(|v| (bases[0].clone(), v))
-                }
-                _ => None,
-            };
-            let directly = |e: &mut Self| match &one {
-                Some((at, v)) => {
-                    let p = e.pointer(at);
-                    e.once(code, &p, v);
-                }
-                None => _ = e.each(code, address, &operands, mask),
-            };
-            if e.combine(address, &operands, one.as_ref(), mask, directly) {
-                return Ok(());
-            }
-            if one.is_some() {
-                directly(e);
-                return Ok(());
-            }
-            if let (Some(r), Address::Affine { bases, width: 32, stride: 0 }) = (dst, address)
-                && e.counts(code, &operands)
-            {
-                if e.prepared.spins {
-                    let changes = e.w.cmp("icmp ne", &operands[0], &constant(operands[0].ty, 0));
-                    e.note_change_of(&changes, mask);
-                }
-                let old = e.count_up(code, &bases[0], &operands[0], mask);
-                let old = e.w.resize(&old, e.slots[r.0 as usize].elem, false);
-                e.write(r, &old, mask);
-                return Ok(());
-            }
-            if e.in_line(code, (address, &srcs[0]), &operands, mask) {
-                return Ok(());
-            }
-            let old = e.each(code, address, &operands, mask);
-            if let Some(old) = old.as_ref().filter(|_| e.prepared.spins) {
-                let changes = e.changes(rmw, flush == Flush::Always, old, &operands);
-                e.note_change_of(&changes, mask);
-            }
-            if let (Some(r), Some(old)) = (dst, old) {
-                let slot = e.slots[r.0 as usize].elem;
-                let old = e.w.resize(&old, slot, false);
-                e.write(r, &old, mask);
-            }
+            e.update(code, (address, &srcs[0]), &operands, dst, mask);
             Ok(())
         })
+    }
+
+    /// Emits an operation at checked addresses, in the cheapest way; `dst` gets the old values. `operand` is the operand with the address.
+    fn update(
+        &mut self,
+        code: Code,
+        (address, operand): (&Address, &Operand),
+        operands: &[Val],
+        dst: Option<VReg>,
+        mask: Option<&Val>,
+    ) {
+        let one = match address {
+            Address::Affine { bases, width: 32, stride: 0 } if !code.result => {
+                self.reduced(code.rmw, operands, mask).map(|v| (bases[0].clone(), v))
+            }
+            _ => None,
+        };
+        let directly = |e: &mut Self| match &one {
+            Some((at, v)) => {
+                let p = e.pointer(at);
+                e.once(code, &p, v);
+            }
+            None => _ = e.each(code, address, operands, mask),
+        };
+        if self.combine(address, operands, one.as_ref(), mask, directly) {
+            return;
+        }
+        if one.is_some() {
+            return directly(self);
+        }
+        if let (Some(r), Address::Affine { bases, width: 32, stride: 0 }) = (dst, address)
+            && self.counts(code, operands)
+        {
+            if self.prepared.spins {
+                let changes = self.w.cmp("icmp ne", &operands[0], &constant(operands[0].ty, 0));
+                self.note_change_of(&changes, mask);
+            }
+            let old = self.count_up(code, &bases[0], &operands[0], mask);
+            return self.write_old(r, &old, mask);
+        }
+        if self.in_line(code, (address, operand), operands, mask) {
+            return;
+        }
+        let old = self.each(code, address, operands, mask);
+        if let Some(old) = old.as_ref().filter(|_| self.prepared.spins) {
+            let changes = self.changes(code.rmw, code.flush == Flush::Always, old, operands);
+            self.note_change_of(&changes, mask);
+        }
+        if let (Some(r), Some(old)) = (dst, old) {
+            self.write_old(r, &old, mask);
+        }
+    }
+
+    /// Writes the old values of an operation to a register.
+    fn write_old(&mut self, r: VReg, old: &Val, mask: Option<&Val>) {
+        let old = self.w.resize(old, self.slots[r.0 as usize].elem, false);
+        self.write(r, &old, mask);
     }
 
     /// Notes a change of memory if the condition holds for an active lane of the mask.
@@ -166,7 +179,7 @@ impl Emitter<'_> {
     fn read_somewhere(&self, r: u32) -> bool {
         let func = self.func;
         let mut found = false;
-        let mut look = |read: margay_ir::VReg| found |= read.0 == r;
+        let mut look = |read: VReg| found |= read.0 == r;
         func.insts.iter().for_each(|inst| liveness::inst_reads(func, inst, &mut look));
         func.blocks.iter().for_each(|b| liveness::term_reads(func, &b.term, &mut look));
         found
@@ -217,13 +230,13 @@ impl Emitter<'_> {
         old
     }
 
-    /// Whether an operation adds the same integer in all lanes and its old values are used, as counters do that give each thread a place.
+    /// Whether an operation adds the same integer in all lanes and its old values are used, as with a counter that assigns places to threads.
     fn counts(&self, code: Code, operands: &[Val]) -> bool {
         let same = matches!(operands, [v] if !v.ty.vector);
         same && code.op == Operation::Add && code.result && matches!(code.elem, Elem::I32 | Elem::I64)
     }
 
-    /// Adds an integer once for each lane at one address; returns the old values: those of lanes that add one after another, the lowest one
+    /// Adds an integer once for each lane at one address. Returns the old values, as if the lanes added one after another, the lowest one
     /// first.
     fn count_up(&mut self, code: Code, at: &Val, v: &Val, mask: Option<&Val>) -> Val {
         let bits = self.lane_bits(mask);
