@@ -13,13 +13,13 @@ use crate::{
 use margay_check::FuncKind;
 use std::{collections::HashMap, sync::Arc};
 
-/// Lanes of a vector register of ABIs that have such.
+/// Lanes of a vector register, in ABIs with vector registers.
 const LANES: u32 = 32;
 
 /// Smallest alignment of a frame: larger loads and stores of formals never straddle.
 const FRAME_ALIGN: u32 = 16;
 
-/// Smallest frame of a device function: it also pays for the return address, so that endless recursion ends.
+/// Smallest frame of a device function: it accounts for the return address, so that endless recursion ends.
 const LEAST_FRAME: u32 = 16;
 
 /// The lowest local address that a kernel's frame may have: programs compare pointers with zero.
@@ -43,8 +43,8 @@ pub fn place(mut ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
     };
     let mut admitted = Admitted::default();
     let mut funcs = Vec::with_capacity(ir.funcs.len());
-    // Most functions of a large module are only names to the kernel that is wanted. What they get follows from their signature,
-    // of which they have few: linking shares equal ones, so that the address identifies it.
+    // Of a large module, the requested kernel mostly needs only the names of functions. Their places follow from their signatures, and
+    // there are few different ones: linking shares equal signatures, so the address identifies a signature.
     let mut bare: HashMap<(FuncKind, *const Signature), Arc<FuncPlaces>> = HashMap::new();
     for func in &ir.funcs {
         let is_bare = func.blocks.is_empty() && func.frame.is_empty() && func.calls.is_empty();
@@ -91,8 +91,8 @@ pub fn place(mut ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
     })
 }
 
-/// The signature and plan that a call site has in common with those whom it calls. Functions that are called through a register
-/// may have other types than the prototype; where that matters to an ABI, the functions' plan is the site's too.
+/// The signature and plan that a call site shares with its callees. Functions that are called through a register may have other types
+/// than the prototype; where that matters to an ABI, the site uses the functions' plan.
 fn agree(
     ir: &Ir<Virtual>,
     call: &CallSite,
@@ -175,28 +175,8 @@ fn frame(func: &Func, plan: Plan, calls: Vec<Plan>) -> Result<(FuncPlaces, Vec<V
         offsets[i] = end.checked_next_multiple_of(var.align).ok_or_else(too_large)?;
         end = offsets[i].checked_add(var.size).ok_or_else(too_large)?;
     }
-    // Variables of one block: sorted by first use; each takes the lowest gap that those still in use leave.
-    let base = end;
-    let mut local: Vec<(Span, usize)> = spans.iter().enumerate().filter_map(|(i, s)| Some(((*s)?, i))).collect();
-    local.sort_unstable_by_key(|(s, i)| (s.block, s.first, *i));
-    let mut live: Vec<(Span, u32, u32)> = Vec::new();
-    for (span, i) in local {
-        let var = &func.frame[i];
-        align = align.max(var.align);
-        live.retain(|(s, ..)| s.block == span.block && s.last >= span.first);
-        live.sort_unstable_by_key(|l| l.1);
-        let mut at = base.checked_next_multiple_of(var.align).ok_or_else(too_large)?;
-        for (_, from, to) in &live {
-            if at.checked_add(var.size).ok_or_else(too_large)? <= *from {
-                break;
-            }
-            at = at.max(to.checked_next_multiple_of(var.align).ok_or_else(too_large)?);
-        }
-        let to = at.checked_add(var.size.max(1)).ok_or_else(too_large)?;
-        live.push((span, at, to));
-        offsets[i] = at;
-        end = end.max(to);
-    }
+    let local = place_local(func, &spans, &mut offsets, end).ok_or_else(too_large)?;
+    (end, align) = (end.max(local.end), align.max(local.align));
     let mut buffers = Vec::with_capacity(calls.len());
     let variables = end;
     for plan in &calls {
@@ -220,6 +200,38 @@ fn frame(func: &Func, plan: Plan, calls: Vec<Plan>) -> Result<(FuncPlaces, Vec<V
         sequences: Vec::new(),
     };
     Ok((places, buffers))
+}
+
+/// Where the variables of single blocks end, and the largest of their alignments.
+struct LocalArea {
+    end: u32,
+    align: u32,
+}
+
+/// Assigns offsets from `base` on to the variables that have a span. In the order of their first uses, each takes the lowest gap that the
+/// variables still in use leave.
+fn place_local(func: &Func, spans: &[Option<Span>], offsets: &mut [u32], base: u32) -> Option<LocalArea> {
+    let mut area = LocalArea { end: base, align: 1 };
+    let mut local: Vec<(Span, usize)> = spans.iter().enumerate().filter_map(|(i, s)| Some(((*s)?, i))).collect();
+    local.sort_unstable_by_key(|(s, i)| (s.block, s.first, *i));
+    let mut live: Vec<(Span, u32, u32)> = Vec::new();
+    for (span, i) in local {
+        let var = &func.frame[i];
+        live.retain(|(s, ..)| s.block == span.block && s.last >= span.first);
+        live.sort_unstable_by_key(|l| l.1);
+        let mut at = base.checked_next_multiple_of(var.align)?;
+        for (_, from, to) in &live {
+            if at.checked_add(var.size)? <= *from {
+                break;
+            }
+            at = at.max(to.checked_next_multiple_of(var.align)?);
+        }
+        let to = at.checked_add(var.size.max(1))?;
+        live.push((span, at, to));
+        offsets[i] = at;
+        area = LocalArea { end: area.end.max(to), align: area.align.max(var.align) };
+    }
+    Some(area)
 }
 
 /// Space in the caller's frame for the values of a call that are passed by pointer. Call sites share it.
@@ -248,7 +260,7 @@ struct Span {
     last: u32,
 }
 
-/// For `.param` variables of the body whose uses all lie in one block: where.
+/// By frame variable: its span, for `.param` variables of the body whose uses all lie in one block.
 fn block_local(func: &Func) -> Vec<Option<Span>> {
     #[derive(Clone, Copy)]
     enum Uses {
@@ -257,7 +269,7 @@ fn block_local(func: &Func) -> Vec<Option<Span>> {
         Many,
     }
     let mut uses = vec![Uses::None; func.frame.len()];
-    // A variable that is read first may carry something round a loop.
+    // A variable that is read first may carry a value around a loop.
     let mut note = |id: FrameId, block: u32, at: u32| {
         let u = &mut uses[id.0 as usize];
         *u = match *u {

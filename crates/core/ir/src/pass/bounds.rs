@@ -11,20 +11,20 @@ use crate::{
         liveness::{inst_reads, inst_writes},
     },
 };
-use margay_isa::{Component, Effect, Kind, Mod, Opcode, Special, Type, Var};
+use margay_isa::{Component, Effect, Kind, Mod, Opcode, Special, Type, Var, Variant};
 use std::collections::HashMap;
 
-/// Widening: bounds of a register that its definitions have moved more often than this become those of its type.
+/// Widening: after this many changes, the bounds of a register become those of its type.
 const WIDEN_AFTER: u8 = 4;
 
-/// What is known of a value, as an unsigned number.
+/// The known range of a value, as an unsigned number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// The least it can be.
+    /// The minimum.
     pub least: u64,
     /// The maximum.
     pub most: u64,
-    /// It is a multiple of two to this; 64 for zero.
+    /// Log2 of a power of two that divides it; 64 for zero.
     pub align: u32,
 }
 
@@ -68,7 +68,7 @@ impl Bounds {
         Some(Bounds { least: self.least * other.least, most, align: (self.align + other.align).min(64) })
     }
 
-    /// With ends that are multiples of what divides the value.
+    /// Narrowed to ends that are multiples of the power of two that divides the value.
     fn tight(self) -> Bounds {
         let odd = below(self.align.min(63));
         let least = self.least.checked_add(odd).map_or(self.least, |l| l & !odd);
@@ -85,7 +85,7 @@ impl Bounds {
         Bounds { least: self.least >> k, most: self.most >> k, align }
     }
 
-    /// `self | other` or, if bits that both may have `cancel`, `self ^ other`.
+    /// The bounds of `self | other` or, if equal bits `cancel`, of `self ^ other`.
     fn mixed(self, other: Bounds, cancel: bool) -> Bounds {
         let disjoint = |a: Bounds, b: Bounds| 64 - b.most.leading_zeros() <= a.align;
         if disjoint(self, other) || disjoint(other, self) {
@@ -106,17 +106,17 @@ pub struct Ranges {
     /// By register: its only definition, if every thread executes that once at most in a call of the function.
     definition: Vec<Option<u32>>,
     warp: WarpShape,
-    /// What is known of the addresses of variables.
+    /// By variable: its address, if known.
     addresses: Vec<Option<u64>>,
 }
 
-/// Definitions through which a condition on one register is traced to another.
+/// Length of the chains of definitions along which a condition on one register is traced to another.
 const DEPTH: u32 = 6;
-/// Branches before a block that are looked at.
+/// Number of branches before a block that are considered.
 const BRANCHES: u32 = 64;
 
 impl Ranges {
-    /// Analyses a function. `addresses`: by variable, what is known of them.
+    /// Analyzes a function. `addresses` holds the known addresses of variables.
     pub fn new(func: &Func, cfg: &Cfg, live: &Liveness, warp: WarpShape, addresses: Vec<Option<u64>>) -> Ranges {
         let n = func.regs.len();
         let (mut times, mut definition) = (vec![0u32; n], vec![None; n]);
@@ -140,7 +140,7 @@ impl Ranges {
                 regs.iter().for_each(|r| unknown(r.0 as usize));
             }
         }
-        // What may be read before it was written.
+        // Registers that may be read before they are written.
         live.live_in.first().iter().for_each(|set| set.iter().for_each(|r| unknown(r as usize)));
         all.definition.iter_mut().zip(times).filter(|(_, n)| *n != 1).for_each(|(d, _)| *d = None);
         all.join_definitions(func);
@@ -194,7 +194,7 @@ impl Ranges {
         known.get(&r.0).copied().or_else(|| self.of(r))
     }
 
-    /// Recomputes a register from those of which more is known.
+    /// Recomputes the bounds of a register from narrower bounds of others.
     fn trace(&self, func: &Func, r: VReg, depth: u32, known: &mut HashMap<u32, Bounds>) {
         let Some(i) = self.definition[r.0 as usize].filter(|_| depth > 0 && !known.contains_key(&r.0)) else { return };
         let inst = &func.insts[i as usize];
@@ -204,7 +204,7 @@ impl Ranges {
         }
     }
 
-    /// What the outcome of a comparison with a constant says of the register compared.
+    /// The register that a predicate compares with a constant, and its bounds given the outcome.
     fn condition(&self, func: &Func, p: VReg, holds: bool, known: &HashMap<u32, Bounds>) -> Option<(VReg, Bounds)> {
         let inst = &func.insts[self.definition[p.0 as usize]? as usize];
         let variant = func.variant(inst);
@@ -236,7 +236,7 @@ impl Ranges {
         };
         let (least, most) = if holds { yes } else { no };
         let (least, most) = (b.least.max(least), b.most.min(most));
-        // Else no thread comes here.
+        // Otherwise no thread reaches the block.
         (least <= most).then(|| (*x, Bounds { least, most, ..b }.tight()))
     }
 
@@ -276,8 +276,8 @@ impl Ranges {
         }
     }
 
-    /// What an instruction defines: nothing at all for one whose operands are not known yet, no bounds for most. `known` has
-    /// precedence over what holds everywhere.
+    /// The bounds of an instruction's result: `None` while its operands have none yet, `Some(None)` if nothing is known of the result.
+    /// Bounds in `known` have precedence over those that hold everywhere.
     fn result(&self, func: &Func, inst: &Inst, known: &HashMap<u32, Bounds>) -> Option<Option<Bounds>> {
         let variant = func.variant(inst);
         let (t, srcs) = (variant.t(), func.operands(inst.srcs));
@@ -307,49 +307,55 @@ impl Ranges {
             };
             v.push(self.operand(s, width, known)?);
         }
-        let product = |a: Bounds, b: Bounds| {
-            let signed = variant.has(Mod::Wide) && t.is_signed();
-            (!signed || a.positive(bits) && b.positive(bits)).then(|| a.product(b, wide)).flatten()
-        };
-        let count = |o: &Operand| match o {
-            Operand::Imm(k) if *k < u64::from(bits) => Some(*k as u32),
-            _ => None,
-        };
-        let unsigned = |a: &Bounds| !t.is_signed() || a.positive(bits);
-        let found = match (variant.op, &v[..]) {
-            (Opcode::Mov, [a]) => Some(*a),
-            (Opcode::Add, [a, b]) => a.sum(*b, bits).or_else(|| b.sum(*a, bits)),
-            (Opcode::Sub, [a, b]) => a.least.checked_sub(b.most).map(|least| Bounds {
-                least,
-                most: a.most - b.least,
-                align: a.align.min(b.align),
-            }),
-            (Opcode::Mul, [a, b]) => product(*a, *b),
-            (Opcode::Mad, [a, b, c]) => product(*a, *b).and_then(|p| p.sum(*c, wide).or_else(|| c.sum(p, wide))),
-            (Opcode::Shl, [a, _]) => count(&srcs[1]).and_then(|k| a.product(Bounds::constant(1 << k), bits)),
-            (Opcode::Shr, [a, _]) if unsigned(a) => count(&srcs[1]).map(|k| a.shifted(k)),
-            (Opcode::And, [a, b]) => Some(Bounds { least: 0, most: a.most.min(b.most), align: a.align.max(b.align) }),
-            (Opcode::Or | Opcode::Xor, [a, b]) => Some(a.mixed(*b, variant.op == Opcode::Xor)),
-            (Opcode::Bfe, [a, from, length]) if !t.is_signed() && from.least == from.most && length.most < 64 => {
-                let from = u32::try_from(from.least).ok().filter(|k| *k < bits);
-                from.map(|k| a.shifted(k)).map(|f| Bounds::up_to(f.most.min(below(length.most as u32))))
-            }
-            (Opcode::Rem, [a, b]) if !t.is_signed() && b.least > 0 => Some(Bounds::up_to(a.most.min(b.most - 1))),
-            (Opcode::Div, [a, b]) if !t.is_signed() && b.least > 0 => Some(Bounds::up_to(a.most / b.least)),
-            (Opcode::Min, [a, b]) if unsigned(a) && unsigned(b) => {
-                Some(Bounds { most: a.most.min(b.most), least: a.least.min(b.least), align: a.align.min(b.align) })
-            }
-            (Opcode::Max, [a, b]) if unsigned(a) && unsigned(b) => {
-                Some(Bounds { most: a.most.max(b.most), least: a.least.max(b.least), align: a.align.min(b.align) })
-            }
-            (Opcode::Selp, [a, b, _]) => Some(a.join(*b)),
-            (Opcode::Cvt, [a]) => variant
-                .ty(Var::U)
-                .filter(|u| u.is_int() || u.kind() == Kind::Bits)
-                .and_then(|u| (!u.is_signed() || a.positive(u.bits())).then_some(*a).filter(|a| a.most <= below(bits))),
-            _ => None,
-        };
-        Some(found.map(Bounds::tight))
+        Some(computed(variant, srcs, &v, wide).map(Bounds::tight))
+    }
+}
+
+/// The bounds of a result of `wide` bits, from those of the operands; `None` if nothing is known of it.
+fn computed(variant: &Variant, srcs: &[Operand], v: &[Bounds], wide: u32) -> Option<Bounds> {
+    let t = variant.t();
+    let bits = t.bits();
+    let product = |a: Bounds, b: Bounds| {
+        let signed = variant.has(Mod::Wide) && t.is_signed();
+        (!signed || a.positive(bits) && b.positive(bits)).then(|| a.product(b, wide)).flatten()
+    };
+    let count = |o: &Operand| match o {
+        Operand::Imm(k) if *k < u64::from(bits) => Some(*k as u32),
+        _ => None,
+    };
+    let unsigned = |a: &Bounds| !t.is_signed() || a.positive(bits);
+    match (variant.op, v) {
+        (Opcode::Mov, [a]) => Some(*a),
+        (Opcode::Add, [a, b]) => a.sum(*b, bits).or_else(|| b.sum(*a, bits)),
+        (Opcode::Sub, [a, b]) => a.least.checked_sub(b.most).map(|least| Bounds {
+            least,
+            most: a.most - b.least,
+            align: a.align.min(b.align),
+        }),
+        (Opcode::Mul, [a, b]) => product(*a, *b),
+        (Opcode::Mad, [a, b, c]) => product(*a, *b).and_then(|p| p.sum(*c, wide).or_else(|| c.sum(p, wide))),
+        (Opcode::Shl, [a, _]) => count(&srcs[1]).and_then(|k| a.product(Bounds::constant(1 << k), bits)),
+        (Opcode::Shr, [a, _]) if unsigned(a) => count(&srcs[1]).map(|k| a.shifted(k)),
+        (Opcode::And, [a, b]) => Some(Bounds { least: 0, most: a.most.min(b.most), align: a.align.max(b.align) }),
+        (Opcode::Or | Opcode::Xor, [a, b]) => Some(a.mixed(*b, variant.op == Opcode::Xor)),
+        (Opcode::Bfe, [a, from, length]) if !t.is_signed() && from.least == from.most && length.most < 64 => {
+            let from = u32::try_from(from.least).ok().filter(|k| *k < bits);
+            from.map(|k| a.shifted(k)).map(|f| Bounds::up_to(f.most.min(below(length.most as u32))))
+        }
+        (Opcode::Rem, [a, b]) if !t.is_signed() && b.least > 0 => Some(Bounds::up_to(a.most.min(b.most - 1))),
+        (Opcode::Div, [a, b]) if !t.is_signed() && b.least > 0 => Some(Bounds::up_to(a.most / b.least)),
+        (Opcode::Min, [a, b]) if unsigned(a) && unsigned(b) => {
+            Some(Bounds { most: a.most.min(b.most), least: a.least.min(b.least), align: a.align.min(b.align) })
+        }
+        (Opcode::Max, [a, b]) if unsigned(a) && unsigned(b) => {
+            Some(Bounds { most: a.most.max(b.most), least: a.least.max(b.least), align: a.align.min(b.align) })
+        }
+        (Opcode::Selp, [a, b, _]) => Some(a.join(*b)),
+        (Opcode::Cvt, [a]) => variant
+            .ty(Var::U)
+            .filter(|u| u.is_int() || u.kind() == Kind::Bits)
+            .and_then(|u| (!u.is_signed() || a.positive(u.bits())).then_some(*a).filter(|a| a.most <= below(bits))),
+        _ => None,
     }
 }
 

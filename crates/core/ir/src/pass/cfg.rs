@@ -230,7 +230,14 @@ struct Body {
     irreducible: bool,
 }
 
-/// Marks what is reached from some blocks over unmarked ones.
+impl Body {
+    /// Number of its blocks.
+    fn size(&self) -> usize {
+        self.blocks.iter().filter(|b| **b).count()
+    }
+}
+
+/// Marks the blocks that are reachable from `work` through unmarked ones.
 fn reach(marked: &mut [bool], mut work: Vec<u32>, next: impl Fn(u32) -> Vec<u32>) {
     while let Some(x) = work.pop() {
         if !std::mem::replace(&mut marked[x as usize], true) {
@@ -262,11 +269,44 @@ fn layout(
     preds: &[Vec<BlockId>],
     idom: &[Option<u32>],
 ) -> (Vec<BlockId>, Vec<Loop>, bool) {
+    let (bodies, mut reducible) = loop_bodies(rpo, succs, preds, idom);
+    let order = contiguous_order(rpo, &bodies);
+    let mut position = vec![u32::MAX; succs.len()];
+    order.iter().enumerate().for_each(|(i, b)| position[b.0 as usize] = i as u32);
+    let mut loops = Vec::new();
+    for body in &bodies {
+        let places = order.iter().filter(|b| body.blocks[b.0 as usize]).map(|b| position[b.0 as usize]);
+        let last = places.max().unwrap_or(0);
+        let first = position[body.header as usize];
+        if (last - first + 1) as usize != body.size() {
+            reducible = false;
+        }
+        loops.push(Loop { first, last, irreducible: body.irreducible });
+    }
+    // Forward edges must lead forward in the new order, or sweeps would miss pending lanes.
+    for b in &order {
+        for s in &succs[b.0 as usize] {
+            let (from, to) = (position[b.0 as usize], position[s.0 as usize]);
+            let back = loops.iter().any(|l| l.first == to && l.holds(from));
+            if to <= from && !back {
+                reducible = false;
+            }
+        }
+    }
+    (order, loops, reducible)
+}
+
+/// The bodies of loops, merged by header, outer ones first; and whether all loops are natural.
+fn loop_bodies(
+    rpo: &[BlockId],
+    succs: &[Vec<BlockId>],
+    preds: &[Vec<BlockId>],
+    idom: &[Option<u32>],
+) -> (Vec<Body>, bool) {
     let n = succs.len();
     let mut number = vec![u32::MAX; n];
     rpo.iter().enumerate().for_each(|(i, b)| number[b.0 as usize] = i as u32);
     let mut reducible = true;
-    // Bodies of loops, merged by header.
     let mut bodies: Vec<Body> = Vec::new();
     for b in rpo {
         for s in &succs[b.0 as usize] {
@@ -289,11 +329,14 @@ fn layout(
             }
         }
     }
-    let size = |body: &Vec<bool>| body.iter().filter(|x| **x).count();
-    bodies.sort_by_key(|body| (std::cmp::Reverse(size(&body.blocks)), number[body.header as usize]));
-    // Depth-first placement by loop nest: sort key is the path of headers.
+    bodies.sort_by_key(|body| (std::cmp::Reverse(body.size()), number[body.header as usize]));
+    (bodies, reducible)
+}
+
+/// Moves the blocks of each loop behind its header, outer loops first.
+fn contiguous_order(rpo: &[BlockId], bodies: &[Body]) -> Vec<BlockId> {
     let mut order: Vec<BlockId> = rpo.to_vec();
-    for body in &bodies {
+    for body in bodies {
         let Some(at) = order.iter().position(|b| b.0 == body.header) else { continue };
         let (inside, outside): (Vec<BlockId>, Vec<BlockId>) =
             order[at..].iter().partition(|b| body.blocks[b.0 as usize]);
@@ -301,29 +344,7 @@ fn layout(
         order.extend(inside);
         order.extend(outside);
     }
-    let mut position = vec![u32::MAX; n];
-    order.iter().enumerate().for_each(|(i, b)| position[b.0 as usize] = i as u32);
-    let mut loops = Vec::new();
-    for body in &bodies {
-        let places = order.iter().filter(|b| body.blocks[b.0 as usize]).map(|b| position[b.0 as usize]);
-        let last = places.max().unwrap_or(0);
-        let first = position[body.header as usize];
-        if (last - first + 1) as usize != size(&body.blocks) {
-            reducible = false;
-        }
-        loops.push(Loop { first, last, irreducible: body.irreducible });
-    }
-    // Forward edges must lead forward in the new order, or sweeps would miss pending lanes.
-    for b in &order {
-        for s in &succs[b.0 as usize] {
-            let (from, to) = (position[b.0 as usize], position[s.0 as usize]);
-            let back = loops.iter().any(|l| l.first == to && l.holds(from));
-            if to <= from && !back {
-                reducible = false;
-            }
-        }
-    }
-    (order, loops, reducible)
+    order
 }
 
 /// Blocks where paths end: those without successors, and then, for blocks from which none of them is reached (endless loops, or
