@@ -46,8 +46,8 @@ mod state;
 mod tensor;
 mod threads;
 mod ticket;
+mod unshared;
 mod unused;
-mod unwritten;
 
 pub use family::Family;
 pub use finding::{Checks, Finding, FindingKind, Party};

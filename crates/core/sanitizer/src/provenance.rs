@@ -6,7 +6,7 @@
 //! pointers, and addresses with two sources, derive from no argument. Calls of functions that are not inlined are not
 //! analyzed.
 
-use crate::{Finding, FindingKind, Sanitizer, State, hash::Map, lanes, name, unwritten::Written};
+use crate::{Finding, FindingKind, Sanitizer, State, hash::Map, lanes, name, unshared::Accessed};
 use margay_exec::{Memory, MemoryEvent};
 use margay_ir::{Func, FuncId, GlobalId, Inst, Ir, MemBase, MemSpace, Operand, Placed, SourcePlace, VReg};
 use margay_isa::{Opcode, Space};
@@ -45,8 +45,8 @@ pub struct Arguments {
     /// The analyzed kernel.
     kernel: Option<FuncId>,
     by_place: Map<u32, Source>,
-    /// What the addresses derive from at which the kernel writes; `None` if that is unknown.
-    written: Option<Vec<Source>>,
+    /// What the addresses of instructions derive from that access memory of other CTAs, by index of the instruction.
+    accesses: Vec<(u32, Source)>,
     /// The first and last address of each argument's allocation; `None` if it is not a pointer.
     targets: Map<u32, Option<(u64, u64)>>,
 }
@@ -122,8 +122,8 @@ impl Arguments {
             }
         }
         let mut by_place = Map::default();
-        let mut written = Some(Vec::new());
-        for inst in &func.insts {
+        let mut accesses = Vec::new();
+        for (i, inst) in func.insts.iter().enumerate() {
             let mut bases = func.operands(inst.srcs).iter().chain(func.operands(inst.dsts)).filter_map(|o| match o {
                 Operand::Mem(MemBase::Reg(r), _) => Some(known[r.0 as usize]),
                 Operand::Mem(MemBase::Global(id), _) => Some(Some(variable(*id))),
@@ -137,14 +137,11 @@ impl Arguments {
             if matches!(source, Source::Argument(_) | Source::Variable(_)) {
                 by_place.insert(func.places[inst.at as usize].span.start, source);
             }
-            match (Written::by(func, inst), &mut written) {
-                (Written::Nothing, _) => {}
-                (Written::Target, Some(all)) if all.contains(&source) => {}
-                (Written::Target, Some(all)) if source != Source::Unclear => all.push(source),
-                _ => written = None,
+            if Accessed::by(func, inst) != Accessed::Nothing {
+                accesses.push((i as u32, source));
             }
         }
-        Arguments { kernel: Some(kernel), by_place, written, targets: Map::default() }
+        Arguments { kernel: Some(kernel), by_place, accesses, targets: Map::default() }
     }
 
     /// What the address of an access derives from.
@@ -152,9 +149,9 @@ impl Arguments {
         self.by_place.get(&at.span.start).copied()
     }
 
-    /// What the addresses derive from at which the kernel writes; `None` if that is unknown.
-    pub fn written(&self) -> Option<&[Source]> {
-        self.written.as_deref()
+    /// What the addresses of instructions derive from that access memory of other CTAs, by index of the instruction.
+    pub fn sources(&self) -> &[(u32, Source)] {
+        &self.accesses
     }
 }
 

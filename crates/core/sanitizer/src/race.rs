@@ -17,6 +17,7 @@ use crate::{
     site::Kind,
     threads::{CtaThreads, Same, Threads, WarpMask},
     ticket,
+    unshared::Ignored,
 };
 use margay_exec::{
     AccessKind, Actor, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SpreadEvent,
@@ -102,6 +103,14 @@ fn follow_orders(
             }
         }
     }
+}
+
+/// Whether an access lies in the memory where those of its site are part of no race.
+#[inline(always)]
+fn is_within(ignored: &[Option<Ignored>], site: u32, access: Strided) -> bool {
+    let (from, to) = access.range();
+    let within = |(low, high): (u64, u64)| low <= from && from <= to && to <= high;
+    ignored.get(site as usize).copied().flatten().flatten().is_some_and(within)
 }
 
 impl Sanitizer {
@@ -207,7 +216,7 @@ impl Sanitizer {
             return true;
         }
         let index = self.index(e.actor.cta);
-        let State { ctas, sites, threads, footprint, .. } = state;
+        let State { ctas, sites, threads, footprint, ignored, .. } = state;
         let Some(cta) = ctas.get_mut(index) else { return false };
         if sync {
             cta.arrivals.touch(&e.actor);
@@ -233,7 +242,7 @@ impl Sanitizer {
         } else if !kind.writes || self.proxies {
             return false;
         }
-        if !index.is_multiple_of(self.sample) {
+        if !index.is_multiple_of(self.sample) || is_within(ignored, site, access) {
             return true;
         }
         if kind.writes && !threads.advance() {
@@ -343,9 +352,7 @@ impl Sanitizer {
                 let Some(bytes) = access.adjoining() else { return i };
                 footprint.add(start, bytes, false);
             }
-            let (from, to) = access.range();
-            let ignores = |(low, high): (u64, u64)| low <= from && from <= to && to <= high;
-            if !sampled || ignored.get(site as usize).copied().flatten().flatten().is_some_and(ignores) {
+            if !sampled || is_within(ignored, site, access) {
                 continue;
             }
             let row = match &mut row {

@@ -14,7 +14,7 @@ use crate::{
     shadow::{Record, Shadow},
     site::{Place, Sites},
     threads::{CtaThreads, Threads},
-    ticket, unwritten,
+    ticket, unshared,
 };
 use margay_exec::Image;
 use std::{collections::BTreeMap, sync::Arc};
@@ -127,8 +127,9 @@ pub struct State {
     pub written: Option<Arc<margay_exec::mem::Written>>,
     pub buffer: Vec<Record>,
     pub arguments: provenance::Arguments,
-    /// By site, once it is known: where its loads are part of no race.
-    pub ignored: Vec<Option<unwritten::Ignored>>,
+    pub unshared: unshared::Unshared,
+    /// By site, once it is known: where its accesses are part of no race.
+    pub ignored: Vec<Option<unshared::Ignored>>,
     pub hits: Vec<row::Hit>,
     /// Stores of different values to shared memory that nobody has read or overwritten since.
     pub clashes: Vec<clash::Clash>,

@@ -56,7 +56,7 @@ fn launch(
     let block = arguments.finish().map_err(|e| e.to_string())?;
     let shape = LaunchShape::new([program.ctas, 1, 1], [program.threads, 1, 1]);
     let what = Checks { races: true, ..Checks::NONE };
-    let sanitizer = Sanitizer::new(what, kernel.image().clone(), str::to_owned, shape);
+    let sanitizer = Sanitizer::new(what, kernel.image().clone(), str::to_owned, shape).with_params(&block);
     let sanitizer = if at_once { sanitizer.at_once() } else { sanitizer };
     let config = LaunchConfig { seed, observer: Some(&sanitizer), ..LaunchConfig::of(shape) };
     kernel.launch(&config, &block).map_err(|e| e.to_string())?;
@@ -101,7 +101,8 @@ fn races_of_random_kernels_are_found() {
     let (mut racy, mut failed) = (0, 0);
     let count = number("MARGAY_RACES").unwrap_or(300);
     for seed in (from..from + count).chain(SEVERAL_AT_ONCE) {
-        for program in [Program::new(seed), Program::new(seed).spaced(seed)] {
+        let new = || Program::new(seed);
+        for program in [new(), new().spaced(seed), new().apart(seed)] {
             match examine(&program, &program.ptx(), seed) {
                 Ok(has_races) => racy += u64::from(has_races),
                 Err(what) => {
@@ -113,7 +114,7 @@ fn races_of_random_kernels_are_found() {
             }
         }
     }
-    let count = 2 * count;
+    let count = 3 * count;
     println!("{racy} of {count} race");
     assert_eq!(failed, 0, "of {count} programs");
     assert!(count < 100 || (count / 4..count - count / 10).contains(&racy), "{racy} of {count} programs race");

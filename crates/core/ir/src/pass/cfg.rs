@@ -35,6 +35,8 @@ pub struct Cfg {
     pub loops: Vec<Loop>,
     /// False when some retreating edge does not lead to a header that dominates it, or a loop cannot be laid out contiguously.
     pub reducible: bool,
+    /// By block: the nearest dominator; `None` for the entry, and for blocks that are never reached.
+    pub idom: Vec<Option<BlockId>>,
     /// By block: the nearest post-dominator, where lanes that diverge at its end reconverge; `None` where that is only the end of the
     /// function.
     pub ipdom: Vec<Option<BlockId>>,
@@ -74,7 +76,9 @@ impl Cfg {
         let mut position = vec![u32::MAX; n];
         order.iter().enumerate().for_each(|(i, b)| position[b.0 as usize] = i as u32);
         let ipdom = post_dominators(&succs, &preds, &order);
-        let mut cfg = Cfg { succs, preds, order, position, loops, reducible, ipdom };
+        let above = |b: usize| idom[b].filter(|d| *d != b as u32).map(BlockId);
+        let idom = (0..n).map(above).collect();
+        let mut cfg = Cfg { succs, preds, order, position, loops, reducible, idom, ipdom };
         cfg.ipdom = (0..n as u32).map(|b| cfg.reconvergence(BlockId(b))).collect();
         cfg
     }

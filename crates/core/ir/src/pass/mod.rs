@@ -11,6 +11,7 @@
 //!   reads by which they do;
 //!   [`Termination`]: loops that terminate.
 //! * [`Ranges`]: bounds of integer registers.
+//! * [`LinearValues`]: integer registers as linear functions of a thread's place in the grid.
 //! * [`propagate_constants`]: constants in registers become operands, addresses of local variables bases of accesses; [`constants_at`]: those that other registers still hold.
 //! * [`controls`]: whether values decide if an instruction is executed; [`depends_on_reads`]: whether address and control dependences
 //!   order reads before an access; [`conditions_of_use`]: under which conditions what a load yields is used; [`Decision`]: reads whose value
@@ -27,6 +28,7 @@ pub mod cfg;
 mod constants;
 mod dependence;
 mod interface;
+mod linear;
 pub mod liveness;
 mod regions;
 mod resume;
@@ -43,6 +45,7 @@ pub use cfg::{Cfg, Loop};
 pub use constants::{constants_at, propagate_constants};
 pub use dependence::{Decision, conditions_of_use, controls, depends_on_reads, recomputes, tests_and_sets};
 pub use interface::{mark_uniform_values, passes_uniform, returns_uniform};
+pub use linear::{AXES, Condition, LaunchValues, Linear, LinearValues};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};
 pub use resume::{Held, Layout, Paused, Pausing, Resume, Slot, pausing, slot_bytes, written_from};

@@ -2,6 +2,7 @@
 
 mod common;
 mod constants;
+mod linear;
 mod link;
 mod lower;
 mod place;

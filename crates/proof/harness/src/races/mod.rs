@@ -81,6 +81,11 @@ pub enum Index {
 }
 
 impl Index {
+    /// Whether [`Program::apart`] counts.
+    fn differs_by_cta(self) -> bool {
+        matches!(self, Index::Thread(_) | Index::Spaced { .. } | Index::Down { .. })
+    }
+
     fn of(self, thread: u32) -> u32 {
         match self {
             Index::Thread(from) => thread + from,
@@ -159,6 +164,9 @@ pub struct Program {
     pub threads: u32,
     /// CTAs. The memory is shared if there is one, else global.
     pub ctas: u32,
+    /// The units from the place of a thread to that of the same thread of the next CTA; not where [`Index::Lane`], [`Index::Same`] or
+    /// [`Index::Scattered`] gives the place.
+    pub apart: u32,
     /// The statements.
     pub statements: Vec<Statement>,
     /// The first statement of the loop, the one behind it, and how often it runs.
@@ -175,7 +183,7 @@ impl Program {
         let from = random.below(count);
         let to = (from + 1 + random.below(4)).min(count);
         let times = if random.chance(50) { 2 + random.below(2) as u32 } else { 1 };
-        let mut program = Program { threads, ctas, statements: Vec::new(), repeated: (from, to, times) };
+        let mut program = Program { threads, ctas, apart: 0, statements: Vec::new(), repeated: (from, to, times) };
         // Most programs are about few places and kinds of accesses: that is where they meet.
         let places: Vec<u32> = (0..1 + random.below(3)).map(|_| random.below(8) as u32 * 16).collect();
         let full = random.chance(40);
@@ -215,6 +223,52 @@ impl Program {
             }
         }
         self
+    }
+
+    /// The same program, but that CTAs access global memory at different places, and most accesses are alike, so that often each thread has
+    /// bytes of its own. All accesses are weak.
+    pub fn apart(mut self, seed: u64) -> Program {
+        let before = self.clone();
+        let random = &mut Random::new(seed);
+        self.ctas = self.ctas.max(2);
+        let (by, from) = (random.pick(&[1, 1, 1, 2]), random.below(16) as u32);
+        let (size, elements) = random.pick(&[(4, 1), (4, 1), (8, 1), (1, 1), (4, 2)]);
+        let count = self.threads * by;
+        self.apart = random.pick(&[count, count, count, count + 5, count - 1, count / 2, 0]);
+        for statement in &mut self.statements {
+            let Statement::Access { index, size: own, elements: many, action, .. } = statement else { continue };
+            // What a CTA reads before a barrier precedes what others write that have seen what it stores behind it (`docs/checker.md`):
+            // pairs of accesses do not show that.
+            *action = match action.writes() {
+                true => Action::Store { strong: false },
+                false => Action::Load { strong: false },
+            };
+            if random.chance(15) {
+                continue;
+            }
+            (*own, *many) = (size, elements);
+            *index = Index::Spaced { by, from: from + u32::from(random.chance(15)) };
+        }
+        let fits = |program: &Program| {
+            let last = |t: &Statement| match t {
+                Statement::Access { index, size, elements, .. } => {
+                    let ends = [0, program.threads - 1].map(|t| program.unit(*index, program.ctas - 1, t));
+                    (ends[0].max(ends[1]) + 1) * size * elements
+                }
+                _ => 0,
+            };
+            program.statements.iter().map(last).max().is_none_or(|last| last <= BYTES)
+        };
+        while !fits(&self) && self.apart > 0 {
+            self.apart /= 2;
+        }
+        if fits(&self) { self } else { before }
+    }
+
+    /// Which unit a thread of a CTA accesses.
+    fn unit(&self, index: Index, cta: u32, thread: u32) -> u32 {
+        let apart = if index.differs_by_cta() { self.apart } else { 0 };
+        index.of(thread) + cta * apart
     }
 
     /// The statements in the order of their execution, and the turn of the loop.

@@ -72,7 +72,7 @@ impl Program {
             match self.statements[number] {
                 Statement::Access { action, index, who, narrow, size, elements } => {
                     for thread in (0..live).filter(|t| who.has(*t)) {
-                        let at = index.of(thread) * size * elements;
+                        let at = self.unit(index, cta, thread) * size * elements;
                         let thread = first + thread;
                         let known = known[thread as usize].clone();
                         let access =

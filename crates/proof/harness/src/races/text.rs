@@ -13,7 +13,7 @@ impl Program {
                 body += "    mov.u32 %turn, 0;\nAGAIN:\n";
             }
             let _ = writeln!(body, "    .loc 1 {} 1", number + 1);
-            lines(&mut body, self.ctas == 1, number, statement);
+            lines(&mut body, (self.ctas == 1, self.apart), number, statement);
             if number + 1 == to {
                 let _ = writeln!(body, "    add.u32 %turn, %turn, 1;\n    setp.lt.u32 %p, %turn, {times};");
                 body += "    @%p bra AGAIN;\n";
@@ -51,11 +51,11 @@ impl Program {
     }
 }
 
-fn lines(to: &mut String, shared: bool, number: usize, statement: &Statement) {
+fn lines(to: &mut String, (shared, apart): (bool, u32), number: usize, statement: &Statement) {
     let _ = match *statement {
         Statement::Access { action, index, who, narrow, size, elements } => {
             let way = (if shared { "shared" } else { "global" }, if narrow { "cta" } else { "gpu" });
-            return access(to, number, (action, index, who), (size, elements), way);
+            return access(to, number, (action, (index, apart), who), (size, elements), way);
         }
         Statement::Barrier => writeln!(to, "    bar.sync 0;"),
         Statement::WarpBarrier => writeln!(to, "    bar.warp.sync 0xffffffff;"),
@@ -69,7 +69,7 @@ fn lines(to: &mut String, shared: bool, number: usize, statement: &Statement) {
 }
 
 /// Computes the address of the element: `%a` in shared memory, `%at` in global memory.
-fn address(to: &mut String, index: Index, bytes: u32, space: &str) {
+fn address(to: &mut String, (index, apart): (Index, u32), bytes: u32, space: &str) {
     let _ = match index {
         Index::Thread(from) => writeln!(to, "    add.u32 %a, %t, {from};"),
         Index::Lane(from) => writeln!(to, "    add.u32 %a, %lane, {from};"),
@@ -80,6 +80,9 @@ fn address(to: &mut String, index: Index, bytes: u32, space: &str) {
             writeln!(to, "    mul.lo.u32 %a, %t, {factor};\n    and.b32 %a, %a, {mask};\n    add.u32 %a, %a, {from};")
         }
     };
+    if apart > 0 && index.differs_by_cta() {
+        let _ = writeln!(to, "    mad.lo.u32 %a, %cta, {apart}, %a;");
+    }
     // As compilers do it, so that engines see which addresses are rows.
     let _ = match space {
         "shared" => writeln!(to, "    mov.u32 %v, tile;\n    mad.lo.u32 %a, %a, {bytes}, %v;"),
@@ -118,11 +121,11 @@ fn register(size: u32, narrow: &'static str) -> &'static str {
 fn access(
     to: &mut String,
     number: usize,
-    (action, index, who): (Action, Index, Who),
+    (action, (index, apart), who): (Action, (Index, u32), Who),
     (size, elements): (u32, u32),
     (space, scope): (&str, &str),
 ) {
-    address(to, index, size * elements, space);
+    address(to, (index, apart), size * elements, space);
     let at = if space == "shared" { "%a" } else { "%at" };
     let guard = guard(to, who);
     // No other store has these values: 128 threads, 4 CTAs, 4 turns.

@@ -156,7 +156,7 @@ impl Emitter<'_> {
         }
         let site = self.site(kind);
         let weak = Ordering::of(self.func.variant(inst), access).semantics == Semantics::Weak;
-        let away = matches!(space, MemSpace::Global | MemSpace::Generic) && weak && access == AccessKind::Load;
+        let away = matches!(space, MemSpace::Global | MemSpace::Generic) && weak && access != AccessKind::Atomic;
         // If threads may skip barriers, it matters where they were last.
         let joined = if away && !(progress && !self.prepared.barriers.is_empty() && !self.grid_loop.together) {
             let outside = self.leaves(site, address, (31 * stride as i64).min(0));

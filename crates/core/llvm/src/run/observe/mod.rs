@@ -91,6 +91,10 @@ pub struct Observation<'a> {
     arrived: RefCell<Vec<u32>>,
     /// By warp: the lanes that exist.
     born: Vec<u32>,
+    /// Whether the observer is told of a CTA only when that does something to be reported: many do nothing. Those that come to barriers do.
+    lazy: bool,
+    /// Whether the observer knows of the CTA that runs.
+    announced: Cell<bool>,
 }
 
 impl<'a> Observation<'a> {
@@ -122,6 +126,8 @@ impl<'a> Observation<'a> {
             uses: RefCell::default(),
             arrived: RefCell::new(vec![0; born.len()]),
             born,
+            lazy: !sites.iter().any(|s| matches!(s.kind, SiteKind::Moment(Moment::Arrive | Moment::Complete))),
+            announced: Cell::new(false),
         }))
     }
 
@@ -175,6 +181,7 @@ impl<'a> Host<'a> {
     /// Lets others report to the observer.
     pub fn release_observer(&self, ctx: &WarpCtx) {
         let Some(observation) = self.observation.as_deref() else { return };
+        self.announce(ctx);
         self.flush(ctx);
         self.report_noted(ctx);
         ctx.line_count.set(0);
@@ -195,6 +202,7 @@ impl<'a> Host<'a> {
         let mut left = Observation::take(loads, &ctx.loads, ctx.loads_end);
         ctx.loads_shared.set(0);
         if !left.is_empty() {
+            self.announce(ctx);
             self.report_noted(ctx);
         }
         while !left.is_empty() {
@@ -212,6 +220,7 @@ impl<'a> Host<'a> {
     /// Reports an access; `values` are the elements stored, each a row of lanes.
     pub fn observe(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: Addresses<'_>, values: Option<&[u8]>) {
         let Some(observation) = self.observation.as_deref().filter(|_| mask != 0) else { return };
+        self.announce(ctx);
         if !self.nothing_is_noted(ctx) {
             self.flush(ctx);
             self.report_noted(ctx);
@@ -247,8 +256,9 @@ impl<'a> Host<'a> {
         self.with_event(ctx, site, who, addresses, values, |event| {
             let Some(locked) = &mut *observation.locked.borrow_mut() else { return observation.observer.memory(event) };
             locked.memory(event);
-            if let SiteKind::Observed { bytes, access: AccessKind::Load, stride } = self.code.compiled.sites[site].kind
+            if let SiteKind::Observed { bytes, access, stride } = self.code.compiled.sites[site].kind
                 && is_new
+                && access != AccessKind::Atomic
             {
                 let reach = 31 * (stride as i64).unsigned_abs();
                 let ((first, last), span) = (locked.ignored(memo.get()), reach + u64::from(bytes));
@@ -297,6 +307,7 @@ impl<'a> Host<'a> {
     ) {
         let Some(observation) = self.observation.as_deref() else { return };
         let Some(Known { at, access, order, space, size, element }) = self.known(site) else { return };
+        self.announce(ctx);
         let each = element as usize;
         let value = |lane: usize, byte: usize| {
             let at = (byte / each * LANES + lane) * each + byte % each;
@@ -339,6 +350,9 @@ impl<'a> Host<'a> {
         let place = &self.code.compiled.sites[site];
         let SiteKind::Moment(moment) = place.kind else { return };
         self.flush(ctx);
+        if !matches!(moment, Moment::Begin | Moment::End) {
+            self.announce(ctx);
+        }
         match moment {
             // What a CTA has done since its last barrier concerns nobody any more.
             Moment::Complete | Moment::End => self.drop_noted(ctx),
@@ -356,7 +370,13 @@ impl<'a> Host<'a> {
             }
         };
         match moment {
-            Moment::Begin => self.begin(ctx, observation),
+            Moment::Begin => {
+                observation.announced.set(false);
+                ctx.line_count.set(0);
+                if !observation.lazy {
+                    self.announce(ctx);
+                }
+            }
             Moment::Warp => sync(warp, mask, SyncKind::Warp),
             Moment::Exchange => sync(warp, mask, SyncKind::Exchange),
             Moment::Arrive => {
@@ -376,6 +396,7 @@ impl<'a> Host<'a> {
                 }
                 arrived.fill(0);
             }
+            Moment::End if !observation.announced.get() => {}
             Moment::End => {
                 let reported = observation.lock().as_mut().map(|locked| locked.exit(cta)).is_some();
                 for (warp, lanes) in observation.born.iter().enumerate().filter(|_| !reported) {
@@ -383,7 +404,19 @@ impl<'a> Host<'a> {
                 }
             }
         }
-        self.allow_notes(ctx, matches!(moment, Moment::Begin));
+        if moment != Moment::Begin {
+            self.allow_notes(ctx, false);
+        }
+    }
+
+    /// Tells the observer that the CTA has begun, unless it knows.
+    fn announce(&self, ctx: &WarpCtx) {
+        if let Some(observation) = self.observation.as_deref()
+            && !observation.announced.replace(true)
+        {
+            self.begin(ctx, observation);
+            self.allow_notes(ctx, true);
+        }
     }
 
     fn begin(&self, ctx: &WarpCtx, observation: &Observation<'_>) {

@@ -1,0 +1,271 @@
+//! Accesses that are part of no race because of the memory that they access, so that they are not recorded: the kernel never writes it, or each
+//! thread has bytes of its own there.
+//!
+//! Kernels cannot write constants. Otherwise, all accesses by which the kernel writes must derive from arguments or variables that are known, and
+//! calls and asynchronous copies must be absent. Accesses that may meet, since they derive from the same allocation, form a group. Nothing in it is
+//! recorded if all of them read, or if their addresses are the same linear function of the thread's place in the grid, which gives
+//! each thread bytes that no other one has (`apart.rs`). A write that strays into such memory is out of bounds
+//! (`--check memory`), and is not compared with these accesses.
+
+mod apart;
+
+use crate::{
+    Sanitizer, State,
+    hash::Map,
+    provenance::{Source, target},
+    site::{Place, of_site},
+};
+use apart::Layout;
+use margay_exec::{AccessKind, Memory, MemoryEvent, Semantics};
+use margay_ir::{
+    Func, FuncId, Inst, MemSpace,
+    pass::{LaunchValues, Linear, LinearValues},
+};
+use margay_isa::{Effect, Mod, Opcode, Space};
+
+/// First and last address of no memory.
+const NOWHERE: (u64, u64) = (1, 0);
+/// Those of all memory that an instruction can access.
+const ANYWHERE: (u64, u64) = (0, u64::MAX >> 1);
+
+/// Memory in which the accesses of a site are part of no race: the first and the last address.
+pub type Ignored = Option<(u64, u64)>;
+
+/// What an instruction accesses outside of shared and local memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Accessed {
+    Nothing,
+    /// Reads what its address derives from.
+    Read,
+    /// Writes there.
+    Written,
+    /// That is unknown.
+    Anything,
+}
+
+impl Accessed {
+    pub fn by(func: &Func, inst: &Inst) -> Accessed {
+        let variant = func.variant(inst);
+        let own =
+            matches!(inst.space, Some(MemSpace::Shared | MemSpace::Local | MemSpace::KernelParam | MemSpace::Const));
+        match (variant.op.row().effect, variant.op) {
+            (Effect::Pure | Effect::Machine | Effect::Control, _) => Accessed::Nothing,
+            (Effect::Memory, Opcode::Membar | Opcode::Fence) => Accessed::Nothing,
+            (Effect::Memory, Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red) if own => {
+                Accessed::Nothing
+            }
+            (Effect::Memory, Opcode::Ld | Opcode::Ldu) => Accessed::Read,
+            (Effect::Memory, Opcode::St | Opcode::Atom | Opcode::Red) if !variant.has(Mod::Async) => Accessed::Written,
+            (Effect::Warp, Opcode::Bar | Opcode::Barrier | Opcode::Shfl | Opcode::Vote | Opcode::Match) => {
+                Accessed::Nothing
+            }
+            (Effect::Warp, Opcode::Redux | Opcode::Activemask | Opcode::Elect | Opcode::Mma) => Accessed::Nothing,
+            _ => Accessed::Anything,
+        }
+    }
+}
+
+/// What is known of the accesses of a kernel.
+#[derive(Default)]
+pub struct Unshared {
+    /// The analyzed kernel.
+    kernel: Option<FuncId>,
+    /// By position of the instruction in the text.
+    by_place: Map<u32, Ignored>,
+}
+
+/// An access to memory outside of the CTA.
+struct Access {
+    /// Index of the instruction, and its position in the text.
+    inst: u32,
+    place: u32,
+    writes: bool,
+    /// Whether it is a load through the non-coherent cache.
+    cached: bool,
+    size: i64,
+    /// The address, if it is linear.
+    address: Option<Linear>,
+    /// The first address that may be accessed, and the one after the last.
+    extent: (u64, u64),
+}
+
+/// All accesses of a kernel that are not known to be to memory of the CTA.
+struct Accesses {
+    known: Vec<Access>,
+    /// Whether there are others, which read.
+    others: bool,
+}
+
+impl Unshared {
+    fn of(sanitizer: &Sanitizer, memory: &Memory, kernel: FuncId, sources: &[(u32, Source)]) -> Unshared {
+        let program = &sanitizer.image.ir;
+        let address = |id| (program.global(id).space == Space::Global).then(|| sanitizer.global(id)).flatten();
+        let launch =
+            LaunchValues { grid: sanitizer.grid, block: sanitizer.block, params: &sanitizer.params, address: &address };
+        let values = LinearValues::new(program.func(kernel), launch);
+        let mut by_place = Map::default();
+        if let Some(accesses) = sanitizer.accesses(memory, kernel, sources, &values) {
+            let others = accesses.others;
+            for group in groups(accesses.known) {
+                let (low, high) =
+                    group.iter().fold((u64::MAX, 0), |(low, high), a| (low.min(a.extent.0), high.max(a.extent.1)));
+                let apart = !group.iter().any(|a| a.writes) || !others && are_apart(&values, &group, &launch.extents());
+                for access in &group {
+                    let found = apart.then_some((low, high - 1));
+                    by_place
+                        .entry(access.place)
+                        .and_modify(|known: &mut Ignored| *known = known.filter(|k| Some(*k) == found))
+                        .or_insert(found);
+                }
+            }
+        }
+        Unshared { kernel: Some(kernel), by_place }
+    }
+}
+
+/// Accesses in groups, so that those of two groups do not meet.
+fn groups(mut all: Vec<Access>) -> Vec<Vec<Access>> {
+    all.sort_by_key(|a| a.extent);
+    let (mut groups, mut end) = (Vec::<Vec<Access>>::new(), 0);
+    for access in all {
+        let (low, high) = access.extent;
+        match groups.last_mut() {
+            Some(group) if low < end => group.push(access),
+            _ => groups.push(vec![access]),
+        }
+        end = end.max(high);
+    }
+    groups
+}
+
+/// Whether no two threads access the same byte by these accesses.
+fn are_apart(values: &LinearValues<'_>, group: &[Access], extents: &[i64; margay_ir::pass::AXES]) -> bool {
+    let Some(first) = group.first().and_then(|a| a.address) else { return false };
+    let alike =
+        |a: &Access| !a.cached && a.address.is_some_and(|v| (v.factors, v.period) == (first.factors, first.period));
+    if !group.iter().all(alike) {
+        return false;
+    }
+    // What holds for each of them.
+    let mut conditions = values.conditions(group[0].inst);
+    for access in &group[1..] {
+        let here = values.conditions(access.inst);
+        conditions.retain_mut(|known| {
+            let same = here.iter().find(|c| c.value == known.value);
+            same.inspect(|c| (known.least, known.most) = (known.least.min(c.least), known.most.max(c.most))).is_some()
+        });
+    }
+    let mut offsets: Vec<i64> = group.iter().filter_map(|a| a.address).map(|v| v.constant).collect();
+    offsets.sort();
+    offsets.dedup();
+    let size = group.iter().map(|a| a.size).max().unwrap_or(0);
+    Layout::all(first, &conditions, extents).any(|layout| layout.is_apart(&offsets, size, first.period))
+}
+
+impl Sanitizer {
+    /// The address of a variable.
+    fn global(&self, id: margay_ir::GlobalId) -> Option<u64> {
+        self.image.addresses.get(id.0 as usize).copied()
+    }
+
+    /// The accesses of a kernel; `None` if it may write anything.
+    fn accesses(
+        &self,
+        memory: &Memory,
+        kernel: FuncId,
+        sources: &[(u32, Source)],
+        values: &LinearValues<'_>,
+    ) -> Option<Accesses> {
+        let func = self.image.ir.func(kernel);
+        let extents = [self.block, self.grid].concat();
+        let extents: [i64; margay_ir::pass::AXES] = std::array::from_fn(|axis| extents[axis].into());
+        let mut all = Accesses { known: Vec::new(), others: false };
+        for (inst, source) in sources {
+            let code = &func.insts[*inst as usize];
+            let accessed = Accessed::by(func, code);
+            let writes = match accessed {
+                Accessed::Nothing => continue,
+                Accessed::Anything => return None,
+                Accessed::Read | Accessed::Written => accessed == Accessed::Written,
+            };
+            let (pointer, variable) = match source {
+                Source::Variable(_) => continue,
+                Source::Argument(offset) => (self.pointer(*offset), None),
+                Source::Global(id) => (self.global(*id), Some(self.image.ir.global(*id).size)),
+                Source::Number | Source::Unclear => (None, None),
+            };
+            // Nothing can be accessed through a null pointer.
+            if pointer == Some(0) {
+                continue;
+            }
+            let around =
+                pointer.and_then(|at| variable.map_or_else(|| target(memory, at), |size| Some((at, at + size))));
+            let variant = func.variant(code);
+            let size = i64::from(variant.vec() * variant.t().bytes());
+            let address = pointer.and_then(|_| values.address(code));
+            let exact =
+                address.filter(|v| v.period == 0).and_then(|v| Layout::extent(v, &values.conditions(*inst), &extents));
+            let exact = exact.and_then(|(least, most)| {
+                Some((u64::try_from(least).ok()?, u64::try_from(most.checked_add(size)?).ok()?))
+            });
+            let extent = match (exact, around) {
+                (Some((low, high)), Some((base, end))) => Some((low.clamp(base, end), high.clamp(base, end))),
+                (exact, around) => exact.or(around),
+            };
+            let Some(extent) = extent.filter(|(low, high)| low < high) else {
+                all.others = true;
+                if writes {
+                    return None;
+                }
+                continue;
+            };
+            let place = func.places[code.at as usize].span.start;
+            all.known.push(Access { inst: *inst, place, writes, cached: variant.has(Mod::Nc), size, address, extent });
+        }
+        Some(all)
+    }
+
+    /// Whether all lanes access memory where that is part of no race.
+    pub(crate) fn is_ignored(&self, state: &mut State, e: &MemoryEvent<'_>, site: u32) -> bool {
+        let plain = e.order.semantics == Semantics::Weak && !e.order.asynchronous;
+        if e.access == AccessKind::Free || !plain {
+            return false;
+        }
+        if !matches!(e.space, MemSpace::Global | MemSpace::Generic | MemSpace::Const) {
+            return false;
+        }
+        let known = state.ignored.get(site as usize).copied().flatten();
+        let ignored = known.unwrap_or_else(|| {
+            let found = match e.actor.callers {
+                _ if e.space == MemSpace::Const => Some(ANYWHERE),
+                [] => self.unshared(state, e.memory, e.actor.at),
+                _ => None,
+            };
+            *of_site(&mut state.ignored, site) = Some(found);
+            found
+        });
+        let Some((first, last)) = ignored else { return false };
+        let size = u64::from(e.size);
+        let within = |at: u64| first <= at && at.wrapping_add(size - 1) <= last && at <= last;
+        match e.row {
+            Some((base, stride)) if e.actor.lanes == u32::MAX => {
+                within(base) && within(base.wrapping_add(stride.wrapping_mul(31)))
+            }
+            _ => crate::lanes(e.actor.lanes).all(|lane| within(e.addresses[lane as usize])),
+        }
+    }
+
+    fn unshared(&self, state: &mut State, memory: &Memory, (kernel, at): Place) -> Ignored {
+        if state.unshared.kernel != Some(kernel) {
+            let sources = self.arguments(state, kernel).sources();
+            state.unshared = Unshared::of(self, memory, kernel, sources);
+        }
+        state.unshared.by_place.get(&at.span.start).copied().flatten()
+    }
+
+    /// Where accesses of a place need not be reported, of which `memo` gives the site.
+    pub(crate) fn ignored_range(&self, state: &State, memo: u32) -> (u64, u64) {
+        let site = memo.checked_sub(1).filter(|_| !self.footprints);
+        site.and_then(|site| state.ignored.get(site as usize).copied().flatten().flatten()).unwrap_or(NOWHERE)
+    }
+}
