@@ -23,6 +23,7 @@ mod launch;
 mod layout;
 pub mod matrix;
 pub mod mem;
+pub mod object;
 mod observe;
 mod reference;
 mod resume;

@@ -15,6 +15,7 @@ mod hardware;
 mod indexed;
 pub(in crate::emit) mod interleaved;
 mod lanes;
+mod object;
 mod partial;
 mod prefetch;
 mod slow;
@@ -79,6 +80,7 @@ impl Emitter<'_> {
             Opcode::St => self.guarded(inst, |e, mask| e.store(inst, mask)),
             Opcode::Atom | Opcode::Red => self.guarded(inst, |e, mask| e.atomic(inst, mask)),
             Opcode::Cp if copy::is_small(&variant) => self.guarded(inst, |e, mask| e.copy_small(inst, mask)),
+            Opcode::Mbarrier => self.barrier_object(inst),
             // `membar` is `fence.sc`, and a fence without semantics is `.acq_rel` (manual, section 9.7.13.4).
             Opcode::Membar | Opcode::Fence => {
                 let sc = variant.op == Opcode::Membar || variant.has(Mod::Sc);

@@ -46,10 +46,16 @@ impl Emitter<'_> {
         self.helper(Helper::Effect, &[&site, &live, &mask, &input, &output]);
         let guard = self.guard(inst);
         self.fill(&writes, &output, guard.as_ref());
-        if let Some(Operand::Reg(r)) = func.operands(original.dsts).first().filter(|_| polls(func, original)) {
+        self.yield_unless(inst);
+        Ok(())
+    }
+
+    /// Yields to other warps if an instruction [`polls`] and has not found what it looks for in some lane.
+    pub fn yield_unless(&mut self, inst: &Inst) {
+        let func = self.func;
+        if let Some(Operand::Reg(r)) = func.operands(inst.dsts).first().filter(|_| polls(func, inst)) {
             self.wait_if_not(*r);
         }
-        Ok(())
     }
 
     /// Stores the registers that the original instruction reads as rows: with its guard, and with registers that are
@@ -81,7 +87,7 @@ impl Emitter<'_> {
     }
 
     /// A register, or the constant that it holds: what else reads it reads that.
-    pub(super) fn constant_or(&self, r: VReg) -> Operand {
+    pub fn constant_or(&self, r: VReg) -> Operand {
         let func = self.func;
         let formal = |home: &FormalHome| matches!(home, FormalHome::Regs(regs) if regs.contains(&r));
         let definition = self.spills.definition[r.0 as usize].map(|i| &func.insts[i as usize]);
