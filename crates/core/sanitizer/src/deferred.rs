@@ -8,7 +8,7 @@
 use crate::{
     Checks, Sanitizer, State,
     clock::Time,
-    form::{Form, Strided},
+    form::{Form, Strided, same_address},
     lanes,
     site::Kind,
 };
@@ -397,11 +397,7 @@ impl Sanitizer {
             let row = self.row(&mut cta.threads, (who.site, kind), (who.warp, mask, false), who.now);
             let context = (&cta.threads, &sites.kinds[..]);
             match stride {
-                _ if access.has_spans(kind) => {
-                    if !row.try_strided(shadow, &sites.kinds, access) {
-                        row.access_strided((shadow, buffer), context, access, hits);
-                    }
-                }
+                _ if access.has_spans(kind) => row.access_strided((shadow, buffer), context, access, hits),
                 0 => row.access((shadow, buffer), context, mask, (base, size), hits),
                 _ => lanes(mask).for_each(|lane| {
                     row.access((shadow, buffer), context, 1 << lane, (access.at(lane), size), hits);
@@ -414,11 +410,10 @@ impl Sanitizer {
             let context = (&cta.threads, &sites.kinds[..]);
             let mut left = mask;
             while left != 0 {
-                let at = addresses[left.trailing_zeros() as usize];
-                let same = |lane: &u32| addresses[*lane as usize] == at;
-                let group = lanes(left).take_while(same).fold(0, |group, lane| group | 1 << lane);
+                let first = left.trailing_zeros();
+                let group = same_address(&addresses, left, first);
                 left &= !group;
-                row.access((shadow, buffer), context, group, (at, size), hits);
+                row.access((shadow, buffer), context, group, (addresses[first as usize], size), hits);
             }
         }
         // Nothing that was deferred races with what came before it.

@@ -138,9 +138,9 @@ fn even(addresses: &[u64; LANES], mask: u32) -> Option<(u64, u64)> {
 }
 
 /// The lanes from `first` on, of those in a mask, that access the same address.
-pub fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
-    let address = e.addresses[first as usize];
-    let same = |lane: &u32| e.addresses[*lane as usize] == address;
+pub fn same_address(addresses: &[u64; LANES], mask: u32, first: u32) -> u32 {
+    let address = addresses[first as usize];
+    let same = |lane: &u32| addresses[*lane as usize] == address;
     lanes(mask).skip_while(|lane| *lane < first).take_while(same).fold(0, |group, lane| group | 1 << lane)
 }
 

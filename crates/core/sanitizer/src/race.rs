@@ -92,7 +92,7 @@ fn follow_orders(
     while left != 0 {
         let lane = left.trailing_zeros();
         let address = e.addresses[lane as usize];
-        let group = if shared { same_address(e, left, lane) } else { 1 << lane };
+        let group = if shared { same_address(e.addresses, left, lane) } else { 1 << lane };
         left &= !group;
         let is_local = address.wrapping_sub(e.local.0) < e.local.1;
         if !is_local && (strong || threads.is_released(address)) {

@@ -47,7 +47,7 @@ impl Row {
             }
             let group = match form {
                 Form::Same(_) if shared => left,
-                _ if shared => same_address(e, left, lane),
+                _ if shared => same_address(e.addresses, left, lane),
                 _ => 1 << lane,
             };
             left &= !group;

@@ -55,7 +55,11 @@ impl Accessed {
                 Accessed::Nothing
             }
             (Effect::Memory, Opcode::Ld | Opcode::Ldu) => Accessed::Read,
-            (Effect::Memory, Opcode::St | Opcode::Atom | Opcode::Red) if !variant.has(Mod::Async) => Accessed::Written,
+            (Effect::Memory, Opcode::St | Opcode::Atom | Opcode::Red)
+                if !variant.has(Mod::Async) && !variant.has(Mod::Bulk) =>
+            {
+                Accessed::Written
+            }
             (Effect::Warp, Opcode::Bar | Opcode::Barrier | Opcode::Shfl | Opcode::Vote | Opcode::Match) => {
                 Accessed::Nothing
             }
