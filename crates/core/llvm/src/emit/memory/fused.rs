@@ -13,6 +13,7 @@ use super::{
 };
 use crate::emit::{
     function::{Emitter, Result, affine::affine_form},
+    memory::address::Address,
     text::{Elem, Ty, Val},
 };
 use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, VReg, pass::Shape};
@@ -26,10 +27,17 @@ struct Fused {
     members: Vec<Member>,
     /// The offset of the lowest element.
     least: i64,
-    /// All elements of each lane.
-    word: Elem,
-    /// A variable that holds them between the first and the last access: `<32 x word>`.
-    variable: Val,
+    held: Held,
+}
+
+/// How elements are held between the first and the last access.
+#[derive(Debug)]
+enum Held {
+    /// All of a lane in a word of this type, in a variable `<32 x word>`.
+    Word(Elem, Val),
+    /// Each in a variable of its own, `<32 x elem>`: they are all that lies between one lane's and the next one's, so that they are stored as a
+    /// row.
+    Row(Vec<Val>),
 }
 
 /// One of several accesses that are performed as one.
@@ -78,6 +86,13 @@ fn candidates(func: &Func, group: &Group) -> [Vec<Candidate>; 2] {
     found
 }
 
+impl Fused {
+    /// Bytes of all elements of a lane.
+    fn bytes(&self) -> u32 {
+        self.members.iter().map(|m| m.bytes).sum()
+    }
+}
+
 /// The elements of a word and its type: 4 bytes, 2 halves, or 2 elements of 4 bytes.
 fn word(bytes: u32) -> (usize, Elem) {
     match bytes {
@@ -87,18 +102,21 @@ fn word(bytes: u32) -> (usize, Elem) {
     }
 }
 
-/// The members of consecutive elements among candidates, each in program order.
-fn runs(mut candidates: Vec<Candidate>, direction: Direction) -> Vec<Vec<Member>> {
+/// The members of consecutive elements among candidates, each in program order; `counts` says how many of a size.
+fn runs(candidates: &mut [Candidate], direction: Direction, counts: impl Fn(u32) -> Option<usize>) -> Vec<Vec<Member>> {
     candidates.sort_by_key(|c| (c.epoch, c.member.bytes, c.member.offset, c.member.inst));
     let stored = match direction {
         Direction::Load => Stored::default(),
-        Direction::Store => Stored::new(&candidates),
+        Direction::Store => Stored::new(candidates),
     };
     let mut found = Vec::new();
     let mut rest = &candidates[..];
     while let [first, others @ ..] = rest {
         let bytes = first.member.bytes;
-        let (count, _) = word(bytes);
+        let Some(count) = counts(bytes) else {
+            rest = others;
+            continue;
+        };
         let follows = |(k, c): (usize, &Candidate)| {
             let at = first.member.offset + k as i64 * i64::from(bytes);
             c.epoch == first.epoch && c.member.bytes == bytes && c.member.offset == at
@@ -148,6 +166,15 @@ impl Stored {
     }
 }
 
+/// Adds accesses that are performed as one.
+fn add(parts: &mut HashMap<u32, Part>, members: Vec<Member>, held: Held) {
+    let least = members.iter().map(|m| m.offset).min().unwrap_or(0);
+    let fused = Rc::new(Fused { members, least, held });
+    for (place, member) in fused.members.iter().enumerate() {
+        parts.insert(member.inst, Part { fused: fused.clone(), place });
+    }
+}
+
 /// The address register of an access.
 fn base(func: &Func, inst: u32) -> Option<VReg> {
     match func.operands(func.insts[inst as usize].srcs).first() {
@@ -176,23 +203,32 @@ impl Emitter<'_> {
         let mut parts = HashMap::new();
         for group in &groups {
             let Some(r) = group.members.first().and_then(|m| base(func, m.inst)) else { continue };
-            for (direction, candidates) in [Direction::Load, Direction::Store].into_iter().zip(candidates(func, group))
-            {
-                for members in runs(candidates, direction) {
+            let [mut loads, mut stores] = candidates(func, group);
+            for members in runs(&mut stores, Direction::Store, |bytes| self.elements_of_row(r, bytes)) {
+                let elem = Ty::lanes(Elem::int(8 * members[0].bytes)).to_string();
+                let held = Held::Row(members.iter().map(|_| self.w.alloca(&elem, 64)).collect());
+                stores.retain(|c| !members.iter().any(|m| m.inst == c.member.inst));
+                add(&mut parts, members, held);
+            }
+            for (candidates, direction) in [(&mut loads, Direction::Load), (&mut stores, Direction::Store)] {
+                for members in runs(candidates, direction, |bytes| Some(word(bytes).0)) {
                     let (_, word) = word(members[0].bytes);
-                    if !self.gains(r, members[0].bytes, direction) {
-                        continue;
-                    }
-                    let least = members.iter().map(|m| m.offset).min().unwrap_or(0);
-                    let variable = self.w.alloca(&Ty::lanes(word).to_string(), 64);
-                    let fused = Rc::new(Fused { members, least, word, variable });
-                    for (place, member) in fused.members.iter().enumerate() {
-                        parts.insert(member.inst, Part { fused: fused.clone(), place });
+                    if self.gains(r, members[0].bytes, direction) {
+                        let variable = self.w.alloca(&Ty::lanes(word).to_string(), 64);
+                        add(&mut parts, members, Held::Word(word, variable));
                     }
                 }
             }
         }
         self.accesses.fused = parts;
+    }
+
+    /// How many elements of a size lie between the addresses of neighboring lanes, if there are few and the addresses are rows.
+    fn elements_of_row(&self, r: VReg, bytes: u32) -> Option<usize> {
+        let slot = &self.slots[r.0 as usize];
+        let own = affine_form(slot.shape).map(|(_, stride)| stride);
+        let stride = u32::try_from(own.or_else(|| slot.shadow.as_ref().map(|s| s.stride))?).ok()?;
+        (stride.is_multiple_of(bytes) && (2..=4).contains(&(stride / bytes))).then_some((stride / bytes) as usize)
     }
 
     /// Whether fusing accesses at a register pays. Rows of adjacent or nearby elements are not worth it: they are loaded together with the
@@ -221,16 +257,16 @@ impl Emitter<'_> {
     /// Emits a load that is performed together with others.
     pub(super) fn load_fused(&mut self, source: &Operand, part: Part, ty: Type, dsts: &[Operand]) -> Result<()> {
         let Part { fused, place } = &part;
-        let word = Ty::lanes(fused.word);
+        let Held::Word(elem, variable) = &fused.held else { return self.refuse("a load in a row") };
         if *place == 0 {
             self.access_fused(fused, source, false, |e, address| {
-                let found = e.fetch(address, fused.word, 1, None, Strength::Weak);
+                let found = e.fetch(address, *elem, 1, None, Strength::Weak);
                 let all = e.w.splat(&found[0]);
-                e.w.store(&all, &fused.variable, 64);
+                e.w.store(&all, variable, 64);
                 Ok(())
             })?;
         }
-        let all = self.w.get_changed(word, &fused.variable, 0, 64);
+        let all = self.w.get_changed(Ty::lanes(*elem), variable, 0, 64);
         let one = self.w.op_const("lshr", &all, part.shift().into());
         let one = self.w.resize(&one, Elem::int(ty.bits()), false);
         dsts.iter().for_each(|d| self.write_extended(d, &one, ty, None));
@@ -240,28 +276,61 @@ impl Emitter<'_> {
     /// Emits a store that is performed together with others.
     pub(super) fn store_fused(&mut self, inst: &Inst, target: &Operand, part: Part, value: &Val) -> Result<()> {
         let Part { fused, place } = &part;
-        let word = Ty::lanes(fused.word);
-        let own = self.w.splat(value);
-        let own = self.w.resize(&own, fused.word, false);
-        let mut all = self.w.op_const("shl", &own, part.shift().into());
-        if *place > 0 {
-            let before = self.w.get_changed(word, &fused.variable, 0, 64);
-            all = self.w.op("or", &before, &all);
-        } else {
+        if *place == 0 {
             // The check of all accesses comes before the first of them.
             self.access(inst, target, (fused.members[0].bytes, true), None, |_, _| Ok(()))?;
         }
-        if place + 1 < fused.members.len() {
-            self.w.store(&all, &fused.variable, 64);
+        let (own, is_last) = (self.w.splat(value), place + 1 == fused.members.len());
+        let (word, variable) = match &fused.held {
+            Held::Word(word, variable) => (*word, variable),
+            Held::Row(variables) => {
+                self.w.store(&own, &variables[*place], 64);
+                return if is_last { self.store_row(fused, variables, target, own.ty) } else { Ok(()) };
+            }
+        };
+        let own = self.w.resize(&own, word, false);
+        let mut all = self.w.op_const("shl", &own, part.shift().into());
+        if *place > 0 {
+            let before = self.w.get_changed(Ty::lanes(word), variable, 0, 64);
+            all = self.w.op("or", &before, &all);
+        }
+        if !is_last {
+            self.w.store(&all, variable, 64);
             return Ok(());
         }
         self.access_fused(fused, target, true, |e, address| {
-            e.put(address, std::slice::from_ref(&all), fused.word.bits() / 8, None, Strength::Weak);
+            e.put(address, std::slice::from_ref(&all), word.bits() / 8, None, Strength::Weak);
             Ok(())
         })
     }
 
-    /// Emits an access to all elements of a word, which is aligned as its elements are.
+    /// Stores elements that make up a row, or each by itself where lanes are left out or addresses are no row after all.
+    fn store_row(&mut self, fused: &Fused, variables: &[Val], target: &Operand, ty: Ty) -> Result<()> {
+        let mut parts: Vec<(i64, &Val)> = fused.members.iter().map(|m| m.offset - fused.least).zip(variables).collect();
+        parts.sort_by_key(|(offset, _)| *offset);
+        let values: Vec<Val> = parts.iter().map(|(_, p)| self.w.get_changed(ty, p, 0, 64)).collect();
+        let (bytes, all) = (fused.members[0].bytes, i64::from(fused.bytes()));
+        self.access_fused(fused, target, true, |e, address| {
+            if matches!(address, Address::Affine { stride, .. } if *stride == all) && e.lanes(None).is_none() {
+                e.put(address, &values, bytes, None, Strength::Weak);
+                return Ok(());
+            }
+            for ((offset, _), v) in parts.iter().zip(&values) {
+                let at = match address {
+                    Address::Lanes(all) => Address::Lanes(e.w.op_const("add", all, i128::from(*offset))),
+                    Address::Affine { bases, width, stride } => Address::Affine {
+                        bases: bases.iter().map(|b| e.w.op_const("add", b, i128::from(*offset))).collect(),
+                        width: *width,
+                        stride: *stride,
+                    },
+                };
+                e.put(&at, std::slice::from_ref(v), bytes, None, Strength::Weak);
+            }
+            Ok(())
+        })
+    }
+
+    /// Emits an access to all elements, which is aligned as each of them is.
     fn access_fused(
         &mut self,
         fused: &Fused,
@@ -278,7 +347,7 @@ impl Emitter<'_> {
             space,
             name,
             offset: fused.least,
-            bytes: fused.word.bits() / 8,
+            bytes: fused.bytes(),
             write,
             mask: None,
             members: &fused.members,

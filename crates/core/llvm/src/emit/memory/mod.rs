@@ -415,7 +415,7 @@ impl Emitter<'_> {
             if *stride == i64::from(bytes * count)
                 && lanes.is_none()
                 && strength == Strength::Weak
-                && count.is_power_of_two()
+                && (2..=4).contains(&count)
             {
                 let values: Vec<Val> = values.iter().map(|v| self.w.splat(v)).collect();
                 for (row, p) in rows(width).zip(&pointers) {

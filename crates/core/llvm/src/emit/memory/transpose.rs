@@ -216,6 +216,9 @@ impl Emitter<'_> {
     pub(super) fn store_vectors(&mut self, values: &[Val], elem: Elem, row: Row, pointer: &Val, owner: Owner) {
         let vectors = Vectors { elem, count: values.len() as u32, width: row.width };
         let (align, more) = self.access_to_rows(elem, owner);
+        if let [a, b, c] = values {
+            return self.store_triples([a, b, c], elem, row, (pointer, align, &more));
+        }
         if self.options.mask_registers || !vectors.known() {
             let (all, whole) = (self.interleave(values, elem, row), Ty::lanes(elem).part(row.width * vectors.count));
             return self.w.line(format_args!("store {whole} {all}, ptr {pointer}, align {align}{more}"));
@@ -244,6 +247,37 @@ impl Emitter<'_> {
             })
             .collect();
         vectors.store(&mut self.w, &registers, pointer, (align, &more));
+    }
+}
+
+impl Emitter<'_> {
+    /// Stores three elements of each lane, such as a pixel or a point. No shuffle has more than two sources, since LLVM takes apart those of
+    /// vectors that no register holds.
+    fn store_triples(&mut self, values: [&Val; 3], elem: Elem, row: Row, (pointer, align, more): (&Val, u32, &str)) {
+        let register = if self.options.mask_registers { 2 * REGISTER } else { REGISTER };
+        let n = (register / elem.bits()).min(row.width);
+        let (whole, part) = (Ty::lanes(elem), Ty::lanes(elem).part(n));
+        let picks = |pick: &dyn Fn(u32, u32, u32) -> Option<u32>, first: u32| {
+            let of = |at: u32| pick(at, row.lane() + (first + at) / 3, (first + at) % 3);
+            let one = |pick: Option<u32>| pick.map_or("i32 poison".into(), |lane| format!("i32 {lane}"));
+            (0..n).map(|at| one(of(at))).collect::<Vec<_>>().join(", ")
+        };
+        let [a, b, c] = values;
+        for piece in 0..3 * row.width / n {
+            let first = piece * n;
+            let pair = picks(&|_, lane, k| (k < 2).then_some(lane + 32 * k), first);
+            let third = picks(&|_, lane, k| (k == 2).then_some(lane), first);
+            let merged = picks(&|at, _, k| Some(if k < 2 { at } else { n + at }), first);
+            let mut shuffle = |ty: &str, [a, b]: [&str; 2], picks: &str| {
+                self.w.value(whole, format_args!("shufflevector {ty} {a}, {ty} {b}, <{n} x i32> <{picks}>"))
+            };
+            let lanes = whole.to_string();
+            let pair = shuffle(&lanes, [&a.to_string(), &b.to_string()], &pair);
+            let third = shuffle(&lanes, [&c.to_string(), "poison"], &third);
+            let all = shuffle(&part, [&pair.to_string(), &third.to_string()], &merged);
+            let p = self.w.offset_const(pointer, u64::from(first * elem.bits() / 8));
+            self.w.line(format_args!("store {part} {all}, ptr {p}, align {align}{more}"));
+        }
     }
 }
 
