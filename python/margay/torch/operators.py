@@ -205,12 +205,13 @@ def _kernel(name: str):
     if call is None and not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CPU"):
         return _absent(name)
     computed = kernel.lazy(name, call)
-    check = mixed.CHECKS.get(name) or deterministic.alert_of(name) or synchronizing.alert_of(name)
-    if check is None:
+    checks = [c for c in (mixed.CHECKS.get(name), deterministic.alert_of(name), synchronizing.alert_of(name)) if c is not None]
+    if not checks:
         return computed
 
     def checked(*args, **kwargs):
-        check(*args, **kwargs)
+        for check in checks:
+            check(*args, **kwargs)
         return computed(*args, **kwargs)
 
     return checked

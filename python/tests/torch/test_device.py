@@ -544,12 +544,21 @@ def test_operators_that_are_not_deterministic_on_cuda_alert():
 def test_operators_that_wait_for_the_device_alert():
     x, pinned = torch.ones(3, device="cuda"), torch.ones(3).pin_memory()
     waiting = [x.sum().item, x.nonzero, x.unique, x.cpu, lambda: x.copy_(torch.ones(3)), lambda: x[0].tolist()]
+    mask, rows, one, counts = x > 0, torch.tensor([0, 2]), x[0].clone(), torch.full((1,), 2, device="cuda")
+    on_device = rows.cuda()
+    # The number of true elements of a mask, indices that are on the host, and sums of counts are needed there.
+    waiting += [lambda: x[mask], lambda: x[rows], lambda: x.index_put_((mask,), one), lambda: x.index_put_((rows,), one)]
+    waiting += [lambda: x.repeat_interleave(counts), on_device.bincount]
+    not_waiting = [lambda: x.index_put_((mask,), torch.tensor(1.0)), lambda: x[on_device], lambda: x.index_put_((on_device,), one)]
+    not_waiting += [lambda: x.repeat_interleave(counts, output_size=6)]
     torch.cuda.set_sync_debug_mode("error")
     try:
         for call in waiting:
             with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
                 call()
         (x + 1).softmax(0).copy_(pinned, non_blocking=True)
+        for call in not_waiting:
+            call()
         torch.cuda.set_sync_debug_mode("warn")
         with pytest.warns(UserWarning, match="called a synchronizing CUDA operation"):
             assert x.sum().item() == 3
