@@ -114,7 +114,7 @@ def source(schema, tags=(), dense=True, direct=False, raw=None):
         body.append(f"d = device_of(({names}{',' if names else ''}), {wanted})")
     body.append("synchronize(d)")
     for i, a in enumerate(tensors):
-        v, how = a.variable, f"{'exact' if a.out else 'take'}(name, {a.variable}, d)"
+        v, how = a.variable, f"{'exact' if a.out else 'take_written' if a.written else 'take'}(name, {a.variable}, d)"
         if dense and not a.out:
             # Mostly, the device is that of the first tensor, so this one is on it.
             there = "own" if i == 0 else f"isinstance({v}, Tensor) and {v}.get_device() == d"
@@ -126,8 +126,8 @@ def source(schema, tags=(), dense=True, direct=False, raw=None):
         body.append(f"{_passed(a)} = {how}")
     for a in lists:
         v, x = a.variable, a.variable.replace("a", "x")
-        how = "exact_list" if a.out else "list_of"
-        body.append(f"{x} = {how}(name, {v}, d)")
+        how = f"exact_list(name, {v}, d)" if a.out else f"list_of(name, {v}, d{', True' if a.written else ''})"
+        body.append(f"{x} = {how}")
     if direct and leading and leading[0].single and not options:
         operands = "".join(f"{a.variable}, " for a in leading)
         aliases = "".join(f"{_passed(a)}, " for a in leading)
@@ -228,18 +228,20 @@ def device_of(tensors, wanted):
     return torch.cuda.current_device()
 
 
-def dense_list(name, tensors, d):
+def dense_list(name, tensors, d, written=False):
     """`list_of` for the dispatch key `CUDA`, whose lists contain dense tensors only."""
     try:
-        return [memory.dense(t) if t.get_device() == d else take_any(name, t, d, True) for t in tensors]
+        return [memory.dense(t) if t.get_device() == d else take_any(name, t, d, True, written) for t in tensors]
     except (AttributeError, TypeError):  # no list, or something else than a tensor in it
-        return list_of(name, tensors, d)
+        return list_of(name, tensors, d, written)
 
 
-def list_of(name, tensors, d):
+def list_of(name, tensors, d, written=False):
     if tensors is None:
         return None
-    return [t if t is None else list_of(name, t, d) if isinstance(t, list) else take_any(name, t, d, True) for t in tensors]
+    return [
+        t if t is None else list_of(name, t, d, written) if isinstance(t, list) else take_any(name, t, d, True, written) for t in tensors
+    ]
 
 
 def flat(values):
@@ -260,7 +262,7 @@ def exact_list(name, tensors, d):
 
 
 def exact(name, tensor, d):
-    return memory.exact(tensor) if tensor.get_device() == d else mixed.foreign(name, tensor, d)
+    return memory.exact(tensor) if tensor.get_device() == d else mixed.foreign(name, tensor, d, written=True)
 
 
 def take(name, tensor, d):
@@ -271,6 +273,11 @@ def take(name, tensor, d):
     except AttributeError:
         return tensor
     return mixed.foreign(name, tensor, d)
+
+
+def take_written(name, tensor, d):
+    """`take` of an argument that the operator changes."""
+    return take_any(name, tensor, d, written=True)
 
 
 def _extent(tensor):
@@ -297,14 +304,14 @@ def finish_out_list(outs, results):
         finish_out(out, result)
 
 
-def take_any(name, tensor, d, in_list=False):
+def take_any(name, tensor, d, in_list=False, written=False):
     """`take` for kernels of layouts that are not dense, and for tensors in lists."""
     try:
         if tensor.get_device() == d:
             return memory.alias(tensor)
     except AttributeError:
         return tensor
-    return mixed.foreign(name, tensor, d, in_list)
+    return mixed.foreign(name, tensor, d, in_list, written)
 
 
 def build(name: str, call=None, dense=True):
@@ -328,8 +335,9 @@ def build(name: str, call=None, dense=True):
         "partial": partial,
         "count": count,
         "take": take if dense else take_any,
+        "take_written": take_written,
         "dense": memory.dense,
-        "exact": exact if dense else take_any,
+        "exact": exact if dense else take_written,
         "write_back": memory.write_back,
         "flat": flat,
         "adopt_list": adopt_list,

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import re
+from pathlib import Path
+
+import torch
+
 # Indices, which CUDA kernels take from the CPU.
 _INDICES = {"aten::index.Tensor", "aten::index.Tensor_out", "aten::_index_put_impl_", "aten::index_put_", "aten::_unsafe_index.Tensor"}
 # Arguments that they take from the CPU although they have dimensions, because they are read on the host.
@@ -17,15 +23,38 @@ _HOST = {
     "aten::segment_reduce",
     "aten::set_.source_Tensor",
 }
+# Operators that write to a CPU tensor what they read of a CUDA tensor.
+_FILLS = {"aten::copy_", "aten::_copy_from", "aten::fill_.Tensor", "aten::_foreach_copy_"}
 
 
-def foreign(name: str, tensor, d: int, in_list=False):
-    """Handles a tensor that is not on the operator's device `d`, if CUDA's kernel would accept it."""
+@functools.cache
+def _checked() -> frozenset[str]:
+    """The operators whose CUDA kernels take no scalar from the CPU: the code that torch generates around them compares all devices.
+
+    Torch declares the others in a file that it carries; where a release lacks it, scalars are accepted.
+    """
+    path = Path(torch.__file__).parent.parent / "torchgen/packaged/ATen/native/native_functions.yaml"
+    try:
+        text = path.read_text()
+    except OSError:
+        return frozenset()
+    found = set()
+    for entry in re.split(r"^- func: ", text, flags=re.MULTILINE)[1:]:
+        has_kernel = "structured_delegate:" in entry or re.search(r"^ +[\w, ]*\bCUDA\b[\w, ]*: ", entry, re.MULTILINE)
+        if has_kernel and "device_check: NoCheck" not in entry:
+            found.add("aten::" + entry.partition("(")[0])
+    return frozenset(found)
+
+
+def foreign(name: str, tensor, d: int, in_list=False, written=False):
+    """Handles a tensor that is not on the operator's device `d`, if CUDA's kernel would accept it, to read or to write it."""
     if tensor.device.type == "cpu":
+        if name in _HOST or name.startswith("c10d::") or (written and name in _FILLS):
+            return tensor
         if in_list and name in _INDICES:
             return tensor
         # A CPU tensor without dimensions is a scalar; one that is undefined or empty of storage says nothing.
-        if tensor.dim() == 0 or name in _HOST or name.startswith("c10d::"):
+        if tensor.dim() == 0 and not written and name not in _checked():
             return tensor
     elif tensor.is_cuda and name in ("aten::copy_", "aten::_copy_from"):
         from margay.torch import driver, memory

@@ -118,6 +118,11 @@ MISTAKES = {
     "recurrent weights elsewhere": (lambda: torch.nn.LSTM(2, 2)(ones(1, 1, 2)), "parameter tensors are not at the same device"),
     "indices elsewhere": (lambda: ones(3, device="cpu")[NEAR], "indices should be either on cpu or on the same device as the indexed tensor"),
     "values elsewhere": (lambda: ones(3).index_put_((FAR,), ones(2, device="cpu")), "Expected all tensors to be on the same device"),
+    # A CPU tensor without dimensions is a scalar to element-wise operators only, and no place for results.
+    "an index elsewhere": (lambda: ones(3).index_select(0, FAR[0]), "Expected all tensors to be on the same device"),
+    "a matrix elsewhere": (lambda: torch.addmm(ones((), device="cpu"), ones(2, 2), ones(2, 2)), "Expected all tensors to be on the same device"),
+    "a result elsewhere": (lambda: torch.add(ones(()), 1, out=ones((), device="cpu")), "Expected all tensors to be on the same device"),
+    "a changed operand elsewhere": (lambda: ones((), device="cpu").add_(ones(())), "Expected all tensors to be on the same device"),
 }
 
 
@@ -126,6 +131,16 @@ def test_mistakes_with_types_and_devices(name):
     call, words = MISTAKES[name]
     with pytest.raises(RuntimeError, match=words):
         call()
+
+
+def test_scalars_on_the_cpu_are_operands():
+    x, two = torch.arange(3.0, device="cuda"), torch.tensor(2.0)
+    for result in (x * two, two * x, torch.lerp(x, 3 * x, two / 4), torch.where(x < 5, x + x, two), torch._foreach_mul([x], two)[0]):
+        assert result.is_cuda and result.tolist() == [0, 2, 4]
+    far = torch.zeros(2)
+    assert far.fill_(x[2]).tolist() == [2, 2]
+    far[0] = x[1]
+    assert far.tolist() == [1, 2]
 
 
 def test_numbers_are_copied():
