@@ -280,6 +280,10 @@ def take_written(name, tensor, d):
     return take_any(name, tensor, d, written=True)
 
 
+def take_written_alone(name, tensor, d):
+    return take_alone(name, tensor, d, written=True)
+
+
 def _extent(tensor):
     """The extent of a tensor from its first to its last element, in elements."""
     return 1 + sum((n - 1) * step for n, step in zip(tensor.size(), tensor.stride(), strict=True)) if tensor.numel() else 0
@@ -304,8 +308,15 @@ def finish_out_list(outs, results):
         finish_out(out, result)
 
 
+def take_alone(name, tensor, d, written=False):
+    """`take` for kernels of layouts that are not dense."""
+    if isinstance(tensor, torch.Tensor) and tensor.get_device() == d:
+        return memory.alone(tensor)
+    return take_any(name, tensor, d, written=written)
+
+
 def take_any(name, tensor, d, in_list=False, written=False):
-    """`take` for kernels of layouts that are not dense, and for tensors in lists."""
+    """`take` for tensors in lists."""
     try:
         if tensor.get_device() == d:
             return memory.alias(tensor)
@@ -334,10 +345,10 @@ def build(name: str, call=None, dense=True):
         "clock": perf_counter_ns,
         "partial": partial,
         "count": count,
-        "take": take if dense else take_any,
-        "take_written": take_written,
+        "take": take if dense else take_alone,
+        "take_written": take_written if dense else take_written_alone,
         "dense": memory.dense,
-        "exact": exact if dense else take_written,
+        "exact": exact if dense else take_written_alone,
         "write_back": memory.write_back,
         "flat": flat,
         "adopt_list": adopt_list,

@@ -109,6 +109,20 @@ def exact(tensor):
     return torch.empty(0, dtype=tensor.dtype, device=_CPU).set_(view, tensor.storage_offset(), tensor.size(), tensor.stride())
 
 
+def alone(tensor):
+    """Like `alias`, at the start of a storage of its own: CPU kernels that add sparse tensors to a dense one count its offset twice."""
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested or tensor.numel() == 0:
+        return alias(tensor)
+    extent = 1 + sum((n - 1) * step for n, step in zip(tensor.size(), tensor.stride(), strict=True))
+    view = torch._C._construct_storage_from_data_pointer(tensor.data_ptr(), _CPU, extent * tensor.element_size())
+    result = torch.empty(0, dtype=tensor.dtype, device=_CPU).set_(view, 0, tensor.size(), tensor.stride())
+    if tensor.is_conj():
+        result = torch._conj(result)
+    if tensor.is_neg():
+        result = torch._neg_view(result)
+    return result
+
+
 def is_alias(tensor) -> bool:
     """Whether a CPU tensor is a view of memory that a CUDA tensor owns."""
     return tensor.untyped_storage().data_ptr() == _START
@@ -242,7 +256,7 @@ def _noting(make, of_result=False):
 # `--check init`: of what CPU operators write, margay sees nothing. What they only read counts as written from then on, too.
 _CHECKS_WRITES = _checks.wanted("init")
 if _CHECKS_WRITES:
-    alias, dense, exact, whole_storage = map(_noting, (alias, dense, exact, whole_storage))
+    alias, dense, exact, alone, whole_storage = map(_noting, (alias, dense, exact, alone, whole_storage))
     copy_out, zeros, laid_out = (_noting(f, of_result=True) for f in (copy_out, zeros, laid_out))
 
 

@@ -368,6 +368,33 @@ def test_cudnn_answers():
         assert torch.equal(out.cpu(), F.conv2d(x, weight, groups=2, padding=1, stride=2))
 
 
+def test_sparse_tensors_are_added_to_dense_ones():
+    dense, other = torch.arange(6.0).view(2, 3), torch.tensor([[0.0, 3, 0], [1, 0, 2]])
+    for dims in (1, 2):  # values of rows and of elements
+        sparse = other.cuda().to_sparse(dims)
+        places = torch.zeros(10, device="cuda")
+        place = places[2:8].view(2, 3)
+        place.copy_(dense)
+        place.add_(sparse, alpha=2)
+        assert torch.equal(place.cpu(), dense + 2 * other)
+        assert torch.equal(places[[0, 1, 8, 9]].cpu(), torch.zeros(4))
+        assert torch.equal(torch.add(place, sparse).cpu(), dense + 3 * other)
+        torch.add(place, sparse, out=place)
+        assert torch.equal(place.cpu(), dense + 3 * other)
+    place.mul_(sparse)
+    assert torch.equal(place.cpu(), (dense + 3 * other) * other)
+
+
+def test_gradients_of_embeddings_may_be_sparse():
+    table = torch.nn.Embedding(4, 2, sparse=True, device="cuda")
+    with torch.no_grad():
+        table.weight.copy_(torch.ones(4, 2))
+    optimizer = torch.optim.SGD(table.parameters(), lr=0.5)
+    table(torch.tensor([1, 3, 1], device="cuda")).sum().backward()
+    optimizer.step()
+    assert table.weight.tolist() == [[1, 1], [0, 0], [1, 1], [0.5, 0.5]]
+
+
 def test_sparse_tensors():
     dense = torch.tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]])
     for layout in (torch.sparse_coo, torch.sparse_csr):
