@@ -27,6 +27,10 @@ _HOST = {
 _FILLS = {"aten::copy_", "aten::_copy_from", "aten::fill_.Tensor", "aten::_foreach_copy_"}
 
 
+class ForeignTensor(RuntimeError):
+    """An operator has got a tensor of another device."""
+
+
 @functools.cache
 def _checked() -> frozenset[str]:
     """The operators whose CUDA kernels take no scalar from the CPU: the code that torch generates around them compares all devices.
@@ -61,7 +65,7 @@ def foreign(name: str, tensor, d: int, in_list=False, written=False):
 
         driver.synchronize(tensor.get_device())  # what its own device's stream still computes
         return memory.alias(tensor)
-    raise RuntimeError(
+    raise ForeignTensor(
         f"Expected all tensors to be on the same device, but found at least two devices, cuda:{d} and {tensor.device}! "
         f"(when checking arguments of {name})"
     )
@@ -78,6 +82,21 @@ def check_convolution(input, weight, bias=None, *rest, **options) -> None:
     for what, other in (("weight", weight), ("bias", bias)):
         if other is not None and (other.dtype is not input.dtype or other.is_cuda is not input.is_cuda):
             raise RuntimeError(f"Input type ({input.type()}) and {what} type ({other.type()}) should be the same")
+
+
+def tensor_by_tensor(name: str, computed):
+    """A `_foreach_` operator, which takes tensors of several devices one by one."""
+    from margay.torch import kernel
+
+    one_by_one = functools.partial(kernel.overload_of(name)._op_dk, torch._C.DispatchKey.CompositeExplicitAutograd)
+
+    def run(*args, **kwargs):
+        try:
+            return computed(*args, **kwargs)
+        except ForeignTensor:
+            return one_by_one(*args, **kwargs)
+
+    return run
 
 
 #: operator -> what checks its operands first

@@ -205,6 +205,8 @@ def _kernel(name: str):
     if call is None and not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CPU"):
         return _absent(name)
     computed = kernel.lazy(name, call)
+    if name.startswith("aten::_foreach_") and torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeExplicitAutograd"):
+        computed = mixed.tensor_by_tensor(name, computed)
     checks = [c for c in (mixed.CHECKS.get(name), deterministic.alert_of(name), synchronizing.alert_of(name)) if c is not None]
     if not checks:
         return computed

@@ -143,6 +143,19 @@ def test_scalars_on_the_cpu_are_operands():
     assert far.tolist() == [1, 2]
 
 
+def test_lists_may_be_of_tensors_of_several_devices():
+    def tensors():
+        return [torch.tensor([1.0, -2.0], device="cuda"), torch.tensor([-3.0]), torch.tensor([4.0, -5.0], device="cuda")]
+
+    changed = tensors()
+    torch._foreach_abs_(changed)
+    for result in (torch._foreach_abs(tensors()), changed, torch._foreach_mul([t.sign() for t in tensors()], tensors())):
+        assert [t.tolist() for t in result] == [[1, 2], [3], [4, 5]]
+        assert [t.device.type for t in result] == ["cuda", "cpu", "cuda"]
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        torch._foreach_mul(tensors(), [ones(2)] * 3)
+
+
 def test_numbers_are_copied():
     x = torch.zeros(3, device="cuda")
     assert x.copy_(2).tolist() == [2, 2, 2]
