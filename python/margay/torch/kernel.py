@@ -22,7 +22,7 @@ from time import perf_counter_ns
 
 import torch
 
-from margay.torch import account, capture, direct, driver, memory, mixed, narrow, random, wide
+from margay.torch import account, capture, direct, driver, memory, mixed, narrow, random, sparse, wide
 
 _TENSOR = ("Tensor", "Optional[Tensor]")
 _TENSORS = ("List[Tensor]", "List[Optional[Tensor]]", "Optional[List[Tensor]]", "Optional[List[Optional[Tensor]]]", "List[List[Tensor]]")
@@ -281,6 +281,15 @@ def take_written(name, tensor, d):
 
 
 def take_written_alone(name, tensor, d):
+    if isinstance(tensor, torch.Tensor) and tensor.layout is not torch.strided and tensor.get_device() == d:
+        return sparse.writable(tensor)
+    return take_alone(name, tensor, d, written=True)
+
+
+def emptied(name, tensor, d):
+    """`exact` for kernels of layouts that are not dense."""
+    if tensor.layout is not torch.strided and tensor.get_device() == d:
+        return sparse.emptied(tensor)
     return take_alone(name, tensor, d, written=True)
 
 
@@ -348,7 +357,7 @@ def build(name: str, call=None, dense=True):
         "take": take if dense else take_alone,
         "take_written": take_written if dense else take_written_alone,
         "dense": memory.dense,
-        "exact": exact if dense else take_written_alone,
+        "exact": exact if dense else emptied,
         "write_back": memory.write_back,
         "flat": flat,
         "adopt_list": adopt_list,

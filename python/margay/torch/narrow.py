@@ -6,6 +6,8 @@ import re
 
 import torch
 
+from margay.torch import retyped
+
 _REFUSED = re.compile(
     r"not implemented for '(\w+)'|not supported for|not support|expected scalar type|unsupported (data)?type|"
     r"only .*(float|dtype)|does(n't| not) support|dtype|Unsupported|floating-point or complex",
@@ -55,7 +57,7 @@ def again(name, call, error, args, kwargs, outs=()):
         return _called(name, call, numbers, kwargs, outs)
     refused = isinstance(error, RuntimeError) and _REFUSED.search(message)
     if refused and not _by_cuda_too(name, message, args, kwargs):
-        done = widened(name, call, args, kwargs)
+        done = retyped.attempt(name, call, args, kwargs) or widened(name, call, args, kwargs)
         if done is not None:
             return (done[0], tuple(kwargs[out] for out in outs)) if outs else done[0]
     raise _for_cuda(name, error)
@@ -134,7 +136,8 @@ def widened(name, call, args, kwargs, kept=()):
             if wide is None:
                 return value
             narrow = narrow or value.dtype
-            copies.append((value, value.to(wide)))
+            # Of the narrow type, there may be no kernel that conjugates.
+            copies.append((value, value.conj().to(wide).conj_physical() if value.is_conj() else value.to(wide)))
             return copies[-1][1]
         if isinstance(value, (list, tuple)):
             return type(value)(widen(v) for v in value)

@@ -28,6 +28,20 @@ def _made(tensor, change):
     )
 
 
+def writable(tensor):
+    """`alias` for an operator that changes the tensor: it cannot give parts more elements than their storages hold, except empty ones."""
+    return _made(tensor, memory.exact)
+
+
+def emptied(tensor):
+    """What an operator fills for an `out=` argument, to which `write_back` copies it."""
+    if tensor.layout is not torch.sparse_coo:
+        return writable(tensor)
+    return torch.ops.aten._sparse_coo_tensor_with_dims(
+        tensor.sparse_dim(), tensor.dense_dim(), tensor.size(), dtype=tensor.dtype, layout=torch.sparse_coo, device=torch.device("cpu")
+    )
+
+
 def alias(tensor):
     """The memory of a sparse CUDA tensor as a sparse CPU tensor."""
     if tensor.layout not in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc):

@@ -385,6 +385,23 @@ def test_sparse_tensors_are_added_to_dense_ones():
     assert torch.equal(place.cpu(), (dense + 3 * other) * other)
 
 
+def test_results_of_sparse_operators_grow():
+    x = torch.tensor([[0.0, 4, 9], [16, 0, 0]])
+    for layout in (torch.sparse_coo, torch.sparse_csr):
+        given = x.to_sparse(layout=layout).cuda()
+        # Results in compressed rows have as many elements as before.
+        for before in (torch.zeros(2, 3), torch.eye(2, 3), torch.ones(2, 3)) if layout is torch.sparse_coo else (x + x,):
+            out = before.to_sparse(layout=layout).cuda()
+            assert torch.sqrt(given, out=out) is out
+            assert out.layout is layout and torch.equal(out.to_dense().cpu(), x.sqrt())
+        held = given.values() if layout is torch.sparse_csr else given._values()
+        given.sqrt_()
+        assert held.tolist() == [2, 3, 4]
+    product = x.to_sparse().cuda()
+    product.mul_(torch.eye(2, 3).to_sparse().cuda() + product)
+    assert torch.equal(product.to_dense().cpu(), x * (torch.eye(2, 3) + x))
+
+
 def test_gradients_of_embeddings_may_be_sparse():
     table = torch.nn.Embedding(4, 2, sparse=True, device="cuda")
     with torch.no_grad():

@@ -143,6 +143,39 @@ def test_scalars_on_the_cpu_are_operands():
     assert far.tolist() == [1, 2]
 
 
+def test_absolute_values_and_traces_of_truth_values():
+    x = torch.tensor([[True, False], [True, True]], device="cuda")
+    for result in (x.abs(), x.clone().abs_(), torch.abs(x, out=torch.empty(0, dtype=torch.bool, device="cuda"))):
+        assert result.dtype is torch.bool and torch.equal(result, x)
+    assert x.trace().item() == 2 and x.trace().dtype is torch.int64
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_scattered_eight_bit_numbers(dtype):
+    x, at, values = ones(4).to(dtype), torch.tensor([2, 0], device="cuda"), torch.tensor([-4.0, 0.5], device="cuda").to(dtype)
+    assert x.scatter(0, at, values).float().tolist() == [0.5, 1, -4, 1]
+    assert x.scatter(0, at, -1.5).float().tolist() == [-1.5, 1, -1.5, 1]
+    assert torch.scatter(x, 0, at, values, out=torch.empty(0, dtype=dtype, device="cuda")).float().tolist() == [0.5, 1, -4, 1]
+    x.scatter_(0, at, values)
+    assert x.dtype is dtype and x.float().tolist() == [0.5, 1, -4, 1]
+
+
+@pytest.mark.parametrize("dtype", [torch.complex32, torch.complex64, torch.complex128])
+def test_sums_of_complex_numbers_without_nan(dtype):
+    nan = float("nan")
+    x = torch.tensor([[1 + 2j, complex(nan, 0), 3], [complex(0, nan), 4j, 2]]).to(dtype).cuda()
+    assert x.nansum().dtype is dtype and x.nansum().item() == 6 + 6j
+    assert x.nansum(0).tolist() == [1 + 2j, 4j, 5]
+    assert torch.nansum(x, 1, keepdim=True).tolist() == [[4 + 2j], [2 + 4j]]
+    assert torch.nanmean(x, 1).tolist() == [2 + 1j, 1 + 2j] and torch.nanmean(x).item() == 1.5 + 1.5j
+
+
+def test_derivatives_of_transforms_of_bfloat16():
+    x = torch.tensor([[1.0, -2, 3, 0.5]], device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    torch.fft.ifft(x).abs()[0, 0].backward()
+    assert x.grad.dtype is torch.bfloat16 and x.grad.tolist() == [[0.25] * 4]
+
+
 def test_lists_may_be_of_tensors_of_several_devices():
     def tensors():
         return [torch.tensor([1.0, -2.0], device="cuda"), torch.tensor([-3.0]), torch.tensor([4.0, -5.0], device="cuda")]
