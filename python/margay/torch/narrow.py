@@ -37,6 +37,10 @@ _INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, tor
 _OVER_INTEGERS = {"aten::histc", "aten::histc.out", "aten::_histc"}
 
 
+class RefusedByCUDA(RuntimeError):
+    """What CUDA's kernel refuses, and torch's CPU kernel might compute."""
+
+
 def again(name, call, error, args, kwargs, outs=()):
     """Returns the result of an operator whose CPU kernel raised `error`, or raises that error with the operator's name.
 
@@ -55,7 +59,7 @@ def again(name, call, error, args, kwargs, outs=()):
             error, message = second, str(second)
     if "Unable to cast" in message and (numbers := _as_tensors(name, args)) is not None:
         return _called(name, call, numbers, kwargs, outs)
-    refused = isinstance(error, RuntimeError) and _REFUSED.search(message)
+    refused = isinstance(error, RuntimeError) and not isinstance(error, RefusedByCUDA) and _REFUSED.search(message)
     if refused and not _by_cuda_too(name, message, args, kwargs):
         done = retyped.attempt(name, call, args, kwargs) or widened(name, call, args, kwargs)
         if done is not None:

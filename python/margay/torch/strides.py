@@ -11,6 +11,8 @@ import torch
 from torch._prims_common import suggest_memory_format
 from torch.utils._pytree import tree_map_only
 
+from margay.torch import narrow
+
 _aten = torch.ops.aten
 _KNOWN = 1024  # layouts that are kept for an operator
 
@@ -68,6 +70,28 @@ def _as_told(op, when=lambda *arguments: True):
 
 def _of_several(self, dims, *rest):
     return len(dims) > 1
+
+
+_PRECISIONS = {torch.float16: "half", torch.complex32: "half", torch.bfloat16: "bfloat16", getattr(torch, "bcomplex32", None): "bfloat16"}
+
+
+def _as_cufft(compute, to_real=False):
+    """Computes a transform; of narrow types, cuFFT takes powers of two only."""
+
+    def checked(self, dim, normalization, last, **out):
+        precision = _PRECISIONS.get(self.dtype)
+        if precision is not None:
+            sizes = [self.size(d) for d in dim]
+            if to_real:  # `last` is the size of the result
+                sizes[-1:] = [last]
+            if any(size & (size - 1) for size in sizes):
+                raise narrow.RefusedByCUDA(
+                    f"cuFFT only supports dimensions whose sizes are powers of two when computing in {precision} precision, "
+                    f"but got a signal size of{sizes}"
+                )
+        return compute(self, dim, normalization, last, **out)
+
+    return checked
 
 
 def _in_rows(op):
@@ -145,9 +169,9 @@ _IN_ROWS = """
 
 #: operators on CPU tensors
 OURS = {
-    "aten::_fft_c2c": _as_told(_aten._fft_c2c.default, _of_several),
-    "aten::_fft_c2r": _as_told(_aten._fft_c2r.default, _of_several),
-    "aten::_fft_r2c": _as_told(_aten._fft_r2c.default, _of_several),
+    "aten::_fft_c2c": _as_cufft(_as_told(_aten._fft_c2c.default, _of_several)),
+    "aten::_fft_c2r": _as_cufft(_as_told(_aten._fft_c2r.default, _of_several), to_real=True),
+    "aten::_fft_r2c": _as_cufft(_as_told(_aten._fft_r2c.default, _of_several)),
     "aten::linalg_eig": _as_told(_aten.linalg_eig.default),
     "aten::log_sigmoid_backward": _log_sigmoid_backward,
     "aten::log_sigmoid_backward.grad_input": _log_sigmoid_backward,

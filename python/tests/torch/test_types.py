@@ -111,6 +111,8 @@ MISTAKES = {
     "scatter": (lambda: ones(3, dtype=HALF).scatter_(0, NEAR, ones(2)), "Expected self.dtype to be equal to src.dtype"),
     "inverse": (lambda: torch.linalg.inv(ones(2, 2, dtype=HALF)), "Low precision dtypes not supported"),
     "singular values": (lambda: torch.linalg.svd(ones(2, 2, dtype=HALF)), "_cuda. not implemented for 'Half'"),
+    "a transform of half": (lambda: torch.fft.fft(ones(2, 12, dtype=HALF)), "powers of two when computing in half precision"),
+    "a transform to real numbers": (lambda: torch.fft.irfft(ones(9, dtype=torch.complex32), n=12), "powers of two when computing in half precision"),
     "weights elsewhere": (
         lambda: F.conv1d(ones(1, 2, 4), ones(3, 2, 1, device="cpu")),
         r"Input type \(torch.cuda.FloatTensor\) and weight type \(torch.FloatTensor\) should be the same",
