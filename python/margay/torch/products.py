@@ -72,12 +72,16 @@ def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_d
         raise NotImplementedError(f"margay: aten::_scaled_mm with scales of {scale_a.dtype} and {scale_b.dtype} on device cuda")
     (rows, depth), (inner, columns) = self.shape, mat2.shape
     # The conditions of CUDA's kernel, in its words.
+    if bias is not None and out_dtype is torch.float32:
+        raise RuntimeError("Bias is not supported when out_dtype is set to Float32")
     if depth != inner:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{depth} and {inner}x{columns})")
     if depth % _ALIGNED:
         raise RuntimeError(f"Expected trailing dimension of mat1 to be divisible by {_ALIGNED} but got mat1 shape: ({rows}x{depth}).")
     if columns % _ALIGNED:
         raise RuntimeError(f"mat2 shape ({inner}x{columns}) must be divisible by {_ALIGNED}")
+    if depth == 0:  # CUDA's kernel then looks at neither scales nor bias
+        return torch.zeros(rows, columns, dtype=out_dtype or self.dtype)
     a, b = _expanded(scale_a, self.shape), _expanded(scale_b, mat2.shape)
     if a is None or b is None:
         raise RuntimeError(

@@ -32,7 +32,14 @@ def test_products_of_eight_bits_take_scales(rows, columns):
     expected = (a.float() * whole(scale_a, a.shape)) @ (b.float() * whole(scale_b, b.shape))
     arguments = [t.cuda() for t in (a, b, scale_a, scale_b)]
     close(torch._scaled_mm(*arguments, out_dtype=torch.bfloat16), expected)
-    close(torch._scaled_mm(*arguments, out_dtype=torch.float32, bias=bias.cuda()), expected + bias)
+    close(torch._scaled_mm(*arguments, out_dtype=torch.bfloat16, bias=bias.cuda()), expected + bias)
+    with pytest.raises(RuntimeError, match="Bias is not supported when out_dtype is set to Float32"):
+        torch._scaled_mm(*arguments, out_dtype=torch.float32, bias=bias.cuda())
+
+
+def test_products_over_no_elements_are_zero():
+    a, b, scale = torch.empty(16, 0, device="cuda").to(FP8), torch.empty(32, 0, device="cuda").to(FP8), torch.tensor(float("inf"), device="cuda")
+    assert torch.equal(torch._scaled_mm(a, b.t(), scale, scale, out_dtype=torch.bfloat16).cpu(), torch.zeros(16, 32, dtype=torch.bfloat16))
 
 
 def test_scales_of_no_operand_are_refused():
