@@ -107,7 +107,11 @@ _MAKERS = (
     "aten::_empty_per_channel_affine_quantized",
     "aten::_nested_tensor_",
     "aten::_nested_view_from_buffer",
-    "aten::_sparse_c",
+    "aten::_sparse_bs",
+    "aten::_sparse_compressed_",
+    "aten::_sparse_coo_",
+    "aten::_sparse_csc_",
+    "aten::_sparse_csr_tensor",
     "aten::copy_sparse_to_sparse_",
     "aten::empty",
     "aten::resize_as_sparse_",
@@ -117,6 +121,8 @@ _MAKERS = (
     "aten::q_",
     "aten::qscheme",
 )
+# What returns no view of a sparse tensor, although its schema says so.
+_NO_VIEWS = ("aten::_sparse_broadcast_to",)
 
 
 def layout_names(key: str) -> list[str]:
@@ -124,7 +130,8 @@ def layout_names(key: str) -> list[str]:
     has, computed = torch._C._dispatch_has_kernel_for_dispatch_key, torch._C._dispatch_has_computed_kernel_for_dispatch_key
     found = []
     for name in torch._C._dispatch_get_all_op_names():
-        if has(name, key) and computed(name, _LAYOUTS[key]) and not name.startswith(_MAKERS) and not _is_view(name):
+        views = _is_view(name) and name not in _NO_VIEWS
+        if has(name, key) and computed(name, _LAYOUTS[key]) and not name.startswith(_MAKERS) and not views:
             if any("Tensor" in str(returned.type) for returned in kernel.schema_of(name).returns):
                 found.append(name)
     return found

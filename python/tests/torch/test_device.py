@@ -402,6 +402,17 @@ def test_results_of_sparse_operators_grow():
     assert torch.equal(product.to_dense().cpu(), x * (torch.eye(2, 3) + x))
 
 
+def test_reductions_of_masked_sparse_tensors():
+    x = torch.tensor([[0.0, 2, 5], [3, 0, 4]])
+    mask = torch.tensor([[False, True, False], [True, False, True]])
+    for layout in (torch.sparse_coo, torch.sparse_csr):
+        given, shown = x.to_sparse(layout=layout).cuda(), mask.to_sparse(layout=layout).cuda()
+        for reduction, expected in ((torch.masked.prod, [[2], [12]]), (torch.masked.sum, [[2], [7]])):
+            assert reduction(given, dim=1, mask=shown, keepdim=True).to_dense().tolist() == expected
+    row = torch.tensor([[0.0, 1, 2]]).to_sparse().cuda()
+    assert torch._sparse_broadcast_to(row, (2, 3)).to_dense().tolist() == [[0, 1, 2]] * 2
+
+
 def test_gradients_of_embeddings_may_be_sparse():
     table = torch.nn.Embedding(4, 2, sparse=True, device="cuda")
     with torch.no_grad():
