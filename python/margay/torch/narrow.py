@@ -6,7 +6,7 @@ import re
 
 import torch
 
-from margay.torch import retyped
+from margay.torch import beyond
 
 _REFUSED = re.compile(
     r"not implemented for '(\w+)'|not supported for|not support|expected scalar type|unsupported (data)?type|"
@@ -59,9 +59,11 @@ def again(name, call, error, args, kwargs, outs=()):
             error, message = second, str(second)
     if "Unable to cast" in message and (numbers := _as_tensors(name, args)) is not None:
         return _called(name, call, numbers, kwargs, outs)
-    refused = isinstance(error, RuntimeError) and not isinstance(error, RefusedByCUDA) and _REFUSED.search(message)
-    if refused and not _by_cuda_too(name, message, args, kwargs):
-        done = retyped.attempt(name, call, args, kwargs) or widened(name, call, args, kwargs)
+    refused = isinstance(error, RuntimeError) and not isinstance(error, RefusedByCUDA)
+    if refused and (done := beyond.attempt(name, call, args, kwargs)) is not None:
+        return (done[0], tuple(kwargs[out] for out in outs)) if outs else done[0]
+    if refused and _REFUSED.search(message) and not _by_cuda_too(name, message, args, kwargs):
+        done = widened(name, call, args, kwargs)
         if done is not None:
             return (done[0], tuple(kwargs[out] for out in outs)) if outs else done[0]
     raise _for_cuda(name, error)

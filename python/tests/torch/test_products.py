@@ -37,6 +37,21 @@ def test_products_of_eight_bits_take_scales(rows, columns):
         torch._scaled_mm(*arguments, out_dtype=torch.float32, bias=bias.cuda())
 
 
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (3, 5), (0, 2, 2)])
+def test_triangular_factors_without_pivots(shape):
+    a = torch.randn(shape, dtype=torch.float64) + 3 * torch.eye(*shape[-2:], dtype=torch.float64)
+    p, lower, upper = torch.linalg.lu(a.cuda(), pivot=False)
+    assert p.numel() == 0 and torch.equal(lower.tril(), lower) and torch.equal(upper.triu(), upper)
+    torch.testing.assert_close((lower @ upper).cpu(), a)
+    factors, pivots = torch.linalg.lu_factor(a.cuda(), pivot=False)
+    assert pivots.dtype is torch.int32 and pivots.shape == (*shape[:-2], min(shape[-2:]))
+    if shape == (3, 3):
+        assert pivots.tolist() == [1, 2, 3]
+        torch.testing.assert_close(torch.linalg.lu_solve(factors, pivots, a.cuda()).cpu(), torch.eye(3, dtype=torch.float64))
+        assert torch.autograd.gradcheck(lambda x: torch.linalg.lu(x, pivot=False)[1:], a.cuda().requires_grad_())
+        assert torch.linalg.lu_factor_ex(torch.diag(torch.tensor([1.0, 0, 2])).cuda(), pivot=False).info.item() == 2
+
+
 def test_products_over_no_elements_are_zero():
     a, b, scale = torch.empty(16, 0, device="cuda").to(FP8), torch.empty(32, 0, device="cuda").to(FP8), torch.tensor(float("inf"), device="cuda")
     assert torch.equal(torch._scaled_mm(a, b.t(), scale, scale, out_dtype=torch.bfloat16).cpu(), torch.zeros(16, 32, dtype=torch.bfloat16))

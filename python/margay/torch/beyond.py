@@ -1,4 +1,4 @@
-"""Operators on types that CUDA's kernels take and the CPU's do not, computed on a type that holds the same bits or values."""
+"""What CUDA's kernels take and the CPU's do not: types, computed on one that holds the same bits or values, and factors without pivots."""
 
 from __future__ import annotations
 
@@ -64,9 +64,58 @@ def _wide(self):
     return self if self.dtype in (torch.complex64, torch.complex128) else self.to(torch.complex64)
 
 
+def _factors(self):
+    """The triangular factors of matrices in one, without exchanges of rows, and the first place on the diagonal with a zero."""
+    result = self.clone()
+    small = min(self.shape[-2:])
+    for k in range(small):
+        below = result[..., k + 1 :, k]
+        below /= result[..., k, k, None]
+        result[..., k + 1 :, k + 1 :] -= below[..., None] * result[..., k, None, k + 1 :]
+    zeros = result.diagonal(dim1=-2, dim2=-1) == 0
+    return result, (torch.arange(1, small + 1, dtype=torch.int32) * zeros).amax(-1).int() if small else torch.zeros(self.shape[:-2], dtype=torch.int32)
+
+
+def _filled(results, kwargs, names):
+    """The results in their `out=` arguments, if there are any."""
+    return [kwargs[n].resize_(r.shape).copy_(r) if n in kwargs else r for n, r in zip(names, results, strict=True)]
+
+
+def _lu_factor(call, args, kwargs):
+    if kwargs.get("pivot", True):
+        return None
+    factors, info = _factors(args[0])
+    if kwargs.get("check_errors", False):
+        torch._linalg_check_errors(info, "torch.linalg.lu_factor_ex", is_matrix=args[0].dim() == 2)
+    pivots = torch.arange(1, min(args[0].shape[-2:]) + 1, dtype=torch.int32).expand(*args[0].shape[:-2], -1).contiguous()
+    return (_filled([factors, pivots, info], kwargs, ("LU", "pivots", "info")),)
+
+
+def _checked_lu_factor(call, args, kwargs):
+    if kwargs.get("pivot", True):
+        return None
+    ((factors, pivots, info),) = _lu_factor(call, args, kwargs)
+    torch._linalg_check_errors(info, "torch.linalg.lu_factor", is_matrix=args[0].dim() == 2)
+    return ([factors, pivots],)
+
+
+def _lu(call, args, kwargs):
+    if kwargs.get("pivot", True):
+        return None
+    factors, _ = _factors(args[0])
+    rows, columns = factors.shape[-2:]
+    lower = factors[..., : min(rows, columns)].tril(-1)
+    lower.diagonal(dim1=-2, dim2=-1).fill_(1)
+    upper = factors[..., : min(rows, columns), :].triu()
+    return (_filled([factors.new_empty(0), lower, upper], kwargs, ("P", "L", "U")),)
+
+
 _OTHERWISE = {
     "abs": _on_bytes,
     "abs_": _on_bytes,
+    "linalg_lu": _lu,
+    "linalg_lu_factor": _checked_lu_factor,
+    "linalg_lu_factor_ex": _lu_factor,
     "nanmean": _nanmean,
     "nansum": _nansum,
     "scatter": _on_bytes,
