@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from margay.torch import driver, memory
+from margay.torch import driver, memory, narrow
 
 _aten = torch.ops.aten
 _native_batch_norm = _aten.native_batch_norm.default._op
@@ -204,6 +204,19 @@ def _typed(product):
     return compute
 
 
+def _addmm_activation(self, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out=None):
+    """CUDA's kernel approximates GELU by a hyperbolic tangent (cuBLASLt's epilogue)."""
+    product = torch.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    result = torch.nn.functional.gelu(product, approximate="tanh") if use_gelu else product.relu_()
+    return result if out is None else out.resize_(result.shape).copy_(result)
+
+
+def _lstsq(self, b, rcond=None, *, driver=None):
+    if driver not in (None, "gels"):
+        raise narrow.RefusedByCUDA("torch.linalg.lstsq: parameter `driver` other than `gels` is not supported on CUDA")
+    return _aten.linalg_lstsq.default(self, b, rcond, driver=driver)
+
+
 def _softmax_of(op):
     """`softmax(x, dtype=torch.float32)` of float16, which is one kernel on CUDA only."""
 
@@ -275,6 +288,9 @@ OURS = {
     "aten::_softmax_backward_data.out": _softmax_backward_of(_aten._softmax_backward_data),
     "aten::_log_softmax_backward_data": _softmax_backward_of(_aten._log_softmax_backward_data),
     "aten::_log_softmax_backward_data.out": _softmax_backward_of(_aten._log_softmax_backward_data),
+    "aten::_addmm_activation": _addmm_activation,
+    "aten::_addmm_activation.out": _addmm_activation,
+    "aten::linalg_lstsq": _lstsq,
     "aten::_linalg_svd": _svd_of(_aten._linalg_svd.default),
     "aten::_linalg_svd.U": _svd_of(_aten._linalg_svd.U),
     "aten::mm.dtype": _typed(_aten.mm),

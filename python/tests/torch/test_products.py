@@ -52,6 +52,28 @@ def test_triangular_factors_without_pivots(shape):
         assert torch.linalg.lu_factor_ex(torch.diag(torch.tensor([1.0, 0, 2])).cuda(), pivot=False).info.item() == 2
 
 
+def test_activations_of_products():
+    bias, a, b = torch.randn(5), torch.randn(3, 4), torch.randn(4, 5)
+    product, given = torch.addmm(bias, a, b), [t.cuda() for t in (bias, a, b)]
+    torch.testing.assert_close(torch._addmm_activation(*given).cpu(), product.relu())
+    curve = torch.nn.functional.gelu(product, approximate="tanh")
+    torch.testing.assert_close(torch._addmm_activation(*given, use_gelu=True).cpu(), curve)
+    out = torch.empty(0, device="cuda")
+    torch._addmm_activation(*given, use_gelu=True, out=out)
+    torch.testing.assert_close(out.cpu(), curve)
+    half = torch._addmm_activation(*[t.half() for t in given], use_gelu=True)
+    torch.testing.assert_close(half.cpu(), curve.half(), rtol=5e-3, atol=5e-3)
+
+
+def test_cuda_has_one_solver_of_least_squares():
+    a, b = torch.randn(4, 2, device="cuda"), torch.randn(4, 1, device="cuda")
+    expected = torch.linalg.lstsq(a.cpu(), b.cpu()).solution
+    for driver in (None, "gels"):
+        torch.testing.assert_close(torch.linalg.lstsq(a, b, driver=driver).solution.cpu(), expected)
+    with pytest.raises(RuntimeError, match="`driver` other than `gels` is not supported on CUDA"):
+        torch.linalg.lstsq(a, b, driver="gelsy")
+
+
 def test_products_over_no_elements_are_zero():
     a, b, scale = torch.empty(16, 0, device="cuda").to(FP8), torch.empty(32, 0, device="cuda").to(FP8), torch.tensor(float("inf"), device="cuda")
     assert torch.equal(torch._scaled_mm(a, b.t(), scale, scale, out_dtype=torch.bfloat16).cpu(), torch.zeros(16, 32, dtype=torch.bfloat16))
