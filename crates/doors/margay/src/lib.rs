@@ -59,6 +59,7 @@ pub mod output;
 pub mod picture;
 pub mod profile;
 pub mod programs;
+pub mod quantity;
 pub mod render;
 pub mod requirements;
 pub mod smi;

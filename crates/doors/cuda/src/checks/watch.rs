@@ -5,6 +5,7 @@
 use crate::{api, checks::stacks, code::Code, context::Context, process::account};
 use margay::{
     findings::{Files, Format, Item, Settings, Suppressions, Writer, heap_leak, human},
+    quantity::count,
     render::short_name,
 };
 use margay_exec::{Image, LaunchShape, Memory};
@@ -278,7 +279,7 @@ fn is_answer(code: Code) -> bool {
     matches!(code, Code::NOT_READY | Code::PEER_ACCESS_ALREADY_ENABLED | Code::DEINITIALIZED)
 }
 
-/// Functions by which programs probe for features.
+/// Whether programs use a function to probe for features.
 fn is_question(function: &str) -> bool {
     ["Get", "Query", "Is", "Can", "GetProcAddress"].iter().any(|word| function[2..].contains(word))
 }
@@ -356,12 +357,11 @@ pub fn close() {
     }
     let mut line = match watch.seen.len() as u64 + watch.faults {
         0 => String::from("margay: no findings"),
-        1 => String::from("margay: 1 finding"),
-        n => format!("margay: {n} findings"),
+        n => format!("margay: {}", count(n, "finding", "findings")),
     };
     let what = watch.settings.what;
     if what.is_of_launches() || what.unused {
-        line += &format!(" in {} checked launch{}", watch.watched, if watch.watched == 1 { "" } else { "es" });
+        line += &format!(" in {}", count(watch.watched, "checked launch", "checked launches"));
     }
     if watch.passed > watch.watched {
         line += &format!(" of {}", watch.passed);

@@ -6,7 +6,7 @@ use crate::{
     code::Code,
     raw::{Out, end_with, is_forked, when_it_ends},
 };
-use margay::render::demangled;
+use margay::{quantity::count, render::demangled};
 use margay_runtime::{Kernel, LaunchStats, Tier, TierTime};
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -227,7 +227,6 @@ impl Account {
         kernels.sort_by_key(|(_, k)| std::cmp::Reverse(k.time));
         let launches: u64 = kernels.iter().map(|(_, k)| k.times).sum();
         let sum = |of: fn(&Launched) -> Duration| kernels.iter().map(|(_, k)| of(k)).sum::<Duration>();
-        let count = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
         let failed = if self.faults > 0 { format!(", {} failed", self.faults) } else { String::new() };
         let mut out = format!(
             "margay: process {}: {} of {}{failed} in {:.3?}, {:.3?} compile time; {} bytes in {}, {} bytes filled",
@@ -343,8 +342,7 @@ impl Account {
         };
         let not_begun = match self.refused {
             0 => String::new(),
-            1 => "1 launch did not begin".into(),
-            n => format!("{n} launches did not begin"),
+            n => format!("{} did not begin", count(n, "launch", "launches")),
         };
         let words: Vec<&str> = [&more, &not_begun, ended].into_iter().filter(|w| !w.is_empty()).collect();
         if !words.is_empty() {

@@ -1,4 +1,4 @@
-//! `margay cache`: shows the size of the cache of compiled code, and clears it.
+//! `margay cache`: shows, trims or clears the cache of compiled code.
 
 use super::Result;
 use crate::{args::CacheArgs, exit::Failure};
@@ -11,13 +11,14 @@ pub fn run(_: &CacheArgs) -> Result {
 #[cfg(feature = "simd")]
 pub fn run(args: &CacheArgs) -> Result {
     use crate::{args::CacheAction, exit::Outcome, report::emit};
+    use margay::quantity::{count, size};
     use margay_exec::Effort;
     use margay_llvm::cache::{self, FileKind};
 
     let Some(folder) = cache::folder() else {
-        return Err(Failure::usage("the cache is disabled (`MARGAY_CACHE=off`) or there is no home directory"));
+        return Err(Failure::usage("the cache is disabled (`MARGAY_CACHE=off`), or there is no home directory"));
     };
-    let size = match &args.to {
+    let limit = match &args.to {
         Some(_) if args.action != CacheAction::Trim => return Err(Failure::usage("`--to` requires `trim`")),
         Some(text) => Some(cache::parse_size(text).ok_or_else(|| {
             Failure::usage(format!("`{text}` is not a size; expected bytes, such as 300, 64K, 64M or 2G"))
@@ -30,26 +31,21 @@ pub fn run(args: &CacheArgs) -> Result {
             let of = |kind| files.iter().filter(|f| f.kind == kind).count();
             let bytes: u64 = files.iter().map(|f| f.size).sum();
             emit(&format!(
-                "{}\n{} of {}: {} kernels of the light tier, {} fully optimized, {} to be compiled at once where they run next\n",
+                "{}\n{} of {}: {} of the light tier, {} fully optimized, {} to be compiled at their next launch\n",
                 folder.display(),
-                shown(bytes),
-                shown(cache::bound()),
-                of(FileKind::Code(Effort::Light)),
+                size(bytes),
+                size(cache::bound()),
+                count(of(FileKind::Code(Effort::Light)) as u64, "kernel", "kernels"),
                 of(FileKind::Code(Effort::Full)),
                 of(FileKind::Demand)
             ));
             return Ok(Outcome::Clean);
         }
-        CacheAction::Trim => cache::trim(&folder, size.unwrap_or_else(cache::bound)),
+        CacheAction::Trim => cache::trim(&folder, limit.unwrap_or_else(cache::bound)),
         CacheAction::Clear => cache::trim(&folder, 0),
     };
     let (files, bytes) = removed;
-    emit(&format!("{}\n{files} files of {} removed\n", folder.display(), shown(bytes)));
+    let files = count(files as u64, "file", "files");
+    emit(&format!("{}\n{files} of {} removed\n", folder.display(), size(bytes)));
     Ok(Outcome::Clean)
-}
-
-/// `1.5 MiB`
-#[cfg(feature = "simd")]
-fn shown(bytes: u64) -> String {
-    super::run::stats::size(bytes)
 }

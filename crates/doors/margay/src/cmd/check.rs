@@ -6,6 +6,7 @@ use crate::{
     exit::{Failure, Outcome, complain},
     report::{self, Found, Style},
 };
+use margay::quantity::count;
 use margay_check::Options;
 use margay_runtime::{check_shared, examine_shared};
 use margay_syntax::{Code, Diagnostic, Severity};
@@ -76,10 +77,10 @@ pub fn run(args: &CheckArgs, style: Style) -> Result {
 
 /// Not part of the output proper, so it goes to standard error.
 fn summary(errors: usize, warnings: usize, files: usize) {
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     if errors + warnings > 0 {
-        let (errors, warnings) = (count(errors, "error"), count(warnings, "warning"));
-        complain(format_args!("{errors}, {warnings} in {}", count(files, "file")));
+        let errors = count(errors as u64, "error", "errors");
+        let warnings = count(warnings as u64, "warning", "warnings");
+        complain(format_args!("{errors}, {warnings} in {}", count(files as u64, "file", "files")));
     }
 }
 
@@ -113,10 +114,10 @@ fn check_text(
     levels.apply(&mut diagnostics);
     let mut out = String::new();
     if args.fix && path.as_os_str() != "-" {
-        let (fixed, count) = apply_fixes(&source.tree.text, &diagnostics);
-        if count > 0 {
+        let (fixed, fixes) = apply_fixes(&source.tree.text, &diagnostics);
+        if fixes > 0 {
             std::fs::write(path, &fixed).map_err(|e| Failure::usage(format!("cannot write {name}: {e}")))?;
-            complain(format_args!("{name}: {count} fix{} applied", if count == 1 { "" } else { "es" }));
+            complain(format_args!("{name}: {} applied", count(fixes as u64, "fix", "fixes")));
             (source, diagnostics) = examine_shared(name, Arc::new(fixed), options);
             levels.apply(&mut diagnostics);
         }

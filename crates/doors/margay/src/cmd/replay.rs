@@ -6,7 +6,7 @@ use crate::{
     report::{Style, emit},
 };
 use clap::Args;
-use margay::{capture::Capture, render::demangled};
+use margay::{capture::Capture, quantity::count, render::demangled};
 use margay_runtime::{LaunchConfig, LoadOptions, SourceText};
 use std::path::PathBuf;
 
@@ -62,7 +62,7 @@ pub fn run(args: &ReplayArgs, style: Style) -> Result {
         digest.add(now);
         let changed = region.bytes.iter().zip(now).filter(|(old, new)| old != new).count();
         if changed > 0 {
-            words += &format!("  {region}: {changed} bytes changed\n");
+            words += &format!("  {region}: {} changed\n", count(changed as u64, "byte", "bytes"));
         }
     }
     words += &format!("memory after the launch: {:016x}\n", digest.0);

@@ -1,10 +1,10 @@
-//! The order between pieces of work in streams, by which races between them are found (`MARGAY_CHECK=races`).
+//! The order between pieces of work in streams, for finding races between them (`MARGAY_CHECK=races`).
 //!
 //! Whether two pieces are ordered must not depend on when they happened to run. So it follows from the program's calls alone: each stream,
 //! and the program's threads as one, has a vector clock that says how much of each stream is known to be done (Mattern, "Virtual Time and
 //! Global States of Distributed Systems", 1989). Work that is submitted knows what its stream and the program know. Events carry clocks
 //! from streams to streams, and calls that wait, or see that something is done, carry them to the program. Two pieces that access the
-//! same bytes, of which neither knows the other, are a race.
+//! same bytes are a race if neither knows the other.
 //!
 //! A graph counts as one piece; its nodes are compared with each other ([`graph`]). Once order has come from elsewhere (memory operations of
 //! streams, events of other processes), no more races are reported.
@@ -16,7 +16,7 @@ mod programmatic;
 pub use graph::Nodes;
 
 use crate::{checks::stacks, code::Outcome, context::Context, driver::driver, work::stream::StreamRef};
-use margay::render::short_name;
+use margay::{quantity::count, render::short_name};
 use margay_sanitizer::{Conflict, Finding, FindingKind, Footprint, Overlap};
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -70,7 +70,7 @@ pub struct Piece {
     /// If it is a launch into a stream: whether it may begin before the one before it has ended.
     launch: Option<bool>,
     overlap: Overlap,
-    /// What the program must not access before it knows that the work is done.
+    /// Memory that the program must not access before it knows that the work is done.
     pages: Vec<host::Pages>,
 }
 
@@ -285,8 +285,8 @@ pub fn taken_back(context: &Arc<Context>, by: &str, address: u64, bytes: u64) {
     }
 }
 
-/// Whether no other work will run beside the launch of so many threads into a stream that is the piece of work of this thread: there is one
-/// stream, and the program itself cannot access memory of the context. Programs that make streams do so before they launch much.
+/// Whether no other work will run beside the launch of `threads` threads that is this thread's current piece of work: the context has one
+/// stream, and the program itself cannot access the context's memory. Programs that create streams do so before they launch much.
 pub fn is_alone(context: &Context, threads: u64) -> bool {
     if LAUNCHED.fetch_add(threads, Relaxed) < MANY {
         return false;
@@ -407,7 +407,7 @@ impl Piece {
         if frames.is_empty() { self.name.clone() } else { frames.join(", called by ") }
     }
 
-    /// What is at an address, for people.
+    /// A description of the memory at an address, for people.
     fn allocation(&self, address: u64) -> Option<String> {
         let found = self.context.device_memory().find(address)?;
         let (base, len) = (found.block.base(), found.block.len());
@@ -419,7 +419,7 @@ impl Piece {
     }
 }
 
-/// What orders two pieces.
+/// Help for ordering two pieces.
 const EVENT: &str = "record an event behind the one that must come first, and have the other's stream wait for it (`cudaStreamWaitEvent`), or \
                      wait for it in the program (`cudaStreamSynchronize`)";
 
@@ -430,7 +430,7 @@ fn race([piece, other]: [&Piece; 2], submitted: &[String; 2], conflict: Conflict
         true => "writes",
         false => "reads",
     };
-    let amount = if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") };
+    let amount = count(bytes, "byte", "bytes");
     let mut notes = Vec::from_iter(piece.allocation(address));
     for ((party, by), writes) in [piece, other].into_iter().zip(submitted).zip(writes) {
         let by = if *by == party.name { String::new() } else { format!(", submitted by {by}") };

@@ -7,6 +7,7 @@ use margay::{
     image::{Image, ImageSpec, reference},
     npy::Array,
     picture,
+    quantity::count,
     spec::{BufferSpec, Fill, Init, MapOf, Spec, split_fields},
     tensormap::MapOptions,
 };
@@ -41,7 +42,7 @@ enum Store {
 pub fn bind(context: &Arc<Context>, module: &Module, specs: &[String]) -> Result<Vec<Argument>> {
     let mut bound = Vec::new();
     for text in specs {
-        let wrong = |why: String| Failure::usage(format!("--bind `{text}`: {why}"));
+        let wrong = |why: String| Failure::usage(format!("`--bind {text}`: {why}"));
         let (name, spec) = text.split_once('=').ok_or_else(|| {
             wrong(
                 "expected NAME=tex:..., NAME=surf:... or NAME=sampler:..., such as `image=tex:x.npy,filter=linear`"
@@ -73,8 +74,8 @@ pub fn make(context: &Arc<Context>, kernel: &Kernel, specs: &[String]) -> Result
         let names: Vec<String> = params.iter().map(|p| format!("`{}` {}", p.name, wants(p))).collect();
         let list = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         let (name, n, given) = (kernel.name(), params.len(), specs.len());
-        let s = if n == 1 { "" } else { "s" };
-        return Err(Failure::usage(format!("kernel `{name}` takes {n} argument{s}, found {given}{list}")));
+        let expected = count(n as u64, "argument", "arguments");
+        return Err(Failure::usage(format!("kernel `{name}` takes {expected}, found {given}{list}")));
     }
     let mut block = kernel.arguments();
     let mut arguments = Vec::new();

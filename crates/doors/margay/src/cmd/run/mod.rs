@@ -2,7 +2,7 @@
 
 mod arguments;
 mod results;
-pub mod stats;
+mod stats;
 mod watch;
 
 use super::{Result, device, failure, kernel_name, load, options};
@@ -17,7 +17,10 @@ use margay_exec::{Counts, Observer};
 use margay_runtime::{Context, Kernel, LaunchConfig, LaunchShape, LaunchStats, LoadOptions};
 use margay_sanitizer::{Finding, Sanitizer};
 use serde_json::json;
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use watch::{Trace, Watch};
 
 /// Runs the command.
@@ -36,7 +39,6 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     let module = load(&context, &args.files, &load_options, style)?;
     let kernel = module.kernel(kernel_name(&module, args.kernel.as_deref())?).map_err(|e| failure(e, style))?;
     let front = started.elapsed();
-    let mut compile = front;
     if let Some(trace) = &trace {
         trace.span("check and prepare", started, json!({}));
     }
@@ -54,21 +56,8 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     let (arguments, block) = arguments::make(&context, &kernel, &args.args)?;
     wanted.check(&arguments)?;
     let counts = args.counts().then(Counts::default);
-    let mut times = Vec::new();
-    for number in 1..=args.repeat as usize {
-        let ran =
-            launch(args, &kernel, &block, (trace.as_deref(), counts.as_ref().filter(|_| number == 1)), number, style);
-        if let (Some(trace), Some(path), true) = (&trace, &args.trace, ran.is_err() || number == args.repeat as usize) {
-            trace.works(&kernel.works());
-            trace.write(path)?;
-        }
-        let cost = ran?;
-        compile += cost.compile;
-        // Counting slows a launch down.
-        if counts.is_none() || number > 1 || args.repeat == 1 {
-            times.push(cost.time);
-        }
-    }
+    let Times { compile, mut launches } =
+        launch_repeatedly(args, &kernel, &block, (trace.as_deref(), counts.as_ref()), style)?;
     for argument in arguments.iter().chain(&bound) {
         argument.save()?;
     }
@@ -80,9 +69,15 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     }
     let outcome = wanted.report(&arguments, args)?;
     if let Some(format) = args.stats {
-        times.sort();
-        let threads = args.threads.unwrap_or_else(|| context.device().threads());
-        let measured = stats::Measured { kernel: &kernel, threads, compile, front, times, counts: counts.as_ref() };
+        launches.sort();
+        let measured = stats::Measured {
+            kernel: &kernel,
+            threads: args.threads.unwrap_or_else(|| context.device().threads()),
+            compile: front + compile,
+            front,
+            times: launches,
+            counts: counts.as_ref(),
+        };
         emit(&format!("{}\n", measured.show(format, args)));
     }
     Ok(outcome)
@@ -98,6 +93,39 @@ fn set_limits(context: &Arc<Context>, args: &RunArgs) {
     }
 }
 
+/// How long the launches of a run took.
+struct Times {
+    /// Compilation that launches waited for.
+    compile: Duration,
+    /// The launches that were not slowed down by counting.
+    launches: Vec<Duration>,
+}
+
+/// Launches the kernel `--repeat` times; the first launch counts what it executes. Writes the trace after the last one.
+fn launch_repeatedly(
+    args: &RunArgs,
+    kernel: &Kernel,
+    block: &[u8],
+    (trace, counts): (Option<&Trace>, Option<&Counts>),
+    style: Style,
+) -> std::result::Result<Times, Failure> {
+    let mut times = Times { compile: Duration::ZERO, launches: Vec::new() };
+    for number in 1..=args.repeat as usize {
+        let ran = launch(args, kernel, block, (trace, counts.filter(|_| number == 1)), number, style);
+        if let (Some(trace), Some(path), true) = (trace, &args.trace, ran.is_err() || number == args.repeat as usize) {
+            trace.works(&kernel.works());
+            trace.write(path)?;
+        }
+        let cost = ran?;
+        times.compile += cost.compile;
+        if counts.is_none() || number > 1 || args.repeat == 1 {
+            times.launches.push(cost.time);
+        }
+    }
+    Ok(times)
+}
+
+/// Performs one launch, and reports what the sanitizer found.
 fn launch(
     args: &RunArgs,
     kernel: &Kernel,

@@ -10,6 +10,7 @@ use crate::{
 use margay::{
     compare::{Tolerance, compare},
     npy::Array,
+    quantity::count,
 };
 use std::{ops::Range, path::PathBuf};
 
@@ -24,7 +25,7 @@ pub struct Wanted {
 
 struct Print {
     index: usize,
-    /// One a dimension given; open ends are `u64::MAX`.
+    /// A range for each given dimension; open ends are `u64::MAX`.
     ranges: Option<Vec<Range<u64>>>,
 }
 
@@ -73,10 +74,10 @@ impl Wanted {
 fn buffer<'a>(arguments: &'a [Argument], option: &str, index: usize) -> Result<&'a HostBuffer> {
     match arguments.get(index) {
         Some(Argument { buffer: Some(buffer), .. }) => Ok(buffer),
-        Some(_) => Err(Failure::usage(format!("{option} {index}: argument {index} is not a buffer"))),
+        Some(_) => Err(Failure::usage(format!("`{option} {index}`: argument {index} is not a buffer"))),
         None => Err(Failure::usage(format!(
-            "{option} {index}: there are only {} arguments, counting from 0",
-            arguments.len()
+            "`{option} {index}`: the kernel takes {}, counted from 0",
+            count(arguments.len() as u64, "argument", "arguments")
         ))),
     }
 }
@@ -84,7 +85,7 @@ fn buffer<'a>(arguments: &'a [Argument], option: &str, index: usize) -> Result<&
 fn print_spec(text: &str) -> Result<Print> {
     let wrong = || {
         Failure::usage(format!(
-            "--print `{text}`: expected INDEX or INDEX[RANGE], such as `2`, `2[5]`, `2[0..8]`, `2[1,0..4]`"
+            "`--print {text}`: expected INDEX or INDEX[RANGE], such as `2`, `2[5]`, `2[0..8]` or `2[1,0..4]`"
         ))
     };
     let (index, range) = match text.split_once('[') {
@@ -109,7 +110,7 @@ fn dimension(text: &str) -> Option<Range<u64>> {
 
 fn expect_spec(text: &str) -> Result<(usize, PathBuf)> {
     let parts = text.split_once('=').and_then(|(index, path)| Some((index.trim().parse().ok()?, path.into())));
-    parts.ok_or_else(|| Failure::usage(format!("--expect `{text}`: expected INDEX=REF.npy, such as `3=ref.npy`")))
+    parts.ok_or_else(|| Failure::usage(format!("`--expect {text}`: expected INDEX=REF.npy, such as `3=ref.npy`")))
 }
 
 /// The ranges of indices to print, by dimension: those that were asked for, else everything.
@@ -118,21 +119,21 @@ fn selected(array: &Array, print: &Print) -> Result<Vec<Range<u64>>> {
     let mut ranges: Vec<Range<u64>> = array.shape.iter().map(|n| 0..*n).collect();
     let given = print.ranges.as_deref().unwrap_or(&[]);
     if given.len() > ranges.len() {
-        let (what, dimensions) = (array.describe(), ranges.len());
-        return Err(Failure::usage(format!("--print {index}: the buffer {what} has {dimensions} dimensions")));
+        let (what, dimensions) = (array.describe(), count(ranges.len() as u64, "dimension", "dimensions"));
+        return Err(Failure::usage(format!("`--print {index}`: the buffer {what} has {dimensions}")));
     }
     for (range, given) in ranges.iter_mut().zip(given) {
         let end = if given.end == u64::MAX { range.end } else { given.end };
         if given.start > end || end > range.end {
             let (from, what) = (given.start, array.describe());
-            return Err(Failure::usage(format!("--print {index}: {from}..{end} is outside {what}")));
+            return Err(Failure::usage(format!("`--print {index}`: {from}..{end} is outside {what}")));
         }
         *range = given.start..end;
     }
     Ok(ranges)
 }
 
-/// The indices after `at`, of which the last one counts fastest; `None` after the last ones.
+/// The indices after `at`, counting up from the last dimension; `None` at the end.
 fn next(mut at: Vec<u64>, ranges: &[Range<u64>]) -> Option<Vec<u64>> {
     for (dimension, range) in ranges.iter().enumerate().rev() {
         at[dimension] += 1;

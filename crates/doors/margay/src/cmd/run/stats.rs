@@ -1,6 +1,7 @@
 //! `--stats`: the cost of a run, as text or JSON.
 
 use crate::args::{RunArgs, StatsFormat};
+use margay::quantity::{count, grouped, noun, size};
 use margay_exec::{COUNTED_SPACES, Count, Counts};
 use margay_runtime::{Kernel, Tier, TierTime};
 use serde_json::{Map, Value, json};
@@ -16,7 +17,7 @@ pub struct Measured<'a> {
     pub front: Duration,
     /// Times of the launches that were not counted; sorted.
     pub times: Vec<Duration>,
-    /// What the first launch executed, if it was counted.
+    /// Counts of the first launch, if it was counted.
     pub counts: Option<&'a Counts>,
 }
 
@@ -72,23 +73,31 @@ impl Measured<'_> {
     }
 
     fn human(&self, args: &RunArgs) -> String {
+        self.overview(args) + &self.code_and_times(args) + &self.counts.map_or(String::new(), executed)
+    }
+
+    /// The kernel, its engine, and the size of the launch.
+    fn overview(&self, args: &RunArgs) -> String {
         let product = |sizes: [u32; 3]| sizes.iter().map(|n| u64::from(*n)).product::<u64>();
-        let plural = |n: usize| if n == 1 { "" } else { "s" };
         let mut out = format!(
-            "{} on the {} engine: {} CTAs of {} threads, {} host thread{}\n",
+            "{} on the {} engine: {} of {}, {}\n",
             self.kernel.name(),
             self.kernel.engine(),
-            product(args.grid),
-            product(args.block),
-            self.threads,
-            plural(self.threads),
+            count(product(args.grid), "CTA", "CTAs"),
+            count(product(args.block), "thread", "threads"),
+            count(self.threads as u64, "host thread", "host threads"),
         );
         if let Some(why) = self.kernel.fallback() {
             out += &format!("  on the reference engine: {why}\n");
         }
+        out
+    }
+
+    /// How the code came about, which code ran, and how long the launches took.
+    fn code_and_times(&self, args: &RunArgs) -> String {
         let steps = [("check and lower", self.front)].into_iter().chain(self.steps(false));
         let steps: Vec<String> = steps.map(|(what, time)| format!("{what} {time:.1?}")).collect();
-        out += &format!("  compile       {:.3?}: {}\n", self.compile, steps.join(", "));
+        let mut out = format!("  compile       {:.3?}: {}\n", self.compile, steps.join(", "));
         let behind: Duration = self.steps(true).iter().map(|(_, time)| *time).sum();
         if !behind.is_zero() {
             out += &format!("                and {behind:.1?} in the background\n");
@@ -96,7 +105,8 @@ impl Measured<'_> {
         let tiers = self.kernel.tiers();
         let all: Duration = tiers.iter().map(|t| t.time).sum();
         if tiers.len() > 1 {
-            let share = |t: &TierTime| format!("{} {:.1?} ({} CTAs)", name(t.tier), t.time, grouped(t.units));
+            let ctas = |n: u64| format!("{} {}", grouped(n), noun(n, "CTA", "CTAs"));
+            let share = |t: &TierTime| format!("{} {:.1?} ({})", name(t.tier), t.time, ctas(t.units));
             let shares: Vec<String> = tiers.iter().map(share).collect();
             out += &format!("  ran           {all:.1?} on all threads: {}\n", shares.join(", "));
         } else if let [only] = &tiers[..] {
@@ -106,32 +116,9 @@ impl Measured<'_> {
         if !single.is_empty() {
             out += &format!("  one at a time on the reference engine: {}\n", single.join(", "));
         }
-        let launches = self.times.len();
-        let (s, counted) =
-            (plural(launches), if args.repeat == 1 && self.counts.is_some() { ", counting" } else { "" });
-        out += &format!("  kernel        {:.3?}", self.least());
-        out += &format!(
-            " (median {:.3?}) in {launches} launch{}{counted}\n",
-            self.median(),
-            if s.is_empty() { "" } else { "es" }
-        );
-        let Some(counts) = self.counts else { return out };
-        let get = |count| counts.get(count);
-        let instructions = get(Count::Instructions);
-        out += &format!(
-            "  instructions  {} of warps, {:.1} of 32 lanes active\n",
-            grouped(instructions),
-            get(Count::Lanes) as f64 / instructions.max(1) as f64
-        );
-        out += &format!(
-            "  accesses      {} contiguous, {} to one address, {} gathers and scatters\n",
-            grouped(get(Count::Contiguous)),
-            grouped(get(Count::Uniform)),
-            grouped(get(Count::Scattered))
-        );
-        let bytes = COUNTED_SPACES.iter().map(|s| (s.name(), get(Count::Bytes(*s)))).filter(|(_, n)| *n > 0);
-        let bytes: Vec<String> = bytes.map(|(name, n)| format!("{name} {}", size(n))).collect();
-        out += &format!("  bytes         {}", if bytes.is_empty() { "none".into() } else { bytes.join(", ") });
+        let counted = if args.repeat == 1 && self.counts.is_some() { ", counting" } else { "" };
+        let launches = count(self.times.len() as u64, "launch", "launches");
+        out += &format!("  kernel        {:.3?} (median {:.3?}) in {launches}{counted}\n", self.least(), self.median());
         out
     }
 
@@ -154,6 +141,25 @@ impl Measured<'_> {
     }
 }
 
+/// The counts of a launch, in lines of text.
+fn executed(counts: &Counts) -> String {
+    let get = |count| counts.get(count);
+    let instructions = get(Count::Instructions);
+    let bytes = COUNTED_SPACES.iter().map(|s| (s.name(), get(Count::Bytes(*s)))).filter(|(_, n)| *n > 0);
+    let bytes: Vec<String> = bytes.map(|(name, n)| format!("{name} {}", size(n))).collect();
+    format!(
+        "  instructions  {} of warps, {:.1} of 32 lanes active\n  \
+         accesses      {} contiguous, {} to one address, {} gathers and scatters\n  \
+         bytes         {}",
+        grouped(instructions),
+        get(Count::Lanes) as f64 / instructions.max(1) as f64,
+        grouped(get(Count::Contiguous)),
+        grouped(get(Count::Uniform)),
+        grouped(get(Count::Scattered)),
+        if bytes.is_empty() { "none".into() } else { bytes.join(", ") }
+    )
+}
+
 /// The name of a tier in JSON.
 fn tag(tier: Tier) -> &'static str {
     match tier {
@@ -169,39 +175,5 @@ fn name(tier: Tier) -> &'static str {
         Tier::Reference => "by the reference engine",
         Tier::Light => "compiled by the light tier",
         Tier::Full => "fully optimized",
-    }
-}
-
-/// `12 345 678`
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// `1.5 MiB`
-pub fn size(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    let unit = (0..units.len() - 1).find(|u| bytes >> (10 * (u + 1)) == 0).unwrap_or(units.len() - 1);
-    match unit {
-        0 => format!("{bytes} B"),
-        _ => format!("{:.1} {}", bytes as f64 / (1u64 << (10 * unit)) as f64, units[unit]),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped_and_scaled() {
-        assert_eq!([grouped(7), grouped(1000), grouped(12_345_678)], ["7", "1 000", "12 345 678"]);
-        assert_eq!([size(0), size(1023), size(1536), size(3 << 30)], ["0 B", "1023 B", "1.5 KiB", "3.0 GiB"]);
     }
 }
