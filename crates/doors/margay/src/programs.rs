@@ -13,11 +13,11 @@ use std::{
 
 /// The name under which the command acts as NVIDIA's assembler.
 const ASSEMBLER: &str = "ptxas";
-/// The variables by which Triton finds the assembler, for older and for newer architectures.
+/// The variables that tell Triton where the assembler is, for older and for newer architectures.
 const TRITON: [&str; 2] = ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"];
 /// The variable that tells Python processes with margay's package that they run under margay ([`Programs::environment`]).
 pub const PYTHON: &str = "MARGAY_PYTHON";
-/// The variable by which CuPy and makefiles find NVIDIA's compiler driver.
+/// The variable that tells CuPy and makefiles where NVIDIA's compiler driver is.
 const COMPILER: &str = "NVCC";
 /// The auditing library, which redirects programs to the others.
 const REDIRECT: &str = "libmargay_redirect.so";
@@ -63,7 +63,7 @@ impl Programs {
         let mut place = DefaultHasher::new();
         command.hash(&mut place);
         let folder = base.join(format!("lib-{}-{:016x}", env!("CARGO_PKG_VERSION"), place.finish()));
-        let failed = |e: io::Error| format!("cannot make {}: {e}", folder.display());
+        let failed = |e: io::Error| format!("cannot create {}: {e}", folder.display());
         std::fs::create_dir_all(&folder).map_err(failed)?;
         for (name, target) in &links {
             nvcc::link(target, &folder.join(name)).map_err(failed)?;
@@ -90,8 +90,8 @@ impl Programs {
         ]
     }
 
-    /// All environment variables of a program: [`Programs::linking`], the assembler, a path with `nvidia-smi`, and with a compiler driver
-    /// that produces PTX if it has NVIDIA's, and the variable for Python processes. `program` may be a command of a Python environment.
+    /// All environment variables of a program: [`Programs::linking`], the assembler, a PATH with `nvidia-smi` (and with a compiler driver
+    /// that produces PTX, if NVIDIA's is in it), and the variable for Python processes. `program` may be a command of a Python environment.
     pub fn environment(&self, program: &Path) -> Result<Vec<(&'static str, OsString)>, String> {
         let mut all = self.linking();
         all.extend(TRITON.map(|variable| (variable, self.folder.join(ASSEMBLER).into_os_string())));

@@ -18,7 +18,7 @@ use std::{
 /// Runs the command: this process becomes the program, so its exit code is the program's.
 pub fn run(args: &ExecArgs) -> Result {
     let own = env::current_exe();
-    let own = own.map_err(|e| Failure::usage(format!("cannot find this program's own file: {e}")))?;
+    let own = own.map_err(|e| Failure::usage(format!("cannot find margay's executable: {e}")))?;
     let programs = Programs::new(&own).map_err(Failure::usage)?;
     if args.print_path {
         crate::report::emit(&format!("{}\n", programs.folder().display()));
@@ -31,7 +31,7 @@ pub fn run(args: &ExecArgs) -> Result {
         return Ok(Outcome::Clean);
     }
     let Some((program, rest)) = args.command.split_first() else {
-        return Err(Failure::usage("missing program: margay exec -- PROGRAM ARGUMENTS"));
+        return Err(Failure::usage("missing program; expected `margay exec -- PROGRAM ARGUMENTS`"));
     };
     let mut command = Command::new(program);
     command.args(rest).envs(programs.environment(Path::new(program)).map_err(Failure::usage)?);

@@ -72,7 +72,7 @@ pub fn listing(name: &str, text: &str) -> Result<Option<Vec<(String, String)>>> 
     Ok(Some(found.iter().enumerate().map(named).collect()))
 }
 
-/// The modules of a program in a file: its text, or of a listing those for the newest architecture, with their names.
+/// The modules of a program in a file, with their names: the file itself or, of a listing, the modules for the newest architecture.
 pub fn modules(path: &Path) -> Result<Vec<(String, String)>> {
     let (name, text) = (name(path), read(path)?);
     Ok(match listing(&name, &text)? {
@@ -146,7 +146,7 @@ pub fn kernel_name<'a>(module: &'a Module, asked: Option<&'a str>) -> Result<&'a
         (None, [only]) => Ok(only),
         (None, []) => Err(Failure::usage("the module has no kernel (`.entry`)")),
         (None, many) => Err(Failure::usage(format!(
-            "the module has {} kernels; choose with --kernel: {}",
+            "the module has {} kernels; choose one with `--kernel`: {}",
             many.len(),
             many.join(", ")
         ))),
