@@ -45,7 +45,7 @@ pub struct Arguments {
     /// The analyzed kernel.
     kernel: Option<FuncId>,
     by_place: Map<u32, Source>,
-    /// What the addresses of instructions derive from that access memory of other CTAs, by index of the instruction.
+    /// The sources of the addresses at which instructions access memory that other CTAs may access, by index of the instruction.
     accesses: Vec<(u32, Source)>,
     /// The first and last address of each argument's allocation; `None` if it is not a pointer.
     targets: Map<u32, Option<(u64, u64)>>,
@@ -149,7 +149,7 @@ impl Arguments {
         self.by_place.get(&at.span.start).copied()
     }
 
-    /// What the addresses of instructions derive from that access memory of other CTAs, by index of the instruction.
+    /// The sources of the addresses at which instructions access memory that other CTAs may access, by index of the instruction.
     pub fn sources(&self) -> &[(u32, Source)] {
         &self.accesses
     }

@@ -105,7 +105,7 @@ fn follow_orders(
     }
 }
 
-/// Whether an access lies in the memory where those of its site are part of no race.
+/// Whether an access lies in memory in which accesses of its site cannot race.
 #[inline(always)]
 fn is_within(ignored: &[Option<Ignored>], site: u32, access: Strided) -> bool {
     let (from, to) = access.range();

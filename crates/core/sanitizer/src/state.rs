@@ -128,7 +128,7 @@ pub struct State {
     pub buffer: Vec<Record>,
     pub arguments: provenance::Arguments,
     pub unshared: unshared::Unshared,
-    /// By site, once it is known: where its accesses are part of no race.
+    /// By site, once it is known: the memory in which its accesses cannot race.
     pub ignored: Vec<Option<unshared::Ignored>>,
     pub hits: Vec<row::Hit>,
     /// Stores of different values to shared memory that nobody has read or overwritten since.

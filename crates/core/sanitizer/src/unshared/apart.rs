@@ -1,24 +1,24 @@
-//! Whether addresses that are linear functions of the thread's place in the grid are different for all threads.
+//! Whether addresses that are linear functions of the thread's coordinates are disjoint between threads.
 
 use margay_ir::pass::{AXES, Condition, Linear};
 
-/// Steps between threads: `count` places each, which are `step` bytes apart.
+/// `count` places, `step` bytes apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Axis {
     step: i64,
     count: i64,
 }
 
-/// How the addresses of an access lie in memory.
+/// The layout of an access in memory: the sums of one place of each axis.
 pub struct Layout {
     axes: Vec<Axis>,
-    /// Of the first address from the constant, and of the last.
+    /// The distances of the first and last address from the constant.
     least: i64,
     most: i64,
 }
 
-/// Whether all sums of steps are at least `size` apart: each axis with larger steps jumps over what those with smaller ones reach. Returns
-/// the bytes from the first to the last place, and behind it.
+/// If the places of `size` bytes are disjoint, returns the number of bytes from the start of the first to the end of the last. They are
+/// disjoint if each step is no smaller than the reach of all axes with smaller steps.
 fn reach(mut axes: Vec<Axis>, size: i64) -> Option<i64> {
     axes.retain(|axis| axis.count > 1);
     axes.sort_by_key(|axis| axis.step.unsigned_abs());
@@ -29,7 +29,7 @@ fn reach(mut axes: Vec<Axis>, size: i64) -> Option<i64> {
 }
 
 impl Layout {
-    /// The ways to see an address, of which each is right: a condition may replace the axes of its value by one with fewer places.
+    /// Layouts of an address, all of them valid: a condition may replace the axes of its value by one axis with fewer places.
     pub fn all<'c>(
         address: Linear,
         conditions: &'c [Condition],
@@ -68,7 +68,7 @@ impl Layout {
         Some(all)
     }
 
-    /// Adds an axis with places of these numbers.
+    /// Adds an axis whose places have the numbers `from..=to`.
     fn add(&mut self, step: i64, from: i64, to: i64) -> Option<()> {
         let ends = [step.checked_mul(from)?, step.checked_mul(to)?];
         self.least = self.least.checked_add(ends[0].min(ends[1]))?;
@@ -77,7 +77,7 @@ impl Layout {
         Some(())
     }
 
-    /// The first and the last address of an access that has one for each thread.
+    /// The first and the last address of an access without a period.
     pub fn extent(address: Linear, conditions: &[Condition], extents: &[i64; AXES]) -> Option<(i64, i64)> {
         let all = Layout::all(address, conditions, extents);
         let ends =
@@ -85,8 +85,8 @@ impl Layout {
         ends.min_by_key(|(least, most)| most.saturating_sub(*least))
     }
 
-    /// Whether no two threads access the same byte, if each accesses `size` bytes at each of these offsets, which are sorted, and
-    /// at distances that are multiples of the period.
+    /// Whether no two threads access the same byte, if each thread accesses `size` bytes at each of these sorted offsets, repeated at multiples
+    /// of the period.
     pub fn is_apart(&self, offsets: &[i64], size: i64, period: i64) -> bool {
         let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return false };
         let fits = |axes: &[Axis], size: i64| {
@@ -94,14 +94,14 @@ impl Layout {
             reach.is_some_and(|reach| period == 0 || reach <= period)
         };
         let window = last.checked_sub(*first).and_then(|apart| apart.checked_add(size));
-        // Offsets in steps, as of an unrolled loop, are an axis of the thread's own.
+        // Evenly spaced offsets, such as those of an unrolled loop, are another axis.
         let step = offsets.windows(2).map(|pair| pair[1] - pair[0]).reduce(|a, b| if a == b { a } else { 0 });
         let stepped = step.filter(|step| *step > 0).map(|step| Axis { step, count: offsets.len() as i64 });
         window.is_some_and(|window| fits(&[], window)) || stepped.is_some_and(|axis| fits(&[axis], size))
     }
 }
 
-/// Bytes from one value of a condition to the next, if the address depends on the condition's axes by this value alone.
+/// The distance in bytes between neighboring values of a condition, if the address depends on the axes of the condition only through its value.
 fn step(address: Linear, condition: &Condition, axes: &[usize]) -> Option<i64> {
     let mut steps = axes.iter().map(|axis| {
         let (of_address, of_value) = (address.factors[*axis], condition.value.factors[*axis]);

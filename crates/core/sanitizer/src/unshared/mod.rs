@@ -1,11 +1,10 @@
-//! Accesses that are part of no race because of the memory that they access, so that they are not recorded: the kernel never writes it, or each
-//! thread has bytes of its own there.
+//! Accesses that cannot race because of the memory they access: the kernel never writes it, or each thread has bytes of its own there. They
+//! are not recorded.
 //!
-//! Kernels cannot write constants. Otherwise, all accesses by which the kernel writes must derive from arguments or variables that are known, and
-//! calls and asynchronous copies must be absent. Accesses that may meet, since they derive from the same allocation, form a group. Nothing in it is
-//! recorded if all of them read, or if their addresses are the same linear function of the thread's place in the grid, which gives
-//! each thread bytes that no other one has (`apart.rs`). A write that strays into such memory is out of bounds
-//! (`--check memory`), and is not compared with these accesses.
+//! Kernels cannot write constants. For other memory, the addresses of all writes must derive from known arguments or variables, and the kernel
+//! must not contain calls or asynchronous copies. Accesses that may overlap form a group. A group cannot race if it only reads, or if its
+//! addresses are the same linear function of the thread's coordinates, by which every thread has bytes of its own (`apart.rs`). A
+//! write that strays into such memory is out of bounds (`--check memory`), and is not compared with these accesses.
 
 mod apart;
 
@@ -23,23 +22,23 @@ use margay_ir::{
 };
 use margay_isa::{Effect, Mod, Opcode, Space};
 
-/// First and last address of no memory.
+/// The first and last address of no memory.
 const NOWHERE: (u64, u64) = (1, 0);
-/// Those of all memory that an instruction can access.
+/// The first and last address of all memory that an instruction can access.
 const ANYWHERE: (u64, u64) = (0, u64::MAX >> 1);
 
-/// Memory in which the accesses of a site are part of no race: the first and the last address.
+/// Memory in which the accesses of a site cannot race: its first and last address.
 pub type Ignored = Option<(u64, u64)>;
 
-/// What an instruction accesses outside of shared and local memory.
+/// How an instruction accesses memory that other CTAs may access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Accessed {
     Nothing,
-    /// Reads what its address derives from.
+    /// It reads at its address.
     Read,
-    /// Writes there.
+    /// It writes at its address.
     Written,
-    /// That is unknown.
+    /// It may access any memory.
     Anything,
 }
 
@@ -50,7 +49,10 @@ impl Accessed {
             matches!(inst.space, Some(MemSpace::Shared | MemSpace::Local | MemSpace::KernelParam | MemSpace::Const));
         match (variant.op.row().effect, variant.op) {
             (Effect::Pure | Effect::Machine | Effect::Control, _) => Accessed::Nothing,
-            (Effect::Memory, Opcode::Membar | Opcode::Fence) => Accessed::Nothing,
+            (
+                Effect::Memory,
+                Opcode::Membar | Opcode::Fence | Opcode::Mbarrier | Opcode::Prefetch | Opcode::Prefetchu,
+            ) => Accessed::Nothing,
             (Effect::Memory, Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red) if own => {
                 Accessed::Nothing
             }
@@ -69,7 +71,7 @@ impl Accessed {
     }
 }
 
-/// What is known of the accesses of a kernel.
+/// The memory in which the accesses of a kernel cannot race.
 #[derive(Default)]
 pub struct Unshared {
     /// The analyzed kernel.
@@ -78,7 +80,7 @@ pub struct Unshared {
     by_place: Map<u32, Ignored>,
 }
 
-/// An access to memory outside of the CTA.
+/// An access to memory that other CTAs may access.
 struct Access {
     /// Index of the instruction, and its position in the text.
     inst: u32,
@@ -89,14 +91,14 @@ struct Access {
     size: i64,
     /// The address, if it is linear.
     address: Option<Linear>,
-    /// The first address that may be accessed, and the one after the last.
+    /// The range of addresses that it may access; the end is exclusive.
     extent: (u64, u64),
 }
 
-/// All accesses of a kernel that are not known to be to memory of the CTA.
+/// The accesses of a kernel to memory that other CTAs may access.
 struct Accesses {
     known: Vec<Access>,
-    /// Whether there are others, which read.
+    /// Whether there are others, at unknown addresses; they only read.
     others: bool,
 }
 
@@ -127,7 +129,7 @@ impl Unshared {
     }
 }
 
-/// Accesses in groups, so that those of two groups do not meet.
+/// Divides accesses into groups that do not overlap.
 fn groups(mut all: Vec<Access>) -> Vec<Vec<Access>> {
     all.sort_by_key(|a| a.extent);
     let (mut groups, mut end) = (Vec::<Vec<Access>>::new(), 0);
@@ -142,7 +144,7 @@ fn groups(mut all: Vec<Access>) -> Vec<Vec<Access>> {
     groups
 }
 
-/// Whether no two threads access the same byte by these accesses.
+/// Whether no two threads access the same byte through a group.
 fn are_apart(values: &LinearValues<'_>, group: &[Access], extents: &[i64; margay_ir::pass::AXES]) -> bool {
     let Some(first) = group.first().and_then(|a| a.address) else { return false };
     let alike =
@@ -150,7 +152,7 @@ fn are_apart(values: &LinearValues<'_>, group: &[Access], extents: &[i64; margay
     if !group.iter().all(alike) {
         return false;
     }
-    // What holds for each of them.
+    // The conditions that all of them have in common.
     let mut conditions = values.conditions(group[0].inst);
     for access in &group[1..] {
         let here = values.conditions(access.inst);
@@ -229,7 +231,7 @@ impl Sanitizer {
         Some(all)
     }
 
-    /// Whether all lanes access memory where that is part of no race.
+    /// Whether the access cannot race in any lane.
     pub(crate) fn is_ignored(&self, state: &mut State, e: &MemoryEvent<'_>, site: u32) -> bool {
         let plain = e.order.semantics == Semantics::Weak && !e.order.asynchronous;
         if e.access == AccessKind::Free || !plain {
@@ -267,7 +269,7 @@ impl Sanitizer {
         state.unshared.by_place.get(&at.span.start).copied().flatten()
     }
 
-    /// Where accesses of a place need not be reported, of which `memo` gives the site.
+    /// The memory in which accesses at the site of a memo need not be reported.
     pub(crate) fn ignored_range(&self, state: &State, memo: u32) -> (u64, u64) {
         let site = memo.checked_sub(1).filter(|_| !self.footprints);
         site.and_then(|site| state.ignored.get(site as usize).copied().flatten().flatten()).unwrap_or(NOWHERE)

@@ -1,24 +1,24 @@
-//! What branches and guards say of linear values where an instruction is executed.
+//! Bounds of linear values at an instruction, from its guard and from the branches that lead to it.
 
 use super::{Linear, LinearValues};
 use crate::{Operand, Terminator, VReg};
 use margay_isa::{Kind, Mod, Opcode, Type};
 
-/// Combinations of predicates that are looked into.
+/// How far definitions of predicates are followed.
 const DEPTH: u32 = 6;
 
 /// The bounds of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Condition {
-    /// A value that each thread has once and for all; its constant is 0, and its factors have no common divisor.
+    /// The value, which a thread never changes. Its constant is 0, and its factors have no common divisor.
     pub value: Linear,
-    /// The least that it can be.
+    /// Its minimum.
     pub least: i64,
-    /// The most.
+    /// Its maximum.
     pub most: i64,
 }
 
-/// What holds where an instruction is executed: its guard, and the branches that dominate its block.
+/// The conditions under which an instruction is executed: its guard, and the branches that dominate its block.
 pub fn of(values: &LinearValues<'_>, at: u32) -> Vec<Condition> {
     let func = values.func;
     let mut found = Vec::new();
@@ -39,7 +39,7 @@ pub fn of(values: &LinearValues<'_>, at: u32) -> Vec<Condition> {
     found
 }
 
-/// Adds what a predicate says that holds, or does not.
+/// Adds the conditions that follow from a predicate being true (`holds`) or false.
 fn add(values: &LinearValues<'_>, p: VReg, holds: bool, depth: u32, to: &mut Vec<Condition>) {
     let func = values.func;
     let Some(inst) = values.definition[p.0 as usize].filter(|_| depth > 0).map(|i| &func.insts[i as usize]) else {
@@ -51,7 +51,7 @@ fn add(values: &LinearValues<'_>, p: VReg, holds: bool, depth: u32, to: &mut Vec
         Operand::Not(q) => add(values, *q, !holds, depth - 1, to),
         _ => {}
     };
-    // Both operands of a conjunction that holds, and none of a disjunction that does not.
+    // A true conjunction has two true operands, a false disjunction two false ones.
     let both = |and: bool| and == holds;
     match (variant.op, srcs) {
         (Opcode::And | Opcode::Or, [a, b]) if both(variant.op == Opcode::And) => {
@@ -99,7 +99,7 @@ impl Comparison {
         })
     }
 
-    /// What the outcome of a comparison of two linear values says of their difference.
+    /// The bounds of the difference of two linear values that follow from the outcome of this comparison.
     fn condition(self, values: &LinearValues<'_>, t: Type, [a, b]: [&Operand; 2], holds: bool) -> Option<Condition> {
         if !(t.is_int() || t.kind() == Kind::Bits) {
             return None;

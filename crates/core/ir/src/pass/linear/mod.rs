@@ -1,8 +1,8 @@
-//! Integer registers as linear functions of a thread's place in the grid, for one launch: its shape and arguments are known numbers. They
-//! tell which bytes each thread accesses, as `base + 4 * (%ctaid.x * %ntid.x + %tid.x)` does.
+//! Integer registers as linear functions of a thread's coordinates in the grid, for one launch, whose shape and arguments are known numbers.
+//! An address such as `base + 4 * (%ctaid.x * %ntid.x + %tid.x)` shows which bytes each thread accesses.
 //!
-//! The analysis is flow-insensitive: a register that is defined several times, as in a loop, has a *period*, the distance between its
-//! possible values. Such registers are taken not to wrap around: a loop that counts past the end of its register leaves any memory before.
+//! The analysis is flow-insensitive: a register with several definitions, such as a loop's counter, has a *period*, the distance between its
+//! possible values. It assumes that such registers do not wrap around: a loop would leave every allocation before its counter does.
 
 mod condition;
 mod value;
@@ -16,7 +16,7 @@ use crate::{
 };
 use margay_isa::{Component, Kind, Mod, Opcode, Special, Type, Var};
 
-/// What is known of a launch before it begins.
+/// The values of a launch that are known before it begins.
 #[derive(Clone, Copy)]
 pub struct LaunchValues<'a> {
     /// CTAs.
@@ -30,14 +30,14 @@ pub struct LaunchValues<'a> {
 }
 
 impl LaunchValues<'_> {
-    /// How many values each axis of a [`Linear`] has.
+    /// The number of coordinates on each axis of a [`Linear`].
     pub fn extents(&self) -> [i64; AXES] {
         let [[a, b, c], [x, y, z]] = [self.block, self.grid];
         [a, b, c, x, y, z].map(i64::from)
     }
 }
 
-/// What is known of a register.
+/// The value of a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Value {
     /// No definition is known yet.
@@ -46,7 +46,7 @@ enum Value {
     Unknown,
 }
 
-/// The registers of a kernel.
+/// The values of a kernel's registers.
 pub struct LinearValues<'a> {
     func: &'a Func,
     launch: LaunchValues<'a>,
@@ -67,7 +67,7 @@ impl<'a> LinearValues<'a> {
             inst_writes(func, inst, &mut |r| {
                 times[r.0 as usize] += 1;
                 definition[r.0 as usize] = inst.guard.is_none().then_some(i as u32);
-                // What a call returns.
+                // Results of calls.
                 if !func.operands(inst.dsts).contains(&Operand::Reg(r)) {
                     values[r.0 as usize] = Value::Unknown;
                 }
@@ -125,7 +125,7 @@ impl<'a> LinearValues<'a> {
             })
     }
 
-    /// What is known to hold wherever an instruction at an index of [`Func::insts`] is executed.
+    /// Conditions that hold whenever the instruction at this index of [`Func::insts`] is executed.
     pub fn conditions(&self, at: u32) -> Vec<Condition> {
         condition::of(self, at)
     }
@@ -134,7 +134,7 @@ impl<'a> LinearValues<'a> {
         self.func.regs[r.0 as usize].bits()
     }
 
-    /// A value that is known; its bits are those of the linear function, modulo the width.
+    /// The value of an operand, if it is known: equal to the linear function modulo 2 to the power of `bits`.
     fn known(&self, o: &Operand, bits: u32) -> Option<Linear> {
         match self.operand(o, bits) {
             Value::Known(v) => Some(v),
@@ -232,7 +232,7 @@ impl<'a> LinearValues<'a> {
             Opcode::Selp => a.join(b),
             Opcode::Cvt => {
                 let from = from.filter(|u| u.is_int() || u.kind() == Kind::Bits)?;
-                // A narrower register has the same bits, without the upper ones.
+                // Truncation keeps the value modulo the smaller power of two.
                 if from.bits() >= t.bits() { Some(a) } else { self.widened(a, from) }
             }
             _ => None,
@@ -249,7 +249,7 @@ impl<'a> LinearValues<'a> {
         self.operand(&Operand::Imm(u64::from_le_bytes(all)), bits)
     }
 
-    /// A value of a type as a number, which its bits may stand for in other ways too.
+    /// The value as a number of the type `t`, if it lies in the type's range for every thread.
     fn widened(&self, v: Linear, t: Type) -> Option<Linear> {
         let (least, most) = v.range(&self.launch.extents())?;
         let (low, high) = match (t.bits(), t.is_signed()) {

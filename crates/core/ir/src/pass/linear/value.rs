@@ -1,16 +1,16 @@
-//! Linear functions of a thread's place in the grid.
+//! Linear functions of a thread's coordinates in the grid.
 
 /// The axes: `%tid.x`, `.y`, `.z`, `%ctaid.x`, `.y`, `.z`.
 pub const AXES: usize = 6;
 
-/// `constant + factors · place + k * period`, for some integer `k`.
+/// `constant + factors · coordinates + k * period`, for some integer `k`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Linear {
     /// The value of the first thread of the grid, or one that differs from it by periods.
     pub constant: i64,
     /// By axis.
     pub factors: [i64; AXES],
-    /// What the values that a thread may have differ by; 0 if there is one value only.
+    /// The possible values of a thread differ by multiples of this; 0 if each thread has one value.
     pub period: i64,
 }
 
@@ -28,14 +28,14 @@ impl Linear {
         Linear { constant, factors: [0; AXES], period: 0 }
     }
 
-    /// A thread's coordinate.
+    /// A thread's coordinate on an axis.
     pub(super) fn axis(axis: usize) -> Linear {
         let mut factors = [0; AXES];
         factors[axis] = 1;
         Linear { constant: 0, factors, period: 0 }
     }
 
-    /// The number that it is.
+    /// The number, if it is the same for all threads and has no period.
     pub fn as_number(self) -> Option<i64> {
         (self == Linear::number(self.constant)).then_some(self.constant)
     }
@@ -45,7 +45,7 @@ impl Linear {
         Linear { constant, period, ..self }
     }
 
-    /// The sum; `None` if a number of it is too large.
+    /// The sum; `None` if a part overflows.
     pub(super) fn plus(self, other: Linear) -> Option<Linear> {
         let mut factors = self.factors;
         for (own, more) in factors.iter_mut().zip(other.factors) {
@@ -55,7 +55,7 @@ impl Linear {
         Some(sum.with_period(gcd(self.period, other.period)?))
     }
 
-    /// The product, if one of both is a number.
+    /// The product, if one factor is a number.
     pub(super) fn times(self, other: Linear) -> Option<Linear> {
         let (v, by) = match (self.as_number(), other.as_number()) {
             (_, Some(by)) => (self, by),
@@ -70,13 +70,13 @@ impl Linear {
         Some(product.with_period(v.period.checked_mul(by)?.checked_abs()?))
     }
 
-    /// Divided by the common divisor of its factors, and that; `None` if it is the same for all threads.
+    /// The function divided by the greatest common divisor of its factors, and that divisor; `None` if it is the same for all threads.
     pub(super) fn in_units(self) -> Option<(Linear, i64)> {
         let unit = self.factors.iter().try_fold(0, |all, factor| gcd(all, *factor)).filter(|unit| *unit > 0)?;
         Some((Linear { factors: self.factors.map(|factor| factor / unit), ..self }, unit))
     }
 
-    /// One or the other.
+    /// A function that includes the values of both.
     pub(super) fn join(self, other: Linear) -> Option<Linear> {
         let apart = self.constant.checked_sub(other.constant)?;
         let period = gcd(gcd(self.period, other.period)?, apart)?;

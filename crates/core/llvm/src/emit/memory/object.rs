@@ -1,5 +1,5 @@
-//! Barrier objects (`mbarrier`) in the CTA's shared memory, where all active lanes operate on one object (manual, section 9.7.13.15). What is
-//! unusual, or a fault, the reference engine executes.
+//! Operations of all active lanes on one barrier object (`mbarrier`) in the CTA's shared memory (manual, section 9.7.13.15). The reference
+//! engine executes unusual cases and reports faults.
 
 use crate::emit::{
     function::{Emitter, Result},
@@ -10,13 +10,13 @@ use margay_exec::object::{EXPECTED_AT, LIMIT, PHASE, TX_AT, TX_MASK, VALID};
 use margay_ir::{Inst, MemSpace, Operand, pass::Shape};
 use margay_isa::Mod;
 
-/// An operation that has code of its own.
+/// An operation with native code.
 enum Operation {
-    /// With this number of arrivals of each lane, and these bytes more to expect.
+    /// Each lane arrives `count` times, after adding `bytes` to the transaction count.
     Arrive { count: Val, bytes: Option<Val> },
-    /// Whether a phase is complete: the one of a state, or that of a parity.
+    /// Tests whether the phase of a state, or the phase with a parity, is complete.
     Wait { state: Val, parity: bool },
-    /// With this number of arrivals in each phase.
+    /// Initializes the object for this number of arrivals in each phase.
     Init(Val),
 }
 
@@ -62,7 +62,7 @@ impl Emitter<'_> {
                 let state = self.value(&srcs[1], if parity { Elem::I32 } else { Elem::I64 })?;
                 Some(Operation::Wait { state, parity })
             }
-            // Several lanes would carry from one field into another in the states that they get.
+            // The states of several lanes could not be computed by one subtraction.
             _ if has(&[Mod::Arrive]) && has(&[Mod::ExpectTx]) => match srcs.get(1) {
                 Some(_) if self.func.operands(inst.dsts).iter().any(|d| matches!(d, Operand::Reg(_))) => None,
                 _ => word(self, 1)?.map(|bytes| Operation::Arrive { count: one, bytes: Some(bytes) }),
@@ -75,7 +75,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// The address of the first lane, and whether others have another one, where that is not known.
+    /// The address of the first lane and, unless the address is uniform, whether other lanes have a different one.
     fn common_address(&mut self, address: &Address, mask: Option<&Val>) -> (Val, Option<Val>) {
         if let Address::Affine { bases, width: 32, stride: 0 } = address {
             return (bases[0].clone(), None);
@@ -89,7 +89,7 @@ impl Emitter<'_> {
         (first, Some(self.w.cmp("icmp ne", &others, &int(Elem::I32, 0))))
     }
 
-    /// Operates on the object at a host address, unless that differs between lanes.
+    /// Operates on the object at a host address; the reference engine does if the address `differs` between lanes.
     fn operate(
         &mut self,
         inst: &Inst,
@@ -100,7 +100,7 @@ impl Emitter<'_> {
         let object = self.pointer(at);
         let (usual, result) = match operation {
             Operation::Arrive { count, bytes } => {
-                // Without arrivals, nothing is done.
+                // Zero arrivals are not performed natively.
                 let none = int(Elem::I64, 0);
                 let count = differs.as_ref().map_or(count.clone(), |differs| self.w.select(differs, &none, count));
                 self.arrive(&object, &count, bytes.as_ref(), mask)
@@ -149,7 +149,7 @@ impl Emitter<'_> {
         slow
     }
 
-    /// Arrivals of all lanes; each gets the object as it was before its own.
+    /// Arrives for all lanes. Returns whether that was done, and the object before each lane's arrival.
     fn arrive(&mut self, object: &Val, count: &Val, bytes: Option<&Val>, mask: Option<&Val>) -> (Val, Option<Val>) {
         let lanes = self.lane_bits(mask);
         let number = self.w.intrinsic("llvm.ctpop", lanes.ty, &[&lanes]);
@@ -182,7 +182,7 @@ impl Emitter<'_> {
         (made, Some(self.w.op("sub", &old, &earlier)))
     }
 
-    /// Whether the phase of a state, or of a parity, has completed in an object with these bits.
+    /// Whether an object with these bits has completed the phase of a state, or the phase with a parity.
     fn has_completed(&mut self, bits: &Val, state: &Val, parity: bool) -> Val {
         let bits = if state.ty.vector { self.w.splat(bits) } else { bits.clone() };
         if parity {

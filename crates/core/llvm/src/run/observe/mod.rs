@@ -91,7 +91,7 @@ pub struct Observation<'a> {
     arrived: RefCell<Vec<u32>>,
     /// By warp: the lanes that exist.
     born: Vec<u32>,
-    /// Whether the observer is told of a CTA only when that does something to be reported: many do nothing. Those that come to barriers do.
+    /// Whether the observer learns of a CTA only when the CTA has something to report. Without barriers, many CTAs have nothing to report.
     lazy: bool,
     /// Whether the observer knows of the CTA that runs.
     announced: Cell<bool>,
@@ -409,7 +409,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Tells the observer that the CTA has begun, unless it knows.
+    /// Tells the observer that the CTA has begun, if it does not know yet.
     fn announce(&self, ctx: &WarpCtx) {
         if let Some(observation) = self.observation.as_deref()
             && !observation.announced.replace(true)

@@ -1,5 +1,5 @@
-; Arrivals at the barrier object at %object, each after adding to its transaction count; returns the object before them, or 0 if nothing was
-; done: in case of a fault, and if only the first arrivals belong to the current phase.
+; Arrives at the barrier object at %object, after adding %bytes to its transaction count. Returns the object before, or 0 if nothing was
+; done: for faults, and if only some of the arrivals belong to the current phase.
 define internal i64 @margay.arrive(ptr %object, i64 %arrivals, i64 %bytes) #1 {
   %old = load i64, ptr %object, align 8, {program}
   %mark = and i64 %old, {valid}
