@@ -7,7 +7,9 @@ use crate::{
     ended, family,
     finding::{Finding, FindingKind, Party},
     hash::forget,
-    lanes, shadow,
+    lanes,
+    provenance::reads_variables,
+    shadow,
     site::Place,
     state::{Cta, State},
     threads::CtaThreads,
@@ -19,7 +21,7 @@ use margay_exec::{
 };
 use margay_ir::{
     FuncId, MemSpace,
-    pass::{Cfg, shares_work, tests_and_sets},
+    pass::{Cfg, is_quiet, reachable, shares_work, tests_and_sets},
 };
 use margay_isa::Opcode;
 use parking_lot::MutexGuard;
@@ -273,6 +275,11 @@ impl Observer for Sanitizer {
             let tests = || image.ir.funcs.iter().any(|func| !tests_and_sets(func).is_empty());
             self.what.races && (shares_work(func, &Cfg::new(func, |_, _| false)) || tests())
         };
+        // What quiet functions read is not reported: it must be tables of the program.
+        let tables = || {
+            let callees = reachable(&image.ir, kernel).into_iter().filter(|f| *f != kernel && is_quiet(&image.ir, *f));
+            callees.into_iter().all(|f| reads_variables(&image.ir, f))
+        };
         // Compiled code does not report what registers hold, on which depends which values decide alike. Nor does it report all that it
         // accesses before it waits for the grids before it.
         !(self.what.init
@@ -280,7 +287,8 @@ impl Observer for Sanitizer {
             || self.what.memory && grows
             || self.decides
             || (self.what.races || self.what.sync) && products
-            || shares())
+            || shares()
+            || self.what.races && !tables())
     }
 
     fn interest(&self) -> Interest {

@@ -168,6 +168,16 @@ pub fn target(memory: &Memory, address: u64) -> Option<(u64, u64)> {
     Some((base, end))
 }
 
+/// Whether all that a device function reads in global memory are variables of the program.
+pub fn reads_variables(program: &Ir<Placed>, func: FuncId) -> bool {
+    let reads = Arguments::of(program, func).accesses;
+    reads.iter().all(|(inst, source)| {
+        let func = program.func(func);
+        let reads = Accessed::by(func, &func.insts[*inst as usize]) == Accessed::Read;
+        !reads || matches!(source, Source::Global(_))
+    })
+}
+
 impl Sanitizer {
     /// What is known of a kernel's addresses.
     pub(crate) fn arguments<'s>(&self, state: &'s mut State, kernel: FuncId) -> &'s mut Arguments {

@@ -236,7 +236,7 @@ fn commands_for_one_kernel_ask_which() {
         let none = with_input(command, head);
         assert_eq!((code(&none), err(&none).contains("has no kernel")), (2, true), "{}", err(&none));
         let both = with_input(command, &two);
-        assert_eq!((code(&both), err(&both).contains("--kernel: k, other")), (2, true), "{}", err(&both));
+        assert_eq!((code(&both), err(&both).contains("`--kernel`: k, other")), (2, true), "{}", err(&both));
     }
 }
 

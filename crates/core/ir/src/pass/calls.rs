@@ -1,6 +1,7 @@
 //! The call graph: what a function can reach, and whether it can reach itself.
 
-use crate::{Arg, Callee, Func, FuncId, GlobalId, GlobalInit, Ir, MemBase, Operand, Pointee, Stage};
+use crate::{Arg, Callee, Func, FuncId, GlobalId, GlobalInit, Inst, Ir, MemBase, MemSpace, Operand, Pointee, Stage};
+use margay_isa::{Effect, Mod, Opcode};
 use std::collections::HashSet;
 
 /// What an operand names.
@@ -66,6 +67,42 @@ fn named_by<S: Stage>(ir: &Ir<S>, func: &Func, named: &mut Vec<Pointee>) {
 /// Functions that a kernel can call, itself first; see [`reached`].
 pub fn reachable<S: Stage>(ir: &Ir<S>, kernel: FuncId) -> Vec<FuncId> {
     reached(ir, kernel).funcs
+}
+
+/// Whether calls of a function concern no other thread, so that observers need not see what it does: the function, and all that it calls
+/// directly, access local memory, constants and memory that the kernel never writes (`ld.global.nc`), and do nothing else but compute.
+pub fn is_quiet<S: Stage>(ir: &Ir<S>, func: FuncId) -> bool {
+    let (mut seen, mut work) = (HashSet::from([func]), vec![func]);
+    while let Some(next) = work.pop() {
+        let func = ir.func(next);
+        if func.blocks.is_empty() || !func.insts.iter().all(|inst| is_quiet_instruction(func, inst)) {
+            return false;
+        }
+        for call in &func.calls {
+            let Callee::Direct(callee) = call.callee else { return false };
+            if seen.insert(callee) {
+                work.push(callee);
+            }
+        }
+    }
+    true
+}
+
+fn is_quiet_instruction(func: &Func, inst: &Inst) -> bool {
+    let variant = func.variant(inst);
+    match (variant.op.row().effect, variant.op) {
+        (Effect::Pure | Effect::Call, _) => true,
+        (Effect::Control, op) => !matches!(op, Opcode::Nanosleep | Opcode::Pmevent),
+        // A generic address of local memory may be given to other threads.
+        (Effect::Machine, op) => op != Opcode::Cvta || !variant.has(Mod::Local) || variant.has(Mod::To),
+        (Effect::Memory, Opcode::Ld) => match inst.space {
+            Some(MemSpace::Local | MemSpace::Const | MemSpace::KernelParam) => true,
+            Some(MemSpace::Global) => variant.has(Mod::Nc),
+            _ => false,
+        },
+        (Effect::Memory, Opcode::St) => inst.space == Some(MemSpace::Local),
+        _ => false,
+    }
 }
 
 /// A function that reaches itself by direct calls.

@@ -1,7 +1,7 @@
 //! Analyses over a function's control-flow graph. Each is a pure function of [`crate::Func`]; those that
 //! rewrite work on a copy that an engine makes for itself.
 //!
-//! * [`reached`], [`recursive`]: the call graph.
+//! * [`reached`], [`recursive`]: the call graph; [`is_quiet`]: functions that concern no other thread.
 //! * [`Cfg`]: predecessors, layout order, loops, post-dominators.
 //! * [`Liveness`]: which registers are live where blocks begin.
 //! * [`Uniformity`]: which registers are the same in all lanes of a warp, which are affine in the lane, which blocks only part
@@ -40,7 +40,7 @@ mod uniformity;
 
 pub use adjacent::{Adjacent, adjacent};
 pub use bounds::{Bounds, Ranges};
-pub use calls::{Reached, pointee, reachable, reached, recursive};
+pub use calls::{Reached, is_quiet, pointee, reachable, reached, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::{constants_at, propagate_constants};
 pub use dependence::{Decision, conditions_of_use, controls, depends_on_reads, recomputes, tests_and_sets};

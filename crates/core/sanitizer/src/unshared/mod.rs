@@ -17,8 +17,8 @@ use crate::{
 use apart::Layout;
 use margay_exec::{AccessKind, Memory, MemoryEvent, Semantics};
 use margay_ir::{
-    Func, FuncId, Inst, MemSpace,
-    pass::{LaunchValues, Linear, LinearValues},
+    Callee, Func, FuncId, Inst, MemSpace, Operand,
+    pass::{LaunchValues, Linear, LinearValues, is_quiet},
 };
 use margay_isa::{Effect, Mod, Opcode, Space};
 
@@ -188,6 +188,9 @@ impl Sanitizer {
         let mut all = Accesses { known: Vec::new(), others: false };
         for (inst, source) in sources {
             let code = &func.insts[*inst as usize];
+            if self.calls_quiet(func, code) {
+                continue;
+            }
             let accessed = Accessed::by(func, code);
             let writes = match accessed {
                 Accessed::Nothing => continue,
@@ -229,6 +232,15 @@ impl Sanitizer {
             all.known.push(Access { inst: *inst, place, writes, cached: variant.has(Mod::Nc), size, address, extent });
         }
         Some(all)
+    }
+
+    /// Whether an instruction calls a function that [concerns no other thread](is_quiet).
+    fn calls_quiet(&self, func: &Func, inst: &Inst) -> bool {
+        let site = match func.operands(inst.srcs).last() {
+            Some(Operand::Call(site)) => func.calls.get(*site as usize),
+            _ => None,
+        };
+        matches!(site.map(|site| &site.callee), Some(Callee::Direct(callee)) if is_quiet(&self.image.ir, *callee))
     }
 
     /// Whether the access cannot race in any lane.

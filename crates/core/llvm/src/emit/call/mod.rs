@@ -304,10 +304,7 @@ impl Emitter<'_> {
     pub fn call(&mut self, inst: &Inst) -> Result<()> {
         let Some(number) = call_number(self.func, inst) else { return self.refuse("a call without a call site") };
         let (site, sequence) = self.sequence(number);
-        self.require_observable_call(match &sequence.target {
-            Target::Builtin(builtin) => Some(*builtin),
-            _ => None,
-        })?;
+        self.require_observable_call(&sequence.target)?;
         match &sequence.target {
             Target::Builtin(builtin) => self.builtin(*builtin, &site, None),
             Target::Undefined(f) => {

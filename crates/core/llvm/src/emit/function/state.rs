@@ -171,6 +171,8 @@ pub(in crate::emit) struct Local {
     pub frame: Vec<Option<Val>>,
     /// Promoted frame variables that may be read uninitialized, with their sizes in bytes.
     pub uninitialized: Vec<(Val, u64)>,
+    /// Whether an observer need not see accesses to it.
+    pub private: bool,
     /// The frame's place, if its lanes are interleaved.
     pub interleaved: Option<Interleaved>,
     /// Some code accesses the local windows.

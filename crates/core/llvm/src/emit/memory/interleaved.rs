@@ -90,7 +90,9 @@ fn find(ir: &Ir<Placed>, func: &Func, kernel: u32) -> Option<Interleaved> {
 impl Emitter<'_> {
     /// Decides whether the kernel's frame is interleaved.
     pub fn interleave_frame(&mut self) {
-        if self.options.observe.is_none() && !self.options.count && self.role != Role::Device {
+        self.local.private = self.is_local_private();
+        let reported = self.options.observe.is_some() && !self.local.private;
+        if !reported && !self.options.count && self.role != Role::Device {
             let worth = !self.options.lean || self.mostly_rows();
             self.local.interleaved = find(self.ir, self.func, self.id.0).filter(|_| worth);
         }

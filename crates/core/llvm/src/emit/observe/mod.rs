@@ -21,27 +21,42 @@ use crate::emit::{
     text::{Elem, Ty, Val, int, named},
 };
 use margay_exec::{AccessKind, Interest, LineUse, Ordering, Semantics, exchanges_values};
-use margay_ir::{Builtin, Inst, MemBase, MemSpace, Operand};
+use margay_ir::{Builtin, Inst, MemBase, MemSpace, Operand, explicit::Target, pass::is_quiet};
 use margay_isa::{Effect, Mod, Opcode};
 
 impl Emitter<'_> {
     /// Refuses kernels whose events compiled code cannot report.
     pub fn require_observable(&self) -> Result<()> {
-        if self.options.observe.is_some() && (self.role != Role::Grid || self.options.cluster.is_some()) {
-            return self.refuse("checks of a kernel whose warps run on fibers, or that calls functions");
+        let fibers = !matches!(self.role, Role::Grid | Role::Device) || self.options.cluster.is_some();
+        match self.options.observe.is_some() && fibers {
+            true => self.refuse("checks of a kernel whose warps run on fibers"),
+            false => Ok(()),
         }
-        Ok(())
     }
 
-    /// Refuses calls whose effects are reported by the reference engine only.
-    pub fn require_observable_call(&self, builtin: Option<Builtin>) -> Result<()> {
-        match builtin {
-            _ if self.options.observe.is_none() => Ok(()),
-            Some(Builtin::Free) => self.refuse("checks of a kernel that frees memory"),
-            Some(builtin) if builtin.queues() => self.refuse("checks of a kernel that launches others"),
-            Some(_) => Ok(()),
-            None => self.refuse("checks of a kernel that calls functions"),
+    /// Refuses calls whose effects are reported by the reference engine only. Bounds of local variables are those of the kernel's frame, so
+    /// no functions are called where bounds are checked.
+    pub fn require_observable_call(&self, target: &Target) -> Result<()> {
+        let Some(Interest { bounds, .. }) = self.options.observe else { return Ok(()) };
+        match target {
+            Target::Builtin(Builtin::Free) => self.refuse("checks of a kernel that frees memory"),
+            Target::Builtin(builtin) if builtin.queues() => self.refuse("checks of a kernel that launches others"),
+            Target::Builtin(_) => Ok(()),
+            Target::Function(f) if !bounds && is_quiet(self.ir, *f) => Ok(()),
+            _ => self.refuse("checks of a kernel that calls functions"),
         }
+    }
+
+    /// Whether accesses to local memory need no report: no address of it becomes generic, so that no other thread has one.
+    pub fn is_local_private(&self) -> bool {
+        let Some(Interest { progress, bounds, .. }) = self.options.observe else { return false };
+        let leaks = |inst: &Inst| {
+            let variant = self.func.variant(inst);
+            variant.op == Opcode::Cvta && variant.has(Mod::Local) && !variant.has(Mod::To)
+        };
+        // If threads may skip barriers, it matters where they were last.
+        let apart = progress && !self.prepared.barriers.is_empty();
+        !bounds && !apart && !self.func.insts.iter().any(leaks)
     }
 
     /// Refuses shuffles that may read inactive lanes, other than those that all lanes were to execute: only the reference engine follows
@@ -133,6 +148,9 @@ impl Emitter<'_> {
         let space = inst.space.unwrap_or(MemSpace::Generic);
         let Some(Interest { order, progress, bounds }) = self.options.observe else { return };
         if space == MemSpace::KernelParam {
+            return;
+        }
+        if space == MemSpace::Local && self.local.private || self.role == Role::Device {
             return;
         }
         if bounds && !matches!(space, MemSpace::Local | MemSpace::Const) {
