@@ -192,3 +192,25 @@ K deque_right(int* ends, int* items, int* out) {
     }
   }
 }
+// Groups of 16 lanes lock a node whose words they read by relaxed loads, as in trees: each of them shares by shuffles what all have read.
+template <bool FENCE> __device__ inline void update_node(unsigned* node, unsigned* count) {
+  const unsigned lane = T % 16, group = 0xffffu << (T & 16), locked = 1u << 31;
+  dev<unsigned> word(node[lane]);
+  unsigned held;
+  do {
+    held = __shfl_sync(group, word.load(relaxed), 15, 16) & locked;
+    if (held) continue;
+    if (lane == 15) held = atomicOr(&node[15], locked) & locked;
+    held = __shfl_sync(group, held, 15, 16);
+  } while (held);
+  if (FENCE) __threadfence();
+  if (lane == 0) *count += 1;  //~ race node_wrong
+  if (lane < 15) word.store(word.load(relaxed) + 1, relaxed);
+  __threadfence();
+  __syncwarp(group);
+  if (lane == 15) atomicAnd(&node[15], ~locked);
+}
+//@ grid=2 block=128 zero
+K node_right(unsigned* node, unsigned* count) { update_node<true>(node, count); }
+//@ grid=2 block=128 zero
+K node_wrong(unsigned* node, unsigned* count) { update_node<false>(node, count); }

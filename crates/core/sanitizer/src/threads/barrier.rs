@@ -1,6 +1,6 @@
 //! Barriers at which threads of a CTA meet.
 
-use super::{CtaThreads, Pending, Seen, Thread, Warp, WarpMask, join_shared};
+use super::{CtaThreads, Seen, Thread, Warp, WarpMask, join_shared, pending::Unacquired};
 use crate::clock::{Clock, Side, Time};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) struct Gathered {
     pub(super) reads: Option<Arc<Clock>>,
     pub(super) fences: [Option<Clock>; 3],
     /// What they have waited for, and no fence has acquired.
-    pub(super) pending: Vec<Pending>,
+    pub(super) pending: Unacquired,
 }
 
 impl CtaThreads {

@@ -21,12 +21,14 @@
 mod barrier;
 mod cluster;
 mod history;
+mod pending;
 mod sync;
 mod uncertain;
 
 use barrier::Gathered;
 pub use history::Same;
 use history::{Change, Histories};
+use pending::Unacquired;
 use uncertain::{Polled, Read, UncertainClock};
 
 use crate::{
@@ -40,8 +42,6 @@ use std::{
     sync::Arc,
 };
 
-/// Limit of clocks that wait for an acquire fence, per thread.
-const MAX_PENDING: usize = 64;
 /// Limit of clocks released at one location.
 const MAX_RELEASES: usize = 128;
 
@@ -66,18 +66,6 @@ struct Fence {
     time: Time,
 }
 
-/// A clock read from a release pattern that awaits an acquire fence.
-#[derive(Clone)]
-struct Pending {
-    release: Release,
-    /// The scope of the read.
-    scope: Scope,
-    /// Which read found it, if that is in the kernel itself.
-    read: Option<Read>,
-    /// A thread has waited for it.
-    awaited: bool,
-}
-
 /// The state of a thread.
 #[derive(Clone, Default)]
 struct Thread {
@@ -92,7 +80,7 @@ struct Thread {
     fences: [Option<Fence>; 3],
     /// Whose reads are over, because of flags that were read: see [`Threads::hint`].
     reads: Option<Arc<Clock>>,
-    pending: Vec<Pending>,
+    pending: Unacquired,
     /// What it acquired last, if it has read that twice.
     polled: Option<Polled>,
     /// Commit times of groups, by [`margay_exec::Grouped`].
@@ -356,10 +344,12 @@ impl CtaThreads {
                 continue;
             }
             let t = self.thread(who.warp, lane);
-            let all = std::mem::take(&mut t.pending).into_iter().filter(|p| !p.is_vain());
-            let (awaited, others): (Vec<_>, Vec<_>) = all.partition(|p| p.awaited);
-            t.pending = awaited;
-            others.iter().for_each(|p| t.join(&p.release.clock, None));
+            for p in std::mem::take(&mut t.pending).iter().filter(|p| !p.is_vain()) {
+                match p.awaited {
+                    true => t.pending.push(p.clone()),
+                    false => t.join(&p.release.clock, None),
+                }
+            }
         }
     }
 
@@ -528,16 +518,6 @@ impl CtaThreads {
                     clock.raise((self.index, who.warp, 1 << lane), Side::Program, fence.time);
                     clock.raise_copies((self.index, who.warp, lane), fence.copies);
                 }
-            }
-        }
-    }
-
-    /// Adds what lanes have read of release patterns, other than into discarded values, and no fence has acquired.
-    fn gather_pending(&self, who: WarpMask, to: &mut Vec<Pending>) {
-        let warp = self.warp(who.warp);
-        for p in lanes(warp.differing(who.lanes)).flat_map(|lane| &warp.thread(lane).pending) {
-            if !p.is_vain() && !to.iter().any(|known| known.is(p)) {
-                to.push(Pending { read: None, ..p.clone() });
             }
         }
     }

@@ -1,8 +1,8 @@
 //! How accesses and synchronization change the clocks of threads.
 
 use super::{
-    CLASSES, Change, CtaThreads, Fence, Gathered, MAX_PENDING, MAX_RELEASES, Object, Pending, Read, Release, Same,
-    Seen, Thread, Threads, WarpMask, class, join_shared, lanes, uncertain::Polled,
+    CLASSES, Change, CtaThreads, Fence, Gathered, MAX_RELEASES, Object, Read, Release, Same, Seen, Thread, Threads,
+    WarpMask, class, join_shared, lanes, pending::Pending, uncertain::Polled,
 };
 use crate::{
     clock::{Clock, Copies, Side, Time},
@@ -206,7 +206,7 @@ impl Threads {
                 cta.acquire_clock(warp, lane, &release.clock, read);
             } else {
                 let new = Pending { release: release.clone(), scope: order.scope, read, awaited };
-                push_pending(cta.thread(warp, lane), new);
+                cta.thread(warp, lane).pending.push(new);
             }
         }
     }
@@ -217,17 +217,15 @@ impl Threads {
             self.histories.fence((cta.index, who.warp, lane), now);
             if semantics.acquires() {
                 let t = cta.thread(who.warp, lane);
-                let mut kept = Vec::new();
                 let mut uncertain = false;
-                for p in std::mem::take(&mut t.pending) {
+                for p in std::mem::take(&mut t.pending).iter() {
                     if p.release.is_morally_strong_with(me, scope.min(p.scope)) {
                         t.join(&p.release.clock, p.read);
                         uncertain |= p.read.is_some();
                     } else {
-                        kept.push(p);
+                        t.pending.push(p.clone());
                     }
                 }
-                t.pending = kept;
                 cta.uncertain[who.warp as usize] |= u32::from(uncertain) << lane;
                 cta.any_uncertain |= uncertain;
             }
@@ -259,7 +257,7 @@ impl Threads {
             SyncKind::ClusterArrive(semantics) => self.arrive_at_cluster(cta, who, semantics),
             SyncKind::ClusterPassed => self.pass_cluster(cta, who),
             SyncKind::Warp => {
-                pass_pending(cta, who);
+                cta.pass_pending(who);
                 let mut clock = Clock::default();
                 cta.gather(who, self.now, &mut clock);
                 let reads = cta.reads_of(who);
@@ -358,10 +356,8 @@ impl Threads {
                         let fence = Fence { clock: clock.clone(), copies: Copies::default(), time: self.now };
                         let (by, scope) = ((who.warp, lane), Scope::Sys);
                         let release = Release { cta: index, cluster, scope, clock: clock.clone(), by, fence };
-                        push_pending(
-                            cta.thread(who.warp, lane),
-                            Pending { release, scope: order.scope, read, awaited: false },
-                        );
+                        let new = Pending { release, scope: order.scope, read, awaited: false };
+                        cta.thread(who.warp, lane).pending.push(new);
                     }
                 }
             }
@@ -449,8 +445,7 @@ impl Threads {
             }
             cta.propagate_fences(WarpMask { warp: warp as u32, lanes: *mask }, &fences);
             for lane in lanes(if pending.is_empty() { 0 } else { *mask }) {
-                let t = cta.thread(warp as u32, lane);
-                pending.iter().for_each(|p| push_pending(t, p.clone()));
+                cta.thread(warp as u32, lane).pending.extend(&pending);
             }
         }
     }
@@ -458,7 +453,7 @@ impl Threads {
 
 /// A `.sync` instruction other than `bar.warp.sync`: each lane learns what the others knew, but not what they have done since.
 fn exchange(cta: &mut CtaThreads, who: WarpMask) {
-    pass_pending(cta, who);
+    cta.pass_pending(who);
     let mut seen: Vec<Arc<Clock>> = Vec::new();
     let mut reads: Vec<*const Clock> = Vec::new();
     for lane in lanes(cta.warp(who.warp).differing(who.lanes)) {
@@ -514,52 +509,6 @@ fn wait_for_products(t: &mut Thread, warp: (u32, u32, u32), pending: u32) {
 /// A fence that stands for those of all participants of a barrier.
 fn made_visible(clock: Option<Clock>) -> Option<Fence> {
     clock.map(|clock| Fence { clock: Arc::new(clock), copies: Copies::default(), time: 0 })
-}
-
-/// One lane reads a flag, and informs the warp: the fences of the others acquire it, too.
-fn pass_pending(cta: &mut CtaThreads, who: WarpMask) {
-    if cta.are_alike(who.warp) {
-        return;
-    }
-    let mut all: Vec<Pending> = Vec::new();
-    cta.gather_pending(who, &mut all);
-    for lane in lanes(if all.is_empty() { 0 } else { who.lanes }) {
-        let t = cta.thread(who.warp, lane);
-        t.pending.iter_mut().filter(|p| !p.is_vain()).for_each(|p| p.read = None);
-        all.iter().for_each(|p| push_pending(t, p.clone()));
-    }
-}
-
-impl Pending {
-    /// Whether no instruction uses the value.
-    pub(super) fn is_vain(&self) -> bool {
-        self.read.is_some_and(|read| read.discarded)
-    }
-
-    /// Whether it is the same clock, read with the same scope.
-    pub(super) fn is(&self, other: &Pending) -> bool {
-        Arc::ptr_eq(&self.release.clock, &other.release.clock) && self.scope == other.scope
-    }
-}
-
-fn push_pending(t: &mut Thread, new: Pending) {
-    if let Some(known) = t.pending.iter_mut().find(|p| p.is(&new)) {
-        // What was read before and discarded counts now.
-        if known.is_vain() {
-            known.read = new.read;
-        }
-        known.awaited &= new.awaited;
-        return;
-    }
-    if t.pending.len() >= MAX_PENDING {
-        // Merged: too much order only hides races, and never invents any.
-        let first = &mut t.pending[0];
-        Arc::make_mut(&mut first.release.clock).join(&new.release.clock);
-        first.read = None;
-        first.awaited &= new.awaited;
-        return;
-    }
-    t.pending.push(new);
 }
 
 /// Merges the releases at a location that are acquired together, and if many are left, all of the device.
