@@ -84,12 +84,18 @@ impl Unacquired {
         // Merged: too much order only hides races, and never invents any.
         let first = &list[0];
         let changes = first.read.is_some() || first.awaited && !new.awaited;
-        if changes || !first.release.clock.covers(&new.release.clock) {
-            let first = &mut self.list_mut()[0];
-            Arc::make_mut(&mut first.release.clock).join(&new.release.clock);
-            first.read = None;
-            first.awaited &= new.awaited;
+        if !changes && self.is_shared() && first.release.clock.covers(&new.release.clock) {
+            return;
         }
+        let first = &mut self.list_mut()[0];
+        Arc::make_mut(&mut first.release.clock).join(&new.release.clock);
+        first.read = None;
+        first.awaited &= new.awaited;
+    }
+
+    /// Whether changes copy the list.
+    fn is_shared(&self) -> bool {
+        self.0.as_ref().is_some_and(|list| Arc::strong_count(list) > 1)
     }
 
     pub(super) fn extend(&mut self, all: &Unacquired) {
