@@ -12,13 +12,16 @@ use crate::{
     visible::{count, visible, why_none},
 };
 use bytemuck::AnyBitPattern;
-use margay::profile::{CUDA, DRIVER, Profile, bus_place, uuid, uuid_text};
+use margay::profile::{CLOCK, CUDA, DRIVER, Profile, bus_place, uuid, uuid_text};
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     ffi::c_char,
     sync::{Once, OnceLock},
 };
+
+// NVML and `nvidia-smi` say the same.
+const _: () = assert!(crate::facts::CLOCK == CLOCK);
 
 /// The device profile that programs see: margay's own unless the environment selects another one.
 pub fn profile() -> &'static Profile {
@@ -71,7 +74,7 @@ pub fn attribute(number: u32, device: i32) -> Option<i32> {
         10 => 32,                                  // warp
         11 => i32::MAX,                            // pitch
         12 | 82 => 65536,                          // registers per block, per multiprocessor
-        13 | 36 => crate::facts::CLOCK as i32,     // clock rates, kHz
+        13 | 36 => CLOCK as i32,                   // clock rates, kHz
         14 | 30 => 512,                            // alignment of textures and surfaces
         15 => 1,                                   // copies concurrent with kernels
         16 => multiprocessors(),                   // multiprocessors: one a thread of the host

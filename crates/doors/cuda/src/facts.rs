@@ -1,6 +1,6 @@
 //! The description of a device that the driver gives to margay's NVML, by a private function: both libraries are built with this file.
 
-/// The clocks of multiprocessors and memory, in kHz: a description like the others, since nothing of the kind can be measured.
+/// The clocks of multiprocessors and memory, in kHz: those of the driver (`margay::profile`), on which NVML does not depend.
 pub const CLOCK: u32 = 1_000_000;
 
 /// A device (`margayDescribe`).

@@ -2,7 +2,7 @@
 
 use crate::{
     host,
-    profile::{CUDA, DRIVER, Profile, bus_place, uuid_text},
+    profile::{CLOCK, CUDA, DRIVER, Profile, bus_place, uuid_text},
 };
 
 /// The name under which programs call it.
@@ -33,7 +33,7 @@ const NOT_AVAILABLE: [&str; 18] = [
 const HELP: &str = "usage: nvidia-smi [-L | --query-gpu=FIELDS --format=csv[,noheader][,nounits]] [-i DEVICE]
 
 margay's devices, as programs see them. FIELDS: index, name, uuid, compute_cap, memory.total, memory.free, memory.used,
-driver_version, count, pci.bus_id, and those of sensors, which are [N/A].
+driver_version, count, pci.bus_id, those of clocks (clocks.max.sm), and those of sensors, which are [N/A].
 ";
 
 /// The output of a command line; an error message for what is not supported.
@@ -102,8 +102,20 @@ fn is_memory(field: &str) -> bool {
     field.starts_with("memory.")
 }
 
+/// Whether a field is the rate of a clock, now or at most. Why a clock is throttled (`clocks_event_reasons`) is none.
+fn is_clock(field: &str) -> bool {
+    let Some(clock) = field.strip_prefix("clocks.") else { return false };
+    let (when, clock) = clock.split_once('.').unwrap_or(("current", clock));
+    ["current", "max", "applications"].contains(&when)
+        && ["gr", "graphics", "mem", "memory", "sm", "video"].contains(&clock)
+}
+
 fn titled(field: &str, units: bool) -> String {
-    if units && is_memory(field) { format!("{field} [MiB]") } else { field.into() }
+    match field {
+        _ if units && is_memory(field) => format!("{field} [MiB]"),
+        _ if units && is_clock(field) => format!("{field} [MHz]"),
+        _ => field.into(),
+    }
 }
 
 fn value(profile: &Profile, device: u32, field: &str, units: bool) -> Result<String, String> {
@@ -121,6 +133,8 @@ fn value(profile: &Profile, device: u32, field: &str, units: bool) -> Result<Str
         "driver_version" => DRIVER.into(),
         "count" => profile.count.to_string(),
         "pci.bus_id" | "gpu_bus_id" => format!("00000000:{}", bus_place(device).to_uppercase()),
+        // Programs compute the device's rate of operations from it, so it is a number, as NVML's is.
+        _ if is_clock(field) => format!("{}{}", CLOCK / 1000, if units { " MHz" } else { "" }),
         _ if NOT_AVAILABLE.iter().any(|begin| field.starts_with(begin)) => "[N/A]".into(),
         _ => return Err(format!("Field \"{field}\" is not a valid field to query.")),
     })
@@ -162,6 +176,16 @@ mod tests {
         );
         let bare = answer("-i 1 --query-gpu compute_cap,memory.total --format=csv,noheader,nounits").unwrap();
         assert_eq!(bare, "7.5, 15360\n");
+    }
+
+    #[test]
+    fn clocks_are_those_of_the_driver_and_of_nvml() {
+        let all = answer("-i 0 --query-gpu=clocks.max.sm,clocks.mem --format=csv").unwrap();
+        assert_eq!(all, "clocks.max.sm [MHz], clocks.mem [MHz]\n1000 MHz, 1000 MHz\n");
+        let bare = answer(
+            "-i 0 --query-gpu=clocks.max.sm,clocks.current.graphics,clocks_event_reasons.active --format=csv,noheader,nounits",
+        );
+        assert_eq!(bare.unwrap(), "1000, 1000, [N/A]\n");
     }
 
     #[test]
