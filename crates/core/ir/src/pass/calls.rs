@@ -1,6 +1,8 @@
 //! The call graph: what a function can reach, and whether it can reach itself.
 
-use crate::{Arg, Callee, Func, FuncId, GlobalId, GlobalInit, Inst, Ir, MemBase, MemSpace, Operand, Pointee, Stage};
+use crate::{
+    Arg, Callee, Func, FuncId, GlobalId, GlobalInit, Inst, Ir, MemBase, MemSpace, Operand, Pointee, Stage, Terminator,
+};
 use margay_isa::{Effect, Mod, Opcode};
 use std::collections::HashSet;
 
@@ -75,7 +77,8 @@ pub fn is_quiet<S: Stage>(ir: &Ir<S>, func: FuncId) -> bool {
     let (mut seen, mut work) = (HashSet::from([func]), vec![func]);
     while let Some(next) = work.pop() {
         let func = ir.func(next);
-        if func.blocks.is_empty() || !func.insts.iter().all(|inst| is_quiet_instruction(func, inst)) {
+        let exits = func.blocks.iter().any(|b| b.term == Terminator::Exit);
+        if func.blocks.is_empty() || exits || !func.insts.iter().all(|inst| is_quiet_instruction(func, inst)) {
             return false;
         }
         for call in &func.calls {

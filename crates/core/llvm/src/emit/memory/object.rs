@@ -24,7 +24,9 @@ impl Emitter<'_> {
     /// `mbarrier`.
     pub(super) fn barrier_object(&mut self, inst: &Inst) -> Result<()> {
         let observed = self.options.observe.is_some_and(|interest| interest.order);
-        let operation = if inst.space == Some(MemSpace::Shared) && !observed { self.operation(inst)? } else { None };
+        // The reference engine does not count these operations as accesses.
+        let native = inst.space == Some(MemSpace::Shared) && !observed && !self.options.count;
+        let operation = if native { self.operation(inst)? } else { None };
         let Some(operation) = operation else { return self.effect(inst) };
         let address = self.func.operands(inst.srcs)[0];
         self.guarded(inst, |e, mask| {
