@@ -65,6 +65,11 @@ fn counters_that_approach_a_bound_terminate() {
     assert_eq!(ends(&format!("{rounded} {by_four}")), Ends::Always);
     assert_eq!(ends(&format!("and.b32 %r4, %n, -4; {by_four}")), Ends::Always);
     // The same, as a number that the counter leaves of a negative one.
+    // The parameter is loaded once more.
+    let again = "ld.param.b32 %r5, [n]; and.b32 %r3, %r5, 3; sub.u32 %r1, %n, %r3;";
+    assert_eq!(ends(&format!("{again} L: add.u32 %r1, %r1, -4; setp.ne.s32 %p1, %r1, 0; @%p1 bra L;")), Ends::Always);
+    let other = "ld.param.b32 %r5, [p]; and.b32 %r3, %r5, 3; sub.u32 %r1, %n, %r3;";
+    assert_ne!(ends(&format!("{other} L: add.u32 %r1, %r1, -4; setp.ne.s32 %p1, %r1, 0; @%p1 bra L;")), Ends::Always);
     let negative = "and.b32 %r3, %n, 3; sub.u32 %r4, %r3, %n; mov.u32 %r1, 0;";
     let summed = |step: u32| {
         let next = format!("add.u32 %r1, %r1, {step}; add.u32 %r2, %r4, %r1; setp.ne.u32 %p1, %r2, 0;");

@@ -2,7 +2,7 @@
 //! `(n - 2 & 3) + 2 - n`, say, which is a multiple of four whatever `n` is.
 
 use super::{Body, DEPTH, Termination, comparison::Link, is_integer};
-use crate::{BlockId, Operand, VReg};
+use crate::{BlockId, MemBase, Operand, VReg};
 use margay_isa::{Mod, Opcode, Var};
 use std::collections::HashMap;
 
@@ -13,8 +13,16 @@ const MAX_TERMS: usize = 32;
 #[derive(Default)]
 pub(super) struct Sum {
     constant: u64,
-    /// By register and the instruction that defines it, if only one does.
-    factors: HashMap<(VReg, Option<u32>), u64>,
+    factors: HashMap<Term, u64>,
+}
+
+/// A value in a sum.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Term {
+    /// A register, as the instruction defines it, if only one does.
+    Register(VReg, Option<u32>),
+    /// The kernel parameter at an offset, which compilers load again instead of keeping it in a register.
+    Parameter(i64),
 }
 
 /// A point of the function: a block, and the instruction before which it is.
@@ -27,8 +35,8 @@ impl Sum {
         divides(self.constant) && self.factors.values().all(|f| divides(*f))
     }
 
-    fn add(&mut self, r: VReg, definition: Option<u32>, factor: u64) -> bool {
-        let own = self.factors.entry((r, definition)).or_default();
+    fn add(&mut self, term: Term, factor: u64) -> bool {
+        let own = self.factors.entry(term).or_default();
         *own = own.wrapping_add(factor);
         true
     }
@@ -49,9 +57,21 @@ impl Termination<'_> {
             return false;
         }
         let Some((at, i)) = self.only_definition(r, point) else {
-            return sum.add(r, None, factor);
+            return sum.add(Term::Register(r, None), factor);
         };
-        self.add_result(sum, (at, i), factor, bits, depth).unwrap_or_else(|| sum.add(r, Some(i), factor))
+        let term = || self.parameter(i, bits).unwrap_or(Term::Register(r, Some(i)));
+        self.add_result(sum, (at, i), factor, bits, depth).unwrap_or_else(|| sum.add(term(), factor))
+    }
+
+    /// The parameter of which an instruction loads at least `bits` bits.
+    fn parameter(&self, inst: u32, bits: u32) -> Option<Term> {
+        let inst = &self.func.insts[inst as usize];
+        let (v, srcs) = (self.func.variant(inst), self.func.operands(inst.srcs));
+        let whole = v.op == Opcode::Ld && v.vec() == 1 && v.t().bits() >= bits && inst.guard.is_none();
+        match srcs.first() {
+            Some(Operand::Mem(MemBase::KernelParam, at)) if whole => Some(Term::Parameter(*at)),
+            _ => None,
+        }
     }
 
     /// The same for the result of the instruction at a point; `None` if that is not a sum.
