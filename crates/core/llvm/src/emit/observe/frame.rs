@@ -15,7 +15,7 @@ use margay_ir::{
 
 impl Emitter<'_> {
     /// Reports an access to the local windows of its lanes that leaves the kernel's variables. Of kernels that call functions, the
-    /// frames differ by lane; they are not compiled for an observer.
+    /// frames differ by lane; they are not compiled for checks of bounds.
     pub(super) fn observe_frame(
         &mut self,
         (inst, kind): (&Inst, AccessKind),

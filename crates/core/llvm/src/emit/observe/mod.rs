@@ -4,9 +4,9 @@
 //! it handles the next event of another kind: between two such events, the order of loads does not matter. Accesses are compared with
 //! the bounds of what their address derives from by a range per site, as they are with allocations.
 //!
-//! Only kernels that loop over CTAs and warps themselves are compiled for an observer, and no device functions: the others
-//! stay on the reference engine. What is not reported here is executed by the reference engine, which reports it: copies,
-//! matrices in memory, fences, operations of a part of a warp.
+//! Only kernels that loop over CTAs and warps themselves are compiled for an observer, and only device functions that concern no other
+//! thread ([`is_quiet`]), which report nothing: the others stay on the reference engine. What is not reported here is executed by the
+//! reference engine, which reports it: copies, matrices in memory, fences, operations of a part of a warp.
 
 mod frame;
 mod noted;
