@@ -112,7 +112,13 @@ pub struct WarpCtx {
     pub parked: Cell<u64>,
     /// By lane: the site at which it has polled memory last, plus one; 0 if it has not.
     pub polled: [Cell<u32>; 32],
+    /// What sections that lanes may run one after another have taken in this launch, in the order of `emit/function/serial.rs`.
+    pub sections: [[Cell<u64>; SECTION_SUMS]; SECTIONS],
 }
+
+/// Such sections of a kernel, and sums of each.
+pub const SECTIONS: usize = 4;
+pub const SECTION_SUMS: usize = 9;
 
 /// Offsets of the fields that generated code accesses.
 #[allow(missing_docs)]
@@ -167,6 +173,7 @@ pub mod at {
     pub const HELD_LANES: u64 = offset_of!(WarpCtx, held_lanes) as u64;
     pub const GATHERED: u64 = offset_of!(WarpCtx, gathered) as u64;
     pub const REDUCED: u64 = offset_of!(WarpCtx, reduced) as u64;
+    pub const SECTIONS: u64 = offset_of!(WarpCtx, sections) as u64;
 
     /// Whether the field at `offset` keeps its value during a whole call of generated code, and so may be loaded once.
     pub const fn is_constant(offset: u64) -> bool {

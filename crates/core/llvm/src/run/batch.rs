@@ -3,9 +3,13 @@
 use crate::{
     code::{callable::Code, compile::Frames},
     ctx::status,
-    run::{enter::Context, host::Host, windows::Windows},
+    run::{
+        enter::{Context, Stack},
+        host::Host,
+        windows::Windows,
+    },
 };
-use margay_exec::{Batch, CtaWindows, Grid, Meter, Stop};
+use margay_exec::{Batch, CtaWindows, Exhausted, Grid, Meter, Stop};
 use std::{ops::Range, rc::Rc, sync::Arc};
 
 /// Native stack in bytes that device functions may use beyond the frames computed: without recursion, and with it.
@@ -17,6 +21,9 @@ const HELPERS_STACK: usize = 256 << 10;
 pub struct Worker<'a> {
     host: Rc<Host<'a>>,
     context: Context<'a>,
+    /// Created when the thread's own stack does not suffice, and kept for all ranges: the host takes long to map one, and while it
+    /// does so, other threads of the process wait.
+    stack: Option<Stack>,
 }
 
 impl<'a> Worker<'a> {
@@ -39,16 +46,20 @@ impl<'a> Worker<'a> {
 
     fn of(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter, windows: Box<Windows>) -> Worker<'a> {
         let host = Host::of_worker(grid, code, windows, meter);
-        Worker { context: Context::new(&host), host }
+        Worker { context: Context::new(&host), host, stack: None }
     }
 
-    fn enter(&self, stack: usize) -> Result<(), Stop> {
-        let status = self.context.enter(stack);
-        self.host.release_observer(&self.context);
-        match status {
-            status::DONE if !self.host.is_stopped() => Ok(()),
-            _ => Err(self.host.reason()),
+    /// Runs what the context says with at most `limit` bytes of stack in generated code, and `beyond` for what it calls.
+    fn enter(&mut self, limit: usize, beyond: usize) -> Result<u32, Stop> {
+        if stacker::remaining_stack().is_some_and(|left| left >= limit + beyond) {
+            return Ok(self.context.enter(limit));
         }
+        let error = |e| Stop::Exhausted(Exhausted(format!("the host has no stack for device functions: {e}")));
+        let stack = match &mut self.stack {
+            Some(stack) => stack,
+            none => none.insert(Stack::new(limit + beyond + HELPERS_STACK).map_err(error)?),
+        };
+        Ok(stack.run(|| self.context.enter(limit)))
     }
 }
 
@@ -62,6 +73,11 @@ impl Batch for Worker<'_> {
         // A call's stack check only asks whether the caller's frame begins above the end: both caller's and callee's
         // frame may lie below.
         let beyond = 2 * largest + HELPERS_STACK;
-        stacker::maybe_grow(stack + beyond, stack + beyond + HELPERS_STACK, || self.enter(stack))
+        let status = self.enter(stack, beyond)?;
+        self.host.release_observer(&self.context);
+        match status {
+            status::DONE if !self.host.is_stopped() => Ok(()),
+            _ => Err(self.host.reason()),
+        }
     }
 }

@@ -82,6 +82,11 @@ impl Stack {
         self.0.base().get() - self.0.limit().get()
     }
 
+    /// Calls a function on this stack.
+    pub fn run<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        corosensei::on_stack(&mut self.0, work)
+    }
+
     /// Lowest address.
     pub fn end(&self) -> u64 {
         self.0.limit().get() as u64

@@ -2,7 +2,7 @@
 
 use crate::{
     code::compile::Compiled,
-    ctx::WarpCtx,
+    ctx::{SECTION_SUMS, SECTIONS, WarpCtx},
     emit::{Interleaved, PERIOD},
 };
 use margay_exec::{
@@ -258,6 +258,7 @@ impl Windows {
             gathered: Cell::new(0),
             parked: Cell::new(0),
             polled: [const { Cell::new(0) }; 32],
+            sections: [const { [const { Cell::new(0) }; SECTION_SUMS] }; SECTIONS],
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::ctx::{Helper, at};
 use crate::emit::{
     function::prepare::trivial_exit,
-    function::{Emitter, Mode, Result, Role},
+    function::{Emitter, Mode, Result, Role, serial::Point},
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int},
 };
@@ -29,6 +29,8 @@ impl Emitter<'_> {
         }
         let func = self.func;
         self.here = b;
+        self.count_together(b);
+        self.enter_serial(b, Point::Start);
         let block = &func.blocks[b.0 as usize];
         let barrier = self.prepared.barrier_at[b.0 as usize];
         self.count_block(block.insts.len as usize + usize::from(!matches!(block.term, Terminator::Jump(_))));
@@ -50,6 +52,7 @@ impl Emitter<'_> {
         if self.prepared.exits_in_call[b.0 as usize] {
             self.drop_lost(&block.term);
         }
+        self.enter_serial(b, Point::End);
         self.terminator(b, &block.term)
     }
 
@@ -197,7 +200,7 @@ impl Emitter<'_> {
     }
 
     /// The active lanes end.
-    fn end(&mut self, position: u32) -> Result<()> {
+    pub(super) fn end(&mut self, position: u32) -> Result<()> {
         match self.mode {
             Mode::Full => {
                 let done = self.done_label();
@@ -213,7 +216,7 @@ impl Emitter<'_> {
     }
 
     /// Sends lanes to blocks: each arm has a scalar condition or a mask; the last one takes the rest.
-    fn go(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) -> Result<()> {
+    pub(super) fn go(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) -> Result<()> {
         let uniform = arms.iter().all(|(_, c)| c.as_ref().is_none_or(|c| !c.ty.vector));
         match (self.mode, uniform) {
             (Mode::Full, true) => self.go_uniform(position, arms),

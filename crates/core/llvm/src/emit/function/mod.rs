@@ -11,10 +11,12 @@ mod members;
 mod pin;
 pub(in crate::emit) mod prepare;
 pub(crate) mod reach;
+mod serial;
 mod state;
 mod sweep;
 pub(in crate::emit) mod value;
 
+use serial::Serial;
 pub(in crate::emit) use state::GridLoop;
 use state::{Accesses, Floats, LaneSets, Local};
 pub(in crate::emit) use state::{Calls, Emitter, Entry, Mode, Region, Role, Slot};
@@ -242,6 +244,7 @@ fn emit_body(
     let Plan { role, masks, spills, ranges, unless_racing } = plan;
     let func = &prepared.func;
     let blocks = prepared.cfg.order.clone();
+    let serial = serial::find(prepared, &live, options);
     let mut e = Emitter {
         ir,
         id,
@@ -287,14 +290,16 @@ fn emit_body(
         },
         local: Local::default(),
         calls: Calls::default(),
+        serial: Serial::default(),
     };
-    e.function()
+    e.function(serial)
 }
 
 impl Emitter<'_> {
-    fn function(&mut self) -> Result<Emitted> {
+    fn function(&mut self, serial: Vec<serial::Section>) -> Result<Emitted> {
         self.require_observable()?;
         self.allocate();
+        self.allocate_serial(serial);
         self.fuse_accesses();
         self.interleave_frame();
         self.w.block("start");
@@ -373,6 +378,7 @@ impl Emitter<'_> {
                 self.yield_to_others()?;
             }
         }
+        self.serial_bodies()?;
         self.mode = Mode::Full;
         self.active = constant(Ty::lanes(Elem::I1), 1);
         Ok(())

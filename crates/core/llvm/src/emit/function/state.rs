@@ -6,6 +6,7 @@ use super::{
     blend::Blend,
     prepare::Prepared,
     reach::Reached,
+    serial::Serial,
 };
 use crate::emit::{
     barrier::{kernel::Current, spill::SpillPlan},
@@ -104,6 +105,7 @@ pub(in crate::emit) struct Emitter<'a> {
     pub accesses: Accesses,
     pub local: Local,
     pub calls: Calls,
+    pub(super) serial: Serial,
 }
 
 /// Sets of lanes, each in a variable.

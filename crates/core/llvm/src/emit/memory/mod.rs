@@ -41,10 +41,15 @@ use margay_ir::{
     explicit::{Access, access},
     pass::Shape,
 };
-use margay_isa::{Mod, Opcode, Type};
+use margay_isa::{Mod, Opcode, Type, Variant};
 
 /// Alias scope of accesses to the program's memory, which is disjoint from the engine's tables.
 pub(in crate::emit) const PROGRAM: &str = "!alias.scope !3";
+
+/// Whether other threads need not see a load or store at once, or in any order.
+pub(in crate::emit) fn is_weak(variant: &Variant) -> bool {
+    strength(variant) == Strength::Weak
+}
 
 impl Emitter<'_> {
     /// Emits `f` for the lanes that pass the guard, skipped if there are none; passes the guard as a mask if it is
