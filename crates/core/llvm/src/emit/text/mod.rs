@@ -301,6 +301,13 @@ impl Writer {
         self.cast(name, v, elem)
     }
 
+    /// The first of two results of an instruction, which has this type.
+    pub fn first_result(&mut self, ty: Ty, text: &str) -> Val {
+        let pair = self.fresh(ty);
+        self.line(format_args!("{pair} = {text}"));
+        self.value(ty, format_args!("extractvalue {{ {ty}, i1 }} {pair}, 0"))
+    }
+
     /// Calls an intrinsic that is overloaded on the type of its first argument.
     pub fn intrinsic(&mut self, name: &str, result: Ty, args: &[&Val]) -> Val {
         let full = args.first().map_or(name.to_string(), |a| format!("{name}.{}", mangle(a.ty)));

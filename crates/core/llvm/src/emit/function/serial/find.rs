@@ -4,7 +4,7 @@ use super::{Cost, Section};
 use crate::ctx::SECTIONS;
 use crate::emit::{
     function::{Options, prepare::Prepared, prepare::trivial_exit},
-    memory::is_weak,
+    memory::{atomic::is_native, atomic::is_result_read, is_weak},
 };
 use margay_check::FuncKind;
 use margay_ir::{
@@ -15,7 +15,7 @@ use margay_ir::{
         liveness::{inst_reads, inst_writes, term_reads},
     },
 };
-use margay_isa::{Effect, Opcode};
+use margay_isa::{Effect, Mod, Opcode};
 use std::collections::HashMap;
 
 /// Instructions of a section beyond which a second version is not worth its compile time.
@@ -64,7 +64,7 @@ impl Finder<'_> {
         self.prepared.uniformity.shapes[r.0 as usize]
     }
 
-    /// Whether lanes may leave a loop at different times, and load from scattered addresses in it.
+    /// Whether lanes may leave a loop at different times, and load from scattered addresses in it, or update them.
     fn gathers(&self, l: &Loop) -> bool {
         let Prepared { cfg, func, uniformity, .. } = self.prepared;
         let blocks = cfg.blocks(l);
@@ -74,7 +74,7 @@ impl Finder<'_> {
         };
         let loads = |b: &BlockId| {
             let insts = func.insts(&func.blocks[b.0 as usize]);
-            insts.iter().any(|i| func.variant(i).op == Opcode::Ld && self.is_scattered(i))
+            insts.iter().any(|i| func.variant(i).op != Opcode::St && self.is_scattered(i))
         };
         blocks.iter().any(leaves) && blocks.iter().any(loads)
     }
@@ -176,6 +176,12 @@ impl Finder<'_> {
                     MemSpace::Global | MemSpace::Generic | MemSpace::Const | MemSpace::Shared | MemSpace::KernelParam
                 );
                 known && is_weak(variant)
+            }
+            // Additions by all lanes are combined by address.
+            Opcode::Atom | Opcode::Red => {
+                let apart = !variant.has(Mod::Add) || variant.t().is_float() || is_result_read(func, inst);
+                let known = matches!(space, MemSpace::Global | MemSpace::Generic | MemSpace::Shared);
+                known && apart && is_native(variant)
             }
             // Their addresses are the same in both spaces.
             Opcode::Cvta => matches!(space, MemSpace::Global | MemSpace::Const | MemSpace::KernelParam),

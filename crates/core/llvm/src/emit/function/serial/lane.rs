@@ -32,7 +32,8 @@ impl Emitter<'_> {
         self.w.jump(&next);
         self.w.block(&next);
         let slots = self.slots.clone();
-        let accesses = std::mem::take(&mut self.accesses.fused);
+        let fused = std::mem::take(&mut self.accesses.fused);
+        self.serial.single_lane = true;
         let lane = self.next_lane(k);
         self.begin_lane(k, &lane);
         let entry = self.lane_label(self.section_at(k).entry);
@@ -42,7 +43,8 @@ impl Emitter<'_> {
         }
         self.end_lane(k, &lane, [&next, &last]);
         self.slots = slots;
-        self.accesses.fused = accesses;
+        self.accesses.fused = fused;
+        self.serial.single_lane = false;
         self.w.block(&last);
         let (together, most) = (self.variables(k).together.clone(), self.w.load(Ty::scalar(Elem::I64), &most, 8));
         self.add_cost(&together, &most);

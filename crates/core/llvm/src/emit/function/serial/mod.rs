@@ -63,6 +63,8 @@ pub(in crate::emit) struct Serial {
     sections: Vec<(Section, Variables)>,
     /// Those that the blocks emitted last may enter.
     entered: Vec<usize>,
+    /// Code for a single lane is being emitted.
+    single_lane: bool,
 }
 
 /// Addresses of sums of a section in the context, of 64 bits each.
@@ -143,6 +145,11 @@ impl Emitter<'_> {
         });
         let [together, apart, entered, alone, entries, time, time_alone, work, work_alone] = sums;
         Past { together, apart, entered, alone, entries, times: [time, time_alone], works: [work, work_alone] }
+    }
+
+    /// Whether the code that is being emitted runs for a single lane.
+    pub fn runs_single_lane(&self) -> bool {
+        self.serial.single_lane
     }
 
     fn variables(&self, k: usize) -> &Variables {

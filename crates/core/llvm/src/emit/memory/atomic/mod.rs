@@ -20,7 +20,7 @@ use margay_exec::{
     AccessKind,
     sem::atomic::{AtomicOp, Number, Rmw},
 };
-use margay_ir::{Inst, MemSpace, Operand, VReg, pass::liveness};
+use margay_ir::{Func, Inst, MemSpace, Operand, VReg, pass::liveness};
 use margay_isa::{Opcode, Variant};
 use operation::{Operation, native, operation};
 
@@ -75,7 +75,7 @@ impl Emitter<'_> {
         }
         let integer = Elem::int(ty.bits());
         let dst = match self.func.operands(inst.dsts).first() {
-            Some(Operand::Reg(r)) if self.read_somewhere(r.0) => Some(*r),
+            Some(Operand::Reg(r)) if is_read(self.func, *r) => Some(*r),
             _ => None,
         };
         let locked = inst.space != Some(MemSpace::Shared);
@@ -106,6 +106,13 @@ impl Emitter<'_> {
         dst: Option<VReg>,
         mask: Option<&Val>,
     ) {
+        if let (true, Address::Affine { bases, .. }) = (self.runs_single_lane(), address) {
+            let old = self.alone(code, (address, &bases[0]), operands, mask);
+            if let (Some(r), Some(old)) = (dst, old) {
+                self.write_old(r, &old, mask);
+            }
+            return;
+        }
         let one = match address {
             Address::Affine { bases, width: 32, stride: 0 } if !code.result => {
                 self.reduced(code.rmw, operands, mask).map(|v| (bases[0].clone(), v))
@@ -171,18 +178,8 @@ impl Emitter<'_> {
         let variant = self.func.variant(inst);
         let atomic = matches!(variant.op, Opcode::Atom | Opcode::Red);
         let (op, elem) = native(variant).filter(|_| atomic)?;
-        let used = matches!(self.func.operands(inst.dsts).first(), Some(Operand::Reg(r)) if self.read_somewhere(r.0));
-        (op == Operation::Add && matches!(elem, Elem::I32 | Elem::I64) && !used).then_some(elem)
-    }
-
-    /// Whether any instruction reads a register.
-    fn read_somewhere(&self, r: u32) -> bool {
-        let func = self.func;
-        let mut found = false;
-        let mut look = |read: VReg| found |= read.0 == r;
-        func.insts.iter().for_each(|inst| liveness::inst_reads(func, inst, &mut look));
-        func.blocks.iter().for_each(|b| liveness::term_reads(func, &b.term, &mut look));
-        found
+        let sums = op == Operation::Add && matches!(elem, Elem::I32 | Elem::I64);
+        (sums && !is_result_read(self.func, inst)).then_some(elem)
     }
 
     /// The operands of all lanes reduced to one, for operations that allow it.
@@ -228,6 +225,33 @@ impl Emitter<'_> {
         let new = self.updated(code.rmw, false, &old, std::slice::from_ref(v));
         self.w.store(&new, pointer, align);
         old
+    }
+
+    /// The operation of a lane that runs alone, at this address; returns the old value if it is used.
+    fn alone(
+        &mut self,
+        code: Code,
+        (address, at): (&Address, &Val),
+        operands: &[Val],
+        mask: Option<&Val>,
+    ) -> Option<Val> {
+        if code.op == Operation::FAdd {
+            let old = self.each(code, address, operands, mask);
+            return old.map(|old| self.first_active(&old));
+        }
+        let p = self.pointer(at);
+        let ([comparand, new], true) = (operands, code.op == Operation::Cas) else {
+            return Some(self.once(code, &p, &operands[0]));
+        };
+        let (i, align) = (Ty::scalar(code.integer), code.integer.bits() / 8);
+        if code.locked {
+            let pair = format!("cmpxchg ptr {p}, {i} {comparand}, {i} {new} acq_rel acquire, align {align}");
+            return Some(self.w.first_result(i, &pair));
+        }
+        let old = self.w.load(i, &p, align);
+        let new = self.updated(code.rmw, false, &old, operands);
+        self.w.store(&new, &p, align);
+        Some(old)
     }
 
     /// Whether an operation adds the same integer in all lanes and its old values are used, as with a counter that assigns places to threads.
@@ -286,7 +310,21 @@ impl Emitter<'_> {
     }
 }
 
+/// Whether any instruction reads a register.
+fn is_read(func: &Func, r: VReg) -> bool {
+    let mut found = false;
+    let mut look = |read: VReg| found |= read == r;
+    func.insts.iter().for_each(|inst| liveness::inst_reads(func, inst, &mut look));
+    func.blocks.iter().for_each(|b| liveness::term_reads(func, &b.term, &mut look));
+    found
+}
+
+/// Whether the old value of an atomic operation is used.
+pub(in crate::emit) fn is_result_read(func: &Func, inst: &Inst) -> bool {
+    matches!(func.operands(inst.dsts).first(), Some(Operand::Reg(r)) if is_read(func, *r))
+}
+
 /// Whether an atomic operation has native code outside clusters.
-pub(super) fn is_native(variant: &Variant) -> bool {
+pub(in crate::emit) fn is_native(variant: &Variant) -> bool {
     native(variant).is_some()
 }
