@@ -193,7 +193,7 @@ K deque_right(int* ends, int* items, int* out) {
   }
 }
 // Groups of 16 lanes lock a node whose words they read by relaxed loads, as in trees: each of them shares by shuffles what all have read.
-template <bool FENCE> __device__ inline void update_node(unsigned* node, unsigned* count) {
+template <bool FENCE, int COUNTED = 15> __device__ inline void update_node(unsigned* node, unsigned* count) {
   const unsigned lane = T % 16, group = 0xffffu << (T & 16), locked = 1u << 31;
   dev<unsigned> word(node[lane]);
   unsigned held;
@@ -205,12 +205,29 @@ template <bool FENCE> __device__ inline void update_node(unsigned* node, unsigne
   } while (held);
   if (FENCE) __threadfence();
   if (lane == 0) *count += 1;  //~ race node_wrong
-  if (lane < 15) word.store(word.load(relaxed) + 1, relaxed);
+  if (lane < COUNTED) word.store(word.load(relaxed) + 1, relaxed);
   __threadfence();
   __syncwarp(group);
   if (lane == 15) atomicAnd(&node[15], ~locked);
 }
 //@ grid=2 block=128 zero
 K node_right(unsigned* node, unsigned* count) { update_node<true>(node, count); }
+// The word with the lock is updated, too, while others find it taken: what they update atomically does not change, so nothing is lost.
+//@ grid=2 block=128 zero
+K node_with_lock_right(unsigned* node, unsigned* count) { update_node<true, 16>(node, count); }
 //@ grid=2 block=128 zero
 K node_wrong(unsigned* node, unsigned* count) { update_node<false>(node, count); }
+// A word that is incremented in two steps by who owns it, while others try to raise it by maxima that are no greater.
+template <int AT_MOST> __device__ inline void raise_in_vain(unsigned* words) {
+  dev<unsigned> word(words[0]);
+  if (T) return;
+  if (blockIdx.x == 0) {
+    for (int i = 0; i < 8; i++) word.store(word.load(relaxed) + 1, relaxed);  //~ race raised_word_wrong
+  } else {
+    for (int i = 0; i < 8; i++) atomicMax(&words[0], i % 4 == 3 ? AT_MOST : 0);  //~ race raised_word_wrong
+  }
+}
+//@ grid=2 block=32 zero
+K word_in_vain_right(unsigned* words) { raise_in_vain<0>(words); }
+//@ grid=2 block=32 zero
+K raised_word_wrong(unsigned* words) { raise_in_vain<100>(words); }

@@ -46,6 +46,7 @@ mod state;
 mod tensor;
 mod threads;
 mod ticket;
+mod unchanged;
 mod unshared;
 mod unused;
 

@@ -5,6 +5,8 @@
 //! is executed because of what the word held after the other write comes after it, by coherence: a thread may wait for its turn and then pass it
 //! on (`while (*turn != me); *turn = *turn + 1`).
 //!
+//! An atomic operation that leaves the word as it is (a lock that is taken already) is no write here: there is nothing to lose.
+//!
 //! Not reported are stores under a condition (`if (!*taken) *taken = 1`, `if (d < *best) *best = d`): programs set flags in this way from many
 //! threads, and repeat such steps until nothing changes. Where the threads then do what only one of them may do, their plain accesses race.
 
@@ -17,6 +19,7 @@ use crate::{
     shadow::WarpLanes,
     site::{Site, of_site},
     threads::WarpMask,
+    unchanged::{Atomics, changes_nothing},
 };
 use margay_exec::{AccessKind, Image, MemoryEvent, Semantics};
 use margay_ir::pass::recomputes;
@@ -80,6 +83,7 @@ pub struct Updates {
     /// By location: its latest strong writes, one of each thread.
     writes: Map<u64, Vec<Write>>,
     reads: Map<u64, Reads>,
+    atomics: Atomics,
 }
 
 impl Updates {
@@ -126,7 +130,8 @@ impl Sanitizer {
         }
         for lane in lanes(e.actor.lanes) {
             let at = e.addresses[lane as usize];
-            if at.wrapping_sub(e.local.0) < e.local.1 {
+            let atomics = &mut state.updates.atomics;
+            if at.wrapping_sub(e.local.0) < e.local.1 || changes_nothing(atomics, &self.image, (e, lane), site) {
                 continue;
             }
             let known = state.updates.writes.get(&at).cloned().unwrap_or_default();
