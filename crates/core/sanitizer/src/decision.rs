@@ -5,7 +5,7 @@ use crate::{
     site::{Place, of_site},
     unused::DEPTH,
 };
-use margay_exec::{AccessKind, Image, Known, MemoryEvent, Row, Semantics, SyncKind, splat};
+use margay_exec::{AccessKind, Frame, Image, Known, MemoryEvent, Row, Semantics, SyncKind, splat};
 use margay_ir::{
     Func, Inst, Operand, VReg,
     pass::{self, Cfg, Decision, changes_nothing, liveness::defines, observes_others},
@@ -93,7 +93,15 @@ impl Sanitizer {
             let (site, Some(image)) = (sites.get(site), image.as_ref()) else { return false };
             let func = image.ir.func(site.at.0);
             let cfg = LazyCell::new(|| Cfg::new(func, |_, _| false));
-            site.access != AccessKind::Store && instructions(func, site.at.1).any(|i| pass::awaits(func, &cfg, i))
+            let here = || instructions(func, site.at.1).any(|i| pass::awaits(func, &cfg, i));
+            let observes = || instructions(func, site.at.1).any(|i| observes_others(func, &func.insts[i as usize]));
+            // Without optimization, functions that read a flag are called.
+            let in_caller = |frame: &Frame| {
+                let caller = image.ir.func(frame.func);
+                let cfg = Cfg::new(caller, |_, _| false);
+                instructions(caller, frame.at).any(|i| pass::awaits_result(caller, &cfg, i))
+            };
+            site.access != AccessKind::Store && (here() || observes() && site.callers.iter().any(in_caller))
         };
         *of_site(awaits, site).get_or_insert_with(of)
     }

@@ -50,7 +50,7 @@ pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};
 pub use resume::{Held, Layout, Paused, Pausing, Resume, Slot, pausing, slot_bytes, written_from};
 pub use shape::{Shape, WarpShape, is_weak};
-pub use spin::{awaits, changes_nothing, mark_observing_calls, observes_others, shares_work, spins};
+pub use spin::{awaits, awaits_result, changes_nothing, mark_observing_calls, observes_others, shares_work, spins};
 pub use split::{Cut, branch_around, split_after, split_before};
 pub use termination::{Ends, Termination};
 pub use uniformity::Uniformity;

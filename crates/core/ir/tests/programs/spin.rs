@@ -3,7 +3,7 @@
 use crate::common::module;
 use margay_ir::{
     Func,
-    pass::{Cfg, awaits, mark_observing_calls, recomputes, shares_work, spins, tests_and_sets},
+    pass::{Cfg, awaits, awaits_result, mark_observing_calls, recomputes, shares_work, spins, tests_and_sets},
 };
 
 /// What is true of a kernel with this body; `%d` is the address of a global buffer, `%s` that of a shared one.
@@ -252,6 +252,38 @@ fn threads_wait_by_reads_that_they_repeat() {
     let again = "atom.global.cas.b32 %r2, [%d], %r1, %r3; setp.ne.u32 %p1, %r2, %r1; @%p1 bra L;";
     assert!(!waits(&format!("L: ld.global.u32 %r1, [%d]; add.u32 %r3, %r1, 1; {again}")));
     assert!(!waits(&format!("L: ld.global.u32 %r2, [%d]; {until}")));
+}
+
+#[test]
+fn threads_wait_for_what_functions_return() {
+    let waits = |function: &str, body: &str| {
+        let mut ir = module(&format!(
+            ".func (.param .b32 r) f(.param .b64 a, .param .b32 b) {{
+                .reg .b32 %x, %y; .reg .b64 %a;
+                ld.param.b64 %a, [a]; ld.param.b32 %y, [b]; {function} st.param.b32 [r], %x; ret;
+            }}
+            .visible .entry k(.param .b64 p) {{
+                .reg .b32 %r<4>; .reg .b64 %d; .reg .pred %p;
+                ld.param.b64 %d, [p]; mov.b32 %r1, 0;
+                L: {{ .param .b64 a; .param .b32 b, r;
+                st.param.b64 [a], %d; st.param.b32 [b], %r1; call.uni (r), f, (a, b); ld.param.b32 %r2, [r]; }}
+                {body}
+                ret;
+            }}"
+        ));
+        mark_observing_calls(&mut ir);
+        let func = ir.funcs.iter().find(|f| &*f.name == "k").unwrap();
+        let cfg = Cfg::new(func, |_, _| false);
+        (0..func.insts.len() as u32).any(|i| awaits_result(func, &cfg, i))
+    };
+    let (look, until) = ("ld.volatile.u32 %x, [%a];", "setp.eq.u32 %p, %r2, 0; @%p bra L;");
+    assert!(waits(look, until));
+    assert!(waits("atom.cas.b32 %x, [%a], 0, 1;", until));
+    // A plain load, no loop, one of a number of times, and an update that is tried again with what it has found.
+    assert!(!waits("ld.u32 %x, [%a];", until));
+    assert!(!waits(look, "st.global.u32 [%d], %r2;"));
+    assert!(!waits(look, "st.global.u32 [%d], %r2; add.u32 %r3, %r3, 1; setp.lt.u32 %p, %r3, 9; @%p bra L;"));
+    assert!(!waits("atom.cas.b32 %x, [%a], %y, 7;", "setp.ne.u32 %p, %r2, %r1; mov.b32 %r1, %r2; @%p bra L;"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod claim;
 mod update;
 mod work;
 
-pub use awaits::awaits;
+pub use awaits::{awaits, awaits_result};
 pub use calls::mark_observing_calls;
 pub use work::shares_work;
 
