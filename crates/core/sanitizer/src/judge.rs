@@ -349,7 +349,7 @@ impl Sanitizer {
 
     /// The synchronization that would order two accesses, and where to add it.
     fn missing(&self, cause: Cause, distance: Distance, (first, second): (&Site, &Site)) -> String {
-        let (from, to) = (self.line(first.in_kernel()), self.line(second.in_kernel()));
+        let (from, to) = self.lines(first, second);
         let between = match from == to {
             true if first.at == second.at => format!("between two executions of {from}"),
             true => format!("between the two accesses of {from}"),

@@ -30,6 +30,7 @@ mod incidental;
 mod inferred;
 mod init;
 mod judge;
+mod lines;
 mod lost;
 mod marks;
 mod mixed_phases;

@@ -201,6 +201,8 @@ pub struct Threads {
     released: Map<u64, Vec<Release>>,
     /// By location: what each thread has last released there by an operation, not by a fence, whoever has written it since.
     releasing: Map<u64, Vec<Release>>,
+    /// By location: what had been released there in a scope that did not include a thread that updated it. For reports.
+    narrow: Map<u64, Arc<Clock>>,
     histories: Histories,
     /// By location of a flag: whose reads were over when it was set.
     hints: Map<u64, Arc<Clock>>,

@@ -13,6 +13,9 @@ use crate::{
 use margay_exec::{Grouped, ObjectStep, Ordering, Scope, Semantics, SyncKind};
 use std::sync::Arc;
 
+/// Locations of which it is known what was released there in too narrow a scope.
+const MAX_NARROW: usize = 1 << 10;
+
 impl Threads {
     /// Starts at time 1.
     pub fn new() -> Threads {
@@ -31,6 +34,7 @@ impl Threads {
         forget(&mut self.releasing, base, size);
         forget(&mut self.objects, base, size);
         forget(&mut self.hints, base, size);
+        forget(&mut self.narrow, base, size);
         self.histories.forget(base, size);
     }
 
@@ -42,7 +46,8 @@ impl Threads {
     /// Whether something was released there, in whatever scope, that comes after a thread's access.
     pub fn has_released(&self, at: u64, other: (u32, u32, u32), time: Time) -> bool {
         let after = |r: &Release| r.clock.get(other, Side::Program) >= time;
-        self.released.get(&at).is_some_and(|list| list.iter().any(after))
+        let narrow = self.narrow.get(&at).is_some_and(|clock| clock.get(other, Side::Program) >= time);
+        narrow || self.released.get(&at).is_some_and(|list| list.iter().any(after))
     }
 
     /// Whether any location has such a value.
@@ -98,6 +103,10 @@ impl Threads {
                 let strong = |r: &Release| r.is_morally_strong_with(me, order.scope);
                 if self.histories.has(at) && !(list.iter().all(strong) && list.len() + made.len() <= MAX_RELEASES) {
                     change = Change::Replaced(list.clone());
+                }
+                if self.narrow.len() < MAX_NARROW {
+                    let narrow = list.iter().filter(|r| !strong(r));
+                    narrow.for_each(|r| Clock::join_into(self.narrow.entry(at).or_default(), &r.clock));
                 }
                 list.retain(strong);
                 made.retain(|new| !list.iter().any(|r| new.repeats(r)));
