@@ -16,7 +16,7 @@ pub(crate) const fn has(set: Types, t: Type) -> bool {
     set >> (t as u8) & 1 != 0
 }
 
-/// The register types of which that holds.
+/// The register types for which a condition holds.
 pub(crate) fn those(holds: impl Fn(Type) -> bool) -> Types {
     Type::ALL.iter().filter(|r| r.is_register() && holds(**r)).fold(0, |set, r| set | only(*r))
 }

@@ -165,7 +165,7 @@ pub enum Work {
         /// Size in bytes.
         bytes: u64,
     },
-    /// Sets bytes; if none, it stands for a wait of its stream for an event.
+    /// Sets bytes. Of size 0, it represents a wait of its stream for an event.
     Fill {
         /// Destination.
         to: u64,

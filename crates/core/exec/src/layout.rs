@@ -88,7 +88,7 @@ pub struct SharedSizes {
     pub reserved: u32,
     /// The unit, a power of two.
     pub unit: u64,
-    /// Bytes that the system takes beside the program's.
+    /// Bytes that the system takes in addition to the program's.
     pub system: u32,
 }
 

@@ -66,7 +66,8 @@ impl Snapshot {
         Resume { header: self.header, held, ended: self.some_ended(), warps, pauses: false }
     }
 
-    /// A weaker description that threads match which have continued, and of which some have ended: what changes is common to warps at most.
+    /// A weaker description, which threads still match after they have continued and some have ended: registers that change are uniform over
+    /// warps at most.
     pub fn describe_later(&self) -> Resume {
         let now = self.describe();
         let later = |((register, held), of): (&(VReg, Held), &LiveRegister)| match *held {
@@ -96,8 +97,8 @@ impl Snapshot {
     }
 
     /// Runs the CTA on code for the form of the kernel that `resume` describes, which the snapshot matches; `image` holds that form. `cta` is
-    /// its linear index in `grid`, which has the original. If the form pauses, that is after `turns` turns, and gives what is left of it;
-    /// else it runs to its end.
+    /// its linear index in `grid`, which runs the original kernel. If the form pauses, it does so after `turns` iterations, and the rest of the
+    /// CTA is returned; otherwise the CTA runs to its end.
     pub fn run_rest(
         self,
         resume: &Resume,

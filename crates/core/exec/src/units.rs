@@ -23,7 +23,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// The units of a grid of this shape, none of which has been handed out.
+    /// The units of a grid of this shape, all of them still to be handed out.
     pub fn new(shape: &LaunchShape) -> Units {
         let size = shape.cluster_size();
         let counts: [u32; 3] = std::array::from_fn(|i| shape.grid[i] / size[i]);

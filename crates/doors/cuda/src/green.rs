@@ -1,7 +1,7 @@
-//! Green contexts (CUDA Driver API, "Green Contexts"): streams of a device's primary context that a program wants to run on a part of the
-//! device. The parts have the sizes that a GPU would give them; kernels run on all threads of the host whatever their stream's part is.
+//! Green contexts (CUDA Driver API, "Green Contexts"): streams of a device's primary context that are to run on a part of the device. The parts
+//! have the sizes that a GPU would give them, but kernels run on all threads of the host, whatever part their stream has.
 //!
-//! A green context's handle is also that of the `CUcontext` into which `cuCtxFromGreenCtx` converts it: it stands for the primary context.
+//! A green context and the `CUcontext` into which `cuCtxFromGreenCtx` converts it have the same handle, which is used for the primary context.
 
 use crate::{
     api::api,
@@ -195,7 +195,7 @@ fn split_by_count(
     groups.set(count)
 }
 
-/// The size of a group, of the multiprocessors that are left; 0 if the size was to be found and there is none.
+/// The size of a group, taken from the `left` remaining multiprocessors; 0 if the size was to be determined and none fits.
 fn group_size(group: &Group, part: Part, left: u32) -> Result<u32, Code> {
     let (unit, most) =
         if capability().0 >= 9 { (2.min(part.least), 32) } else { (2.min(part.least), part.together.max(2)) };

@@ -139,7 +139,7 @@ impl<T> Table<T> {
         self.objects.read().values().for_each(|object| of(object));
     }
 
-    /// Does something with every object, which may be kept.
+    /// Calls a function with every object; it may keep references to them.
     pub fn each_shared(&self, of: impl FnMut(&Arc<T>)) {
         self.objects.read().values().for_each(of);
     }

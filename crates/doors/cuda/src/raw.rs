@@ -443,7 +443,7 @@ extern "C" fn note(signal: c_int) {
     unsafe {
         if !is_forked() && !NOTED.swap(true, Relaxed) {
             libc::write(SIGNALS.load(Relaxed), (&raw const number).cast(), 1);
-            // Longer than the reader takes at most, unless it waits for what the interrupted thread holds.
+            // Longer than the reader ever takes, unless it waits for a lock of the interrupted thread.
             for _ in 0..200 {
                 if TOLD.load(Relaxed) {
                     break;

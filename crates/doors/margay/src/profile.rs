@@ -50,10 +50,11 @@ pub const CUDA: i32 = 13050;
 /// The release of the driver that tools see: the first one that runs programs of every CUDA 13 (CUDA Toolkit Release Notes, "CUDA
 /// Toolkit and Minimum Required Driver Version for CUDA Minor Version Compatibility").
 pub const DRIVER: &str = "580.00";
-/// The clocks of multiprocessors and memory, in kHz: a description like the others, since nothing of the kind can be measured.
+/// The clocks of multiprocessors and memory, in kHz: a nominal value, since there is nothing to measure.
 pub const CLOCK: u32 = 1_000_000;
 
-/// The UUID of a device: it identifies margay and the device by its number without `CUDA_VISIBLE_DEVICES`, alike on every machine.
+/// The UUID of a device: it identifies margay and the device's number before `CUDA_VISIBLE_DEVICES` is applied, and is the same on every
+/// machine.
 pub fn uuid(device: u32) -> [u8; 16] {
     let mut uuid = *b"margay-cpu-0\0\0\0\0";
     uuid[11] += device as u8;

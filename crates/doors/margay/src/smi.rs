@@ -102,7 +102,7 @@ fn is_memory(field: &str) -> bool {
     field.starts_with("memory.")
 }
 
-/// Whether a field is the rate of a clock, now or at most. Why a clock is throttled (`clocks_event_reasons`) is none.
+/// Whether a field is the current or maximum rate of a clock, as opposed to the reasons for throttling (`clocks_event_reasons`).
 fn is_clock(field: &str) -> bool {
     let Some(clock) = field.strip_prefix("clocks.") else { return false };
     let (when, clock) = clock.split_once('.').unwrap_or(("current", clock));

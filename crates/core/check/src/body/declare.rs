@@ -85,8 +85,8 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// The label of that name outside of this block, if a branch of this block has gone there: ptxas 13.5 takes the name for that of the
-    /// block ("Label expected for forward reference").
+    /// The label of that name outside this block, if an earlier branch in this block refers to it: ptxas 13.5 expects that name to be a
+    /// label of the block itself ("Label expected for forward reference").
     fn branch_before(&self, name: &str) -> Option<margay_syntax::Span> {
         let Some((Binding::Label(id), _)) = self.names.get(name) else { return None };
         let (branch, block) = (*self.branches.get(id.0 as usize)?, *self.opened.last()?);

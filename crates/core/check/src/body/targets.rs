@@ -134,7 +134,7 @@ impl Walker<'_, '_> {
         (span.start < at.start && self.is_known_outside(self.tree.str(span), span)).then_some(at)
     }
 
-    /// Whether a name stands for something before a function's labels are known: a special register, or what the module declares above.
+    /// Whether a name has a meaning before a function's labels are known: a special register, or what the module declares above.
     fn is_known_outside(&self, name: &str, span: Span) -> bool {
         match self.module.symbol(name) {
             Some(Symbol::Func(f)) => self.module.func(f).first.start <= span.start,

@@ -112,7 +112,7 @@ fn one_of(w: &mut Walker<'_, '_>, site: &Site<'_>, targets: &[FuncId], rets: Ope
         let function = module.func(*target);
         signature(w, site, function, rets, args);
         if w.report.errors > before {
-            // The list promises that all targets are alike: one complaint says it.
+            // All targets have the same signature, so one message suffices.
             return;
         }
     }

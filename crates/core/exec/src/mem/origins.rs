@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-/// Number of allocations of which it is remembered.
+/// Limit of allocations whose origin is recorded.
 const LIMIT: usize = 1 << 12;
 
 /// Who called `malloc`, and where, by the address that it returned.

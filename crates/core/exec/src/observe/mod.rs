@@ -96,8 +96,8 @@ pub trait Observer: Sync {
         None
     }
 
-    /// Whether the events of compiled code suffice for a launch of `kernel`: accesses and synchronization, but neither the values of
-    /// registers nor the ends of frames that grow.
+    /// Whether the events of compiled code suffice for a launch of `kernel`: accesses and synchronization, but not the values of registers
+    /// or the ends of growing frames.
     fn accepts_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
         let _ = (image, kernel);
         false

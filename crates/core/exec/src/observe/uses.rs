@@ -27,8 +27,8 @@ impl LineUse {
         number << 3 | LineUse::CHANGED
     }
 
-    /// Accesses by lanes of one warp, each of which has words of its own: of a row of 4, 8 or 16 bytes per lane that lane 0, active or not,
-    /// accesses at `origin`. Only loads, unless it is [`LineUse::CHANGED`] as well.
+    /// Accesses by lanes of one warp, each to words of its own, which are parts of a row with 4, 8 or 16 bytes per lane. In that row, `origin` is
+    /// the address of lane 0, active or not. Only loads, unless it is [`LineUse::CHANGED`] as well.
     #[inline(always)]
     pub const fn own(origin: u64, warp: u32, bytes: u32) -> u32 {
         (origin << LineUse::ORIGIN) as u32 & !0xff | LineUse::threads(bytes) | warp << LineUse::WARP

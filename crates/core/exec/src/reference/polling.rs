@@ -61,8 +61,8 @@ impl Polling {
         }
     }
 
-    /// Whether there was no side effect for long. The threads of a cluster whose schedule is random then take turns in order, since they
-    /// repeat their state only in rounds that are alike.
+    /// Whether there has been no side effect for a long time. The threads of a cluster with a random schedule then take turns in order, because
+    /// a state can only repeat if all rounds are the same.
     pub fn is_quiet(&self) -> bool {
         self.ops >= QUIET
     }
@@ -119,7 +119,7 @@ impl Polling {
 mod tests {
     use super::*;
 
-    /// Whether a cluster goes in circles after these states, each of which is noted.
+    /// Whether a cluster is cycling after these states.
     fn circles(polling: &mut Polling, states: impl IntoIterator<Item = u64>) -> bool {
         let mut found = false;
         for state in states {

@@ -258,13 +258,13 @@ pub struct Yields {
 
 /// When a warp yields to the others, and a CTA to other CTAs.
 ///
-/// In their natural order, a CTA runs to its end unless it waits: the first one does all work that CTAs take from a counter, and nobody
+/// In their natural order, a CTA runs to its end unless it waits: the first CTA does all work that CTAs take from a counter, and no thread
 /// ever waits for a lock. So in launches that are observed for races, a thread that has published something to others yields: often at first, and
-/// then more and more rarely, since some mistakes show where threads keep up with each other, and others where one runs ahead. CTAs beside
-/// each other begin differently: the next one finds what was said first, or what was said last, or runs ahead.
+/// then less and less often, since some mistakes show only if threads proceed at the same speed, and others only if one runs ahead. Neighboring
+/// CTAs begin differently: a CTA sees the first value that its neighbor published, or the last one, or runs ahead of it.
 ///
-/// Likewise a thread yields that has found what it tests before it sets it (`if (!*taken) *taken = 1;`), so that others find the same. Every
-/// second warp does so at each test, and the others run ahead of these.
+/// A thread also yields between a test of a word and the store that sets it (`if (!*taken) *taken = 1;`), so that other threads read the same
+/// value. Every second warp does so at each test, and the other warps run ahead of these.
 #[derive(Default)]
 pub struct Yielding {
     pub when: Yields,

@@ -233,7 +233,7 @@ impl<'a> Reads<'a> {
 
 /// The index of texels outside an image.
 const OUTSIDE: u32 = u32::MAX;
-/// The largest size of which all indices are floats.
+/// The largest size of an image all of whose indices are exact in single precision.
 const LARGEST: u32 = 1 << 24;
 
 /// The loops over lanes that find texels in one dimension.
@@ -282,7 +282,7 @@ fn place(x: f64, size: f64, part: impl Fn(f64, f64) -> f64) -> f64 {
     size * if x.is_finite() { part(whole, x - whole) } else { x }
 }
 
-/// The place in an image of which every second one is mirrored.
+/// The place within an image that is repeated, with every second copy mirrored.
 #[inline(always)]
 fn mirrored(whole: f64, rest: f64) -> f64 {
     if whole - 2.0 * (whole / 2.0).floor() == 0.0 { rest } else { 1.0 - rest }

@@ -1,6 +1,6 @@
 //! Linking: every function and variable of every module gets its id; names are resolved across modules (section 11.6).
 //!
-//! `.visible` symbols are strong: one definition in all modules. A strong definition overrides `.weak` ones, of which otherwise the first
+//! `.visible` symbols are strong: one definition in all modules. A strong definition overrides `.weak` ones; if there is none, the first weak
 //! one is used. `.common` variables of the same name are merged into one of the largest size. A name that is only declared refers to
 //! the definition in any module; without one it stays an undefined function or an external variable. Symbols without
 //! a linkage directive are local to their module.

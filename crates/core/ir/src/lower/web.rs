@@ -1,8 +1,8 @@
 //! Registers that a body uses for several unrelated values become several registers: one for each web, a maximal set of definitions and
 //! uses that reach each other (Muchnick, Advanced Compiler Design and Implementation, 1997, section 16.3.3).
 //!
-//! Compilers write PTX in which most registers have one definition; people, and macros, use one `%p` for every branch. What holds for each
-//! value by itself (the same in all lanes, a constant, a bound) would get lost if they shared a register.
+//! Compilers write PTX in which most registers have one definition; people and macros use one `%p` for every branch. Facts about a single
+//! value (uniform, constant, bounded) would be lost if several values shared a register.
 
 use crate::{
     Arg, Callee, FormalHome, Func, Inst, MemBase, Operand, Terminator, VReg,
@@ -137,7 +137,7 @@ impl Webs {
         }
     }
 
-    /// A walk comes to a write of an instruction whose first value is `first`.
+    /// Visits a write by an instruction whose first value is `first`.
     fn write(&mut self, r: VReg, inst: &Inst, first: u32) {
         let Some(n) = self.candidates.number(r) else { return };
         let now = &mut self.now[n as usize];

@@ -102,7 +102,7 @@ impl Cfg {
         Some(stop)
     }
 
-    /// Whether some path from a block leads to the header of a loop that holds both before it comes to `stop`.
+    /// Whether some path from a block leads to the header of a loop that contains both blocks before it reaches `stop`.
     fn returns_before(&self, b: BlockId, stop: BlockId) -> bool {
         let [here, there] = [b, stop].map(|x| self.position[x.0 as usize]);
         let headers: Vec<u32> =

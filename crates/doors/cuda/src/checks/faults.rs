@@ -89,7 +89,7 @@ mod linux {
         pass_on(signal, info, context);
     }
 
-    /// The fault is somebody else's.
+    /// The fault has nothing to do with protected pages.
     fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         let before = *BEFORE.lock();
         let next = before.map_or(libc::SIG_DFL, |before| before.sa_sigaction);

@@ -7,7 +7,7 @@ use crate::{
 use margay_sanitizer::{Finding, FindingKind, Footprint};
 use parking_lot::{Mutex, MutexGuard};
 
-/// Whether somebody looks.
+/// Whether the check is requested.
 fn wanted() -> bool {
     crate::checks::watch::wanted().is_some_and(|what| what.unused)
 }
@@ -52,7 +52,7 @@ pub fn left(context: &Context) {
     }
 }
 
-/// The report of an allocation of which a part is unused. What the host may access without calls is not looked at.
+/// The report of an allocation that is partly unused. Memory that the host can access without calls is not considered.
 fn unused(address: u64, bytes: u64, owner: Owner) -> Option<Finding> {
     let (Owner::Device, function) = (owner, owner.allocator()?) else { return None };
     let accessed = used().accessed(address, bytes);

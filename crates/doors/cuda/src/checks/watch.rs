@@ -25,7 +25,8 @@ use std::{
     time::Instant,
 };
 
-/// The identity of a finding: the program, the kind, and the places in it, or the title if there are none; of a failing call also where it is.
+/// The identity of a finding: the program, the kind, and its places in the program, or the title if there are none; for a failing call, also
+/// where the call is.
 type Key = (usize, FindingKind, Vec<u64>, String);
 
 /// The state of the checks in this process.
@@ -228,7 +229,7 @@ pub fn report_findings((kernel, from): (&Kernel, Option<&Backtrace>), sanitizer:
 pub struct LaunchFamily(Family);
 
 impl LaunchFamily {
-    /// A grid has ended: its sanitizer, and what it has touched.
+    /// A grid has ended: its sanitizer, and the memory that it has accessed.
     pub fn launched(
         &mut self,
         by: Option<By>,

@@ -36,7 +36,7 @@ use std::{
 #[derive(Clone, Copy, AnyBitPattern)]
 pub struct Shareable([u64; 8]);
 
-/// Marks what was made here.
+/// Marks handles made by margay.
 const MARK: u64 = u64::from_le_bytes(*b"margay1\0");
 
 /// The object of a handle.

@@ -189,7 +189,7 @@ fn free(address: DevicePtr) -> Outcome {
     free_now(&context, address)
 }
 
-/// Accepts a call that frees what is at an address, if there is something.
+/// Accepts a call that frees the allocation at an address, if there is one.
 pub fn accept_free(context: &Context, address: DevicePtr) -> Outcome {
     if let Some(freed) = driver()?.graph_memories.release(address) {
         return freed;
@@ -424,7 +424,7 @@ api! {
     }
 }
 
-/// Whether the host may copy or fill `count` bytes of device memory: within what the program requested.
+/// Whether the host may copy or fill `count` bytes of device memory: only within the size that the program requested.
 pub fn within(context: &Context, address: DevicePtr, count: usize) -> Outcome {
     let (base, len, _) = around(context, address)?;
     let offset = (address - base) as usize;

@@ -42,7 +42,7 @@ const ALIGNMENT: u64 = 512;
 
 impl TextureReference {
     fn new(place: Option<(Handle<Module>, String)>) -> TextureReference {
-        /// `CU_AD_FORMAT_FLOAT`, and what the functions say are the initial values.
+        /// `CU_AD_FORMAT_FLOAT`, and the initial values that the functions' documentation gives.
         const FLOAT: u32 = 0x20;
         let state = State { resource: None, format: (FLOAT, 1), options: TextureDescriptor::default(), object: None };
         TextureReference { place, state: Mutex::new(state) }

@@ -1,5 +1,5 @@
 //! How much memory programs may still allocate: as much as the device has, and no more than the host can give. Memory costs the host
-//! nothing until it is written, so what was promised and never written counts against what the host has left.
+//! nothing until it is written, so memory that was allocated but never written still counts against the host's free memory.
 
 use crate::{
     code::{Code, Outcome},

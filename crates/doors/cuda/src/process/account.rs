@@ -300,7 +300,7 @@ fn close(status: i32) {
     }
 }
 
-/// Before a signal ends the process: prints the statistics so far, and what has failed. Nothing waits for the work that continues.
+/// Prints the statistics so far and the failures, before a signal ends the process. Does not wait for work in progress.
 fn interrupted(signal: &'static str) {
     crate::checks::watch::close();
     let account = std::mem::take(&mut *account());
@@ -316,7 +316,7 @@ impl Account {
         self.faults > 0 || self.refused > 0 || self.findings > 0
     }
 
-    /// Says what has failed, and how the process `ended`, which failed itself or not.
+    /// Prints the failures, and how the process `ended`, with or without an error of its own.
     fn report_failures(&self, process_failed: bool, ended: &str) {
         let failed = process_failed || self.faults > 0 || self.refused > 0;
         if failed && !self.unsupported.is_empty() {

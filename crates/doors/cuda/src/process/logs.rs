@@ -32,7 +32,7 @@ struct Logs {
     dropped: u32,
     /// Messages that callbacks have not seen yet.
     pending: VecDeque<String>,
-    /// Whether the process exits: what a callback uses may be gone.
+    /// Whether the process is exiting: data that a callback uses may be gone.
     closed: bool,
 }
 

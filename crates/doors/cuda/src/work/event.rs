@@ -67,7 +67,7 @@ impl Event {
         *self.state.lock() = State { mark: Some(mark), clock, ..State::default() };
     }
 
-    /// A graph that will record it is about to be launched: whoever waits for it from now on waits for that.
+    /// A graph that records the event is about to be launched: waits from now on are for that record.
     pub fn announce(&self) {
         self.state.lock().launches += 1;
     }

@@ -17,7 +17,7 @@ pub fn launched(mut error: Error, kernel: &Kernel, from: Option<&Backtrace>) -> 
     error
 }
 
-/// Adds to an access outside of any allocation where the one beside it was allocated, or which argument explains it.
+/// Adds notes to an access outside any allocation: where the adjacent allocation was made, or which argument explains the address.
 pub fn explain(mut error: Error, kernel: &Kernel, params: &[u8], memory: &Memory) -> Error {
     let Error::Stopped(report) = &mut error else { return error };
     let Stop::Fault(fault) = &mut report.stop else { return error };
@@ -83,7 +83,7 @@ fn hint(
         return None; // the access is past its end
     }
     let within = region(&maps(), argument, address)?;
-    // Device memory lies between the host's: what is near an allocation may also be a pointer into it that went astray.
+    // Device memory lies among the host's, so an address near an allocation may also be a pointer into it that went out of bounds.
     let mut around = (0..=NEAR).step_by(LEAST).flat_map(|by| [argument.wrapping_sub(by), argument.wrapping_add(by)]);
     let near = around.any(is_device);
     let or = if near { "points beside that allocation, or " } else { "" };

@@ -33,7 +33,8 @@ use std::{
     time::Duration,
 };
 
-/// How long a call waits for a launch whose findings shall belong to it: a kernel may wait for what the program does next.
+/// How long a call waits for its launch, so that it can report the launch's findings. The limit is for kernels that wait for the program's next
+/// step.
 const WATCHED: Duration = Duration::from_millis(500);
 
 /// A stream.
@@ -290,7 +291,7 @@ impl StreamRef {
         receiver.recv().unwrap_or(Err(Code::UNKNOWN))
     }
 
-    /// Does work in its turn, and waits for it for a time at most; what it fails with afterwards, a later call returns.
+    /// Queues work, and waits for it up to a limit of time; if it fails after that, a later call returns the error.
     pub fn work_for(&self, time: Duration, work: impl FnOnce(&Arc<Context>) -> Outcome + Send + 'static) -> Outcome {
         not_at_work()?;
         let (context, (sender, receiver)) = (self.context().clone(), mpsc::channel());

@@ -51,8 +51,8 @@ fn write_line(out: &mut String, how: &str, line: &Line) {
     let _ = writeln!(out, "    {how} {}:{}{column}{text}", line.file, line.line);
 }
 
-/// The lines that lie between the innermost one and the last one that is not in the same file as the outermost: what is left of a deep
-/// chain of inlined functions of a library are its ends.
+/// The lines to omit of a deep chain of inlined library functions, of which only the ends are shown: those between the innermost line and the
+/// last one that is not in the same file as the outermost.
 fn hidden(lines: &[Line]) -> std::ops::Range<usize> {
     /// Chains up to this length are shown.
     const LIMIT: usize = 4;

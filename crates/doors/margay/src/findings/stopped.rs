@@ -1,11 +1,11 @@
-//! The finding for a launch that did not come to its end.
+//! The finding for a launch that stopped before its end.
 
 use crate::render;
 use margay_exec::{Fault, FaultKind, Stop};
 use margay_runtime::StopReport;
 use margay_sanitizer::{Finding, FindingKind, Party};
 
-/// The finding for a launch that has stopped: of a fault, the thread and its place, and what is known besides.
+/// The finding for a launch that has stopped; for a fault, with its thread, place and notes.
 pub fn stopped(report: &StopReport) -> Finding {
     let (title, parties, notes) = match &report.stop {
         Stop::Fault(fault) => (render::fault_title(&fault.kind), party(fault), fault.notes.clone()),

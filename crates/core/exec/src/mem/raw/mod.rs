@@ -191,7 +191,7 @@ impl Block {
         Some(block)
     }
 
-    /// The same for a block of which little is touched, in many places, so that large pages would fill the host's memory.
+    /// The same for a block that is accessed sparsely, so that large pages would fill the host's memory.
     pub fn sparse(len: usize, align: usize) -> Option<Block> {
         // More than the allocator's own alignment would make it write the zeros itself, and touch every page; the system's fresh pages
         // are zero, and cost nothing until they are used.

@@ -79,7 +79,7 @@ impl Cluster<'_> {
     }
 }
 
-/// The fault of a warp of which some lanes wait for the rest at a matrix instruction, if that never comes.
+/// The fault of a warp in which some lanes wait at a matrix instruction for lanes that never reach it.
 pub(super) fn incomplete(code: &Code, state: &CtaState, warp: &Warp) -> Option<Stop> {
     let (g, what) = abandoned(code, warp)?;
     let lane = g.mask.trailing_zeros() as usize;

@@ -115,8 +115,8 @@ impl<'o> Operands<'o> {
             CopyKind::Trimmed { right } => ctx.doubles(right),
             _ => [0; LANES],
         };
-        // A small copy is two accesses of constant size, of which the write is checked first. The sizes of bulk copies are
-        // checked by lane.
+        // A small copy is two accesses of constant size, and the write is checked first. The sizes of bulk copies are checked by
+        // lane.
         let least = if copy.is_small() { sizes[ctx.first()] as u32 } else { 1 };
         let mut all = |address: Option<&Address>, access| {
             let mut hosts = [0; LANES];

@@ -10,9 +10,9 @@ use crate::{
 };
 use margay_isa::{Effect, Opcode};
 
-/// Predicates of which at least one must have the value beside it for the program to use what a load yields; an index into
-/// [`Func::insts`]. All that reads the value follows the load in its block. `None` if the value may be used in other ways, or is not
-/// used at all.
+/// The conditions under which the program uses the value of a load, an index into [`Func::insts`]: at least one of these predicates has the
+/// value beside it. All readers of the value follow the load in its block. `None` if the value may be used in other ways, or is not used
+/// at all.
 pub fn conditions_of_use(func: &Func, load: u32) -> Option<Vec<(VReg, bool)>> {
     let block = func.blocks.iter().map(|b| b.insts.range()).find(|range| range.contains(&(load as usize)))?;
     let mut loaded = BitSet::new(func.regs.len());

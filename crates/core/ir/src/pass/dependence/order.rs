@@ -170,7 +170,7 @@ impl Paths<'_> {
         self.sources.iter().filter(|s| range.contains(&(**s as usize))).all(|s| *s > self.access)
     }
 
-    /// The blocks at whose end a thread has passed a source, and may still come to the access.
+    /// The blocks at the end of which a thread has executed a source and may still reach the access.
     fn between(&self) -> Vec<usize> {
         let mut after = BitSet::new(self.func.blocks.len());
         for b in self.from {

@@ -44,7 +44,7 @@ pub struct Resume {
     pub ended: bool,
     /// Warps of the CTA.
     pub warps: u32,
-    /// Threads pause: when they have come to the header again as often as a parameter says, they store what they hold, and end.
+    /// Threads pause: after reaching the header as many times as a parameter says, they store their registers and end.
     pub pauses: bool,
 }
 
@@ -165,8 +165,8 @@ pub enum Pausing {
 }
 
 /// How the threads of a form ([`Resume::rewrite`]) for CTAs of `block` threads may pause at the header where it begins; `None` if they must
-/// not. Where they need others later on, all of those, of the warp or of the CTA, must have come to the header equally often: it is that of
-/// a loop that no other one contains, and which they leave together.
+/// not. If they later need other threads of their warp or CTA, all of these must have reached the header equally often. So it must be the
+/// header of a loop that no other loop contains and that they leave together.
 pub fn pausing(form: &Func, block: [u32; 3]) -> Option<Pausing> {
     let insts = || form.blocks.iter().flat_map(|b| form.insts(b));
     let effect = |inst: &Inst| form.variant(inst).op.row().effect;

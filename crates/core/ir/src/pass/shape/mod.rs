@@ -52,8 +52,8 @@ pub struct WarpShape {
     /// With `cta`: weak loads of global and shared memory from an address that is the same in all threads count too. Between two barriers,
     /// threads of a CTA load different values from one place only if they race with a write.
     pub loads: bool,
-    /// Registers whose rows are narrower count as varying, and so do those whose rows are narrower than a warp and not sure: code
-    /// for many rows is long. 0: rows of all widths count.
+    /// Registers with narrower rows count as varying, because code for many rows is long. So do registers whose rows are narrower than a warp
+    /// and not certain. 0: rows of all widths count.
     pub narrowest: u32,
 }
 

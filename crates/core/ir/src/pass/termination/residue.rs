@@ -43,7 +43,7 @@ impl Sum {
 }
 
 impl Termination<'_> {
-    /// Adds a multiple of an operand that is read at a point to a sum of which the lowest `bits` bits count; false if it has no such form.
+    /// Adds a multiple of an operand, as it is read at a point, to a sum modulo 2 to the power of `bits`; false if it has no such form.
     fn add_to(&self, sum: &mut Sum, o: &Operand, factor: u64, point: Point, bits: u32, depth: usize) -> bool {
         let r = match o {
             Operand::Imm(v) => {
@@ -63,7 +63,7 @@ impl Termination<'_> {
         self.add_result(sum, (at, i), factor, bits, depth).unwrap_or_else(|| sum.add(term(), factor))
     }
 
-    /// The parameter of which an instruction loads at least `bits` bits.
+    /// The parameter, if an instruction loads at least `bits` bits of one.
     fn parameter(&self, inst: u32, bits: u32) -> Option<Term> {
         let inst = &self.func.insts[inst as usize];
         let (v, srcs) = (self.func.variant(inst), self.func.operands(inst.srcs));
@@ -100,7 +100,7 @@ impl Termination<'_> {
     }
 
     /// The only definition of a register that reaches a point: the last one before it in its block; or the first one in the layout, if no
-    /// loop leads from the others back to the block. Those count down what is left when an unrolled loop has ended.
+    /// loop leads from the other definitions back to the block, such as those in the remainder loop that follows an unrolled loop.
     fn only_definition(&self, r: VReg, (b, before): Point) -> Option<Point> {
         let guarded = |i: u32| self.func.insts[i as usize].guard.is_some();
         if let Some(i) = self.defined_before(r, b, before).filter(|i| !guarded(*i)) {

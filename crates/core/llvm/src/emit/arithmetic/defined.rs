@@ -6,7 +6,7 @@ use margay_isa::{Opcode, Type, Variant};
 /// How a register is defined.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Defined {
-    /// Only by the rows and the constants that were asked for, and by copies of registers of which that is true.
+    /// Only by the requested rows and constants, and by copies of registers that are defined this way.
     pub only: bool,
     /// Not by constants alone.
     pub computed: bool,

@@ -127,7 +127,7 @@ mod tests {
         [nearest, other]
     }
 
-    /// From either neighbor of the reciprocal of any significand. Powers of two scale all steps alike.
+    /// From either neighbor of the reciprocal of any significand. Powers of two scale all steps equally.
     #[test]
     fn the_second_step_rounds_correctly() {
         for significand in 0..1u32 << 23 {

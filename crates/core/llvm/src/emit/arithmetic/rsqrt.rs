@@ -1,11 +1,11 @@
-//! `rsqrt` in single precision without the host's square roots and divisions in double precision, of which it would take four each.
+//! `rsqrt` in single precision without the host's square roots and divisions in double precision: it would take four of each.
 //!
 //! From the host's estimate `y` of 14 bits, the Newton step `y + y/2 (1 - x y^2)` leaves an error of about a unit in the last place. The
-//! residue `1 - x y^2` is then computed from the product `x y` in two parts, and is off by less than 2^-46. Where the second step rounds
-//! to the same number with 2^-44 more and less, that is the nearest one; elsewhere, about once in 2^20 numbers, it is computed in double
-//! precision. Zeros, infinities, NaNs and negative numbers have no residue, and are computed there too.
+//! residue `1 - x y^2` is then computed from the product `x y` in two parts, with an error below 2^-46. If the second step rounds to the same
+//! number with 2^-44 added and with 2^-44 subtracted, that number is the nearest one; otherwise, about once in 2^20 numbers, the result is
+//! computed in double precision. So are the results for zeros, infinities, NaNs and negative numbers, which have no residue.
 //!
-//! `sqrt` gains nothing from the same: its one instruction runs beside the multiplications that surround it.
+//! `sqrt` would not gain from this: its single instruction executes in parallel with the surrounding multiplications.
 
 use crate::emit::{
     function::Emitter,

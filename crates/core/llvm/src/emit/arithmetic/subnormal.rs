@@ -1,6 +1,6 @@
-//! Finds the registers that never hold a subnormal of single precision. Instructions with `.ftz`, of which code compiled with
-//! `-use_fast_math` consists, flush their operands; those that others with `.ftz` have computed need none of it, which is most of the work
-//! of a sum or product.
+//! Finds the registers that never hold a subnormal number in single precision. Instructions with `.ftz` flush their operands, which is most
+//! of the work of a sum or product; operands computed by other instructions with `.ftz` need no flush. Code compiled with `-use_fast_math`
+//! consists of such instructions.
 
 use crate::emit::arithmetic::{defined::defined_by, float::arithmetic};
 use margay_ir::Func;

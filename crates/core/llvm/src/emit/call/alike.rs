@@ -1,6 +1,6 @@
-//! Functions that are called through pointers get their parameters from callers that the analysis of interfaces does not see. Most often
-//! these are methods, called by lanes that all have one object: loads of its members and the calls of further methods are then the same
-//! for all lanes. Such a function has two bodies, one of which takes its first parameter for uniform, and its entry chooses one.
+//! Functions that are called through pointers get their parameters from callers unknown to the analysis of interfaces. Most of them are methods
+//! that all lanes call for one object, so that loads of its members and calls of further methods are the same for all lanes. Such a function
+//! has two bodies, one of which assumes that the first parameter is uniform; its entry selects one of them.
 
 use crate::emit::{
     call::signature,

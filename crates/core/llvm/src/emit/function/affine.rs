@@ -3,8 +3,8 @@
 //!
 //! An affine operation is one scalar operation per row, on the bases. Registers that are affine only as long as no
 //! index wraps around (`Uniformity::hints`) live in vectors like all varying ones, with a *shadow*: the bases, and the
-//! lanes for which they hold. So do registers that would be affine if lanes never diverged, such as indices in the code
-//! that a guard leaves to a part of a warp; a masked write leaves the lanes that it writes. Only addresses use shadows.
+//! lanes for which they are valid. So do registers that would be affine if lanes never diverged, such as indices in code
+//! that a guard restricts to part of a warp; after a masked write, the shadow is valid for the lanes written. Only addresses use shadows.
 
 use crate::emit::{
     function::{Emitter, Mode, Result, Slot},

@@ -13,7 +13,7 @@ use margay_ir::{
 /// Where writes must preserve inactive lanes.
 #[derive(Default)]
 pub(in crate::emit) struct Blend {
-    /// Registers of which some masked write must preserve them.
+    /// Registers whose inactive lanes some masked write must preserve.
     pub registers: Vec<bool>,
     /// By block: those that lanes pending elsewhere may still need.
     pub needed: Vec<BitSet>,

@@ -2,7 +2,7 @@
 //!
 //! A register that is computed from parameters and indices can be computed for any warp before the first one runs. Where it changes by the
 //! same amount from each warp to the next, its values in the first and the last warp bound those in between: if both pass an access's check,
-//! all warps do. So one flag, computed once for a CTA and region, stands for the checks of all warps. It is false where they may fail (in the
+//! all warps do. So one flag, computed once for a CTA and region, replaces the checks of all warps. It is false where they may fail (in the
 //! last CTA of a grid, or as long as the allocation is not known), and then each access is checked as usual.
 
 use crate::emit::{
@@ -27,7 +27,7 @@ const FAR: Step = 1 << 40;
 /// 0 if it is the same in all warps.
 type Step = i64;
 
-/// An access that the region's flag stands for.
+/// An access covered by the region's flag.
 struct Ahead {
     register: VReg,
     width: u32,
@@ -44,7 +44,7 @@ struct Ahead {
 pub(in crate::emit) struct ChecksAhead {
     /// The flag: a variable of the function.
     flag: Option<Val>,
-    /// The accesses that it stands for in the current region.
+    /// The accesses that it covers in the current region.
     accesses: Vec<Ahead>,
     /// By register; `None` for all other dependences on the warp.
     steps: HashMap<u32, Option<Step>>,

@@ -5,7 +5,7 @@
 //! before its thread accesses the location in another way, and before the host thread turns to other work. So this is
 //! done in kernels that loop over CTAs (none of which waits for others), have no callees, and order nothing themselves: no
 //! fences, no strong loads and stores. A table in the frame of the kernel's function holds one pending sum for each hash
-//! of an address. An address whose place is taken has the sum there performed. Every other access to global memory
+//! of an address. If another address occupies that place, its sum is performed first. Every other access to global memory
 //! compares its addresses with the range of those in the table, and has all sums performed if they overlap; so does the end
 //! of the function. Where additions rarely share an address, or sums are needed too often, operations are no longer combined.
 

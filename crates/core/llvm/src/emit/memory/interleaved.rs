@@ -1,10 +1,9 @@
 //! Local memory whose lanes are interleaved, as on a GPU: the same element of all lanes is one row of a vector.
 //!
-//! In the threads' local windows, what belongs to one thread is contiguous, so an array that all lanes index alike costs a gather or
-//! scatter for each access. If no address of a kernel's frame leaves `.local`, only its own loads and stores access the frame, so where
-//! they find it is the engine's own affair: the frame is in rows after the windows of its warp. Addresses remain offsets in the windows.
-//! What lies outside the frame, such as the variables of the module, remains in the windows; an access that may reach it takes an
-//! address for each lane.
+//! In the threads' local windows, the memory of one thread is contiguous, so an array that all lanes index equally costs a gather or scatter
+//! for each access. If no address of a kernel's frame leaves `.local`, only the kernel's own loads and stores access the frame, so the engine is
+//! free to choose its layout: the frame is stored in rows after the windows of its warp. Addresses remain offsets in the windows. Memory outside
+//! the frame, such as the variables of the module, remains in the windows; an access that may reach it takes an address for each lane.
 
 use super::{
     address::LaneAccess,

@@ -185,8 +185,8 @@ fn row(template: &str, verb: &str, elem: Elem, width: u32) -> String {
     )
 }
 
-/// A function that loads the lanes of `%bits` from consecutive elements, and zeros for the others. Unless they lie on two pages, one of which
-/// may not exist, what is between them is loaded, too.
+/// A function that loads the lanes of `%bits` from consecutive elements, with zeros in the other lanes. It loads the elements of all lanes,
+/// unless these lie on two pages, one of which may not exist.
 fn load_some(elem: Elem, width: u32) -> String {
     let bytes = elem.bits() / 8;
     fill(
@@ -204,7 +204,7 @@ fn load_some(elem: Elem, width: u32) -> String {
     )
 }
 
-/// A function that stores the lanes of `%bits` to consecutive elements: parts of which all lanes are active at once, others by the
+/// A function that stores the lanes of `%bits` to consecutive elements: parts with all lanes active by one store, other parts by the
 /// host's masked stores or lane by lane.
 fn store_some(elem: Elem, width: u32) -> String {
     let (t, ty, bytes) = (Ty::scalar(elem), Ty::lanes(elem), elem.bits() / 8);

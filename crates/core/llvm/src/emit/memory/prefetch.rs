@@ -1,4 +1,4 @@
-//! Prefetches for what CTAs read after each other.
+//! Prefetches of data that consecutive CTAs, or iterations of a loop, read.
 //!
 //! A CTA of several rows of threads reads a piece of each of many rows of a matrix, and the next CTA the adjacent pieces:
 //! as many streams as the CTA has rows, too far apart for the processor to foresee.
@@ -18,12 +18,12 @@ use std::fmt::Write;
 /// By how many CTAs along x the prefetches are ahead.
 const AHEAD: u32 = 4;
 /// By how many instructions the prefetches of loops are ahead, and by how many iterations at most: a warp takes some nanoseconds for an
-/// instruction, so the lines arrive in time, and what compilers have unrolled is not fetched from behind the loop's end.
+/// instruction, so the lines arrive in time, and prefetches of unrolled loops do not reach beyond the loop's end.
 const INSTRUCTIONS: usize = 128;
 const ITERATIONS: usize = 8;
 /// Lines that are a multiple of this apart fall into one set of the first-level cache, and displace each other.
 const PAGE: i128 = 4096;
-/// By how many iterations at most prefetches are ahead where that is so.
+/// By how many iterations prefetches are ahead at most if lines fall into one set.
 const IN_ONE_SET: usize = 2;
 /// Loads of a function whose loops prefetch.
 const LIMIT: u32 = 8;

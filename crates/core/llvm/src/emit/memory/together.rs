@@ -55,7 +55,7 @@ fn firsts_of_halves() -> String {
 }
 
 /// Code that goes to the code for single lanes if the first two active lanes neither access consecutive elements nor share one, so that
-/// unrelated addresses cost no comparison of vectors. Lanes of different halves prove nothing, nor does a lane that is alone.
+/// unrelated addresses cost no comparison of vectors. Two lanes in different halves, or a single lane, show nothing.
 pub(super) fn may_be_together(elem: Elem) -> String {
     fill(include_str!("together/perhaps.ll"), &[("bytes", &(elem.bits() / 8)), ("half", &HALF)])
 }

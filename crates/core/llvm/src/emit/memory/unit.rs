@@ -107,8 +107,8 @@ pub(super) fn near(stride: i64, elem: Elem, width: u32) -> Option<u32> {
 
 impl Emitter<'_> {
     /// The strength with which an access is performed. All threads that access shared memory run on one thread of the
-    /// host, so a strong access to it only has to stay where it is: the fence, emitted before and after it, is no
-    /// instruction, and keeps LLVM from moving or merging it.
+    /// host, so a strong access only has to keep its place: the fences emitted before and after it become no instruction,
+    /// but keep LLVM from moving or merging the access.
     pub(super) fn ordered(&mut self, inst: &Inst, variant: &Variant) -> Strength {
         let strength = strength(variant);
         if strength == Strength::Weak || inst.space != Some(MemSpace::Shared) {

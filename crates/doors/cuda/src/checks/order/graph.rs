@@ -16,7 +16,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Performs the next node as a part of the piece of work of this thread, and compares what it touched with the nodes that nothing orders
+    /// Performs the next node as a part of the piece of work of this thread, and compares its accesses with those of nodes that nothing orders
     /// it with; `after` are those that it depends on. If it is a launch: whether it may begin before these have ended.
     pub fn perform(
         &mut self,

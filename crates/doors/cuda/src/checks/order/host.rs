@@ -64,7 +64,7 @@ pub fn inside<T>(function: impl FnOnce() -> T) -> T {
     result
 }
 
-/// How long a call waits for the work that it submits: a kernel may wait for what the program does next.
+/// How long a call waits for the work that it submits. The limit is for kernels that wait for the program's next step.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// After this many waits that timed out, calls no longer wait.
 const MAX_TIMEOUTS: u32 = 2;
@@ -137,7 +137,7 @@ impl Order {
         }
     }
 
-    /// Protects what the program must not access now.
+    /// Protects the memory that the program must not access now.
     pub fn protect(&mut self) {
         if self.running > 0 || self.lost {
             return;
@@ -164,7 +164,8 @@ impl Order {
     }
 }
 
-/// This thread has met the protection of a page; whether it was one of these. `writes` says what it does, if that is known.
+/// Handles an access by this thread to a protected page; returns whether these checks protect it. `writes`: whether the access is a write, if
+/// known.
 fn met(address: usize, writes: Option<bool>) -> bool {
     let Some(mut order) = locked() else { return false };
     if !order.protected.iter().any(|pages| pages.contains(address)) {

@@ -3,10 +3,10 @@
 //! Whether two pieces are ordered must not depend on when they happened to run. So it follows from the program's calls alone: each stream,
 //! and the program's threads as one, has a vector clock that says how much of each stream is known to be done (Mattern, "Virtual Time and
 //! Global States of Distributed Systems", 1989). Work that is submitted knows what its stream and the program know. Events carry clocks
-//! from streams to streams, and calls that wait, or see that something is done, carry them to the program. Two pieces that access the
-//! same bytes are a race if neither knows the other.
+//! between streams; calls that wait for work, or find that it is done, carry them to the program. Two pieces that access the same bytes
+//! race if neither knows of the other.
 //!
-//! A graph counts as one piece; its nodes are compared with each other ([`graph`]). Once order has come from elsewhere (memory operations of
+//! A graph counts as one piece; its nodes are compared with each other ([`graph`]). Once order has other sources (memory operations of
 //! streams, events of other processes), no more races are reported.
 
 mod graph;
@@ -63,7 +63,7 @@ pub struct Piece {
     /// What it is, and in which stream, for people.
     name: String,
     place: String,
-    /// It ends the life of what it writes.
+    /// It frees the memory that it is recorded as writing.
     frees: bool,
     submitted: Backtrace,
     touched: Footprint,
@@ -78,11 +78,11 @@ pub struct Piece {
 struct Order {
     streams: HashMap<u64, StreamState>,
     host: Clock,
-    /// Pieces that are done, and that the program does not know to be done: what is submitted later need not know it.
+    /// Pieces that are done although the program does not know it, and neither may work that is submitted later.
     unknown: Vec<Piece>,
     /// The places of the races that were found: a loop over streams shows one bug many times.
     found: HashSet<[String; 2]>,
-    /// Order comes from where it is not followed.
+    /// Order has sources that are not tracked.
     lost: bool,
     /// Pieces that run.
     running: usize,
@@ -94,8 +94,9 @@ struct Order {
 /// The maximum number of pieces to remember; beyond, the oldest are forgotten.
 const LIMIT: usize = 2048;
 
-/// How many threads were launched, and how many of them are many.
+/// Number of threads that the program has launched.
 static LAUNCHED: AtomicU64 = AtomicU64::new(0);
+/// Number of threads after which the accesses of launches are recorded only if other work may run at the same time.
 const MANY: u64 = 1 << 20;
 
 thread_local! {
@@ -115,7 +116,7 @@ fn order<T>(act: impl FnOnce(&mut Order) -> T) -> Option<T> {
     (!order.lost).then(|| act(&mut order))
 }
 
-/// Does something with the piece of work that this thread performs, if that is of interest.
+/// Applies a function to the piece of work that this thread performs, if order is tracked.
 fn current<T>(act: impl FnOnce(&mut Piece) -> T) -> Option<T> {
     CURRENT.try_with(|current| current.borrow_mut().as_mut().map(act)).ok().flatten() // it is destroyed as the process exits
 }
@@ -153,7 +154,7 @@ impl Order {
     }
 }
 
-/// Work that is submitted to a stream; `None` if nobody looks.
+/// Work that is submitted to a stream; `None` if order is not tracked.
 pub fn submitted(stream: &StreamRef, name: impl FnOnce() -> String) -> Option<Piece> {
     order(|order| {
         let mut clock = order.position(stream);
@@ -195,7 +196,7 @@ impl Piece {
     }
 }
 
-/// Performs a piece of work, and compares what it touched with what nothing orders it with.
+/// Performs a piece of work, and compares its accesses with those of the pieces that are not ordered with it.
 pub fn perform(piece: Option<Piece>, work: impl FnOnce() -> Outcome) -> Outcome {
     let Some(piece) = piece else { return work() };
     let Ok(before) = CURRENT.try_with(|current| current.replace(Some(piece))) else { return work() };
@@ -249,8 +250,8 @@ pub fn frees(address: u64, bytes: u64) {
     current(|piece| piece.frees = true);
 }
 
-/// The program takes page-locked memory back by a call of which no document says that it waits: what the program does not know to be done may
-/// still access that memory. All work is done by now.
+/// The program takes back page-locked memory by a call that is not documented to wait: work that the program does not know to be done might
+/// still access the memory on a device. Here, all work is done by now.
 pub fn taken_back(context: &Arc<Context>, by: &str, address: u64, bytes: u64) {
     let found = order(|order| {
         order.release(address, bytes);
@@ -308,7 +309,7 @@ pub fn launched(footprint: &Footprint, overlap: Overlap) {
     });
 }
 
-/// Memory that was just allocated: what was there before has nothing to do with it.
+/// Memory was just allocated: earlier accesses to its addresses concern other memory.
 pub fn allocated(address: u64, bytes: u64) {
     order(|order| {
         order.unknown.iter_mut().for_each(|piece| piece.touched.forget(address, bytes));
@@ -390,7 +391,7 @@ pub fn called_back<T>(function: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Order comes from where it is not followed.
+/// Order has sources that are not tracked.
 pub fn lose() {
     order(|order| {
         order.lost = true;

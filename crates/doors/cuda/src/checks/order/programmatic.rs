@@ -9,7 +9,7 @@ const WAIT: &str = "the earlier grid lets the later one begin by `griddepcontrol
                     `griddepcontrol.wait` (`cudaGridDependencySynchronize()`)";
 
 impl Order {
-    /// A race of what a launch has accessed before it waited with a launch before it in its stream.
+    /// A race between the accesses of a launch before its wait and an earlier launch in its stream.
     pub(super) fn overlapping(&mut self, piece: &Piece) -> Option<Finding> {
         let mut later = piece;
         while later.launch == Some(true) {
@@ -28,7 +28,7 @@ impl Order {
         None
     }
 
-    /// A race of what a node of a graph has accessed before it waited with one that it depends on.
+    /// A race between the accesses of a graph's node before its wait and a node that it depends on.
     pub(super) fn overlapping_node(&mut self, node: &Piece, other: &Piece) -> Option<Finding> {
         let (conflict, line) = early(node, other).filter(|_| node.launch == Some(true))?;
         let names = [node, other].map(|n| format!("{} in {}", n.name, n.place));

@@ -69,7 +69,7 @@ fn caller(maps: &str) -> Option<&str> {
     files.find(|file| *file != own)
 }
 
-/// Reports that a fat binary has no PTX, and what it has.
+/// Reports that a fat binary has no PTX, and what it contains instead.
 pub fn no_ptx(entries: &[Entry<'_>], holder: Option<String>) {
     let mut kinds: Vec<String> = entries.iter().map(ToString::to_string).collect();
     kinds.sort();

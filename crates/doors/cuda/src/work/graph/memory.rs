@@ -78,8 +78,8 @@ impl GraphMemories {
         memory.inspect(|memory| memory.live.store(false, SeqCst)).is_some()
     }
 
-    /// A launch allocates and frees what the steps of its graph do, in their order; an error of the call, which changes nothing, if memory
-    /// of an earlier launch is still there, or what it frees is not.
+    /// A launch performs the allocations and frees of its graph's steps, in order. If memory of an earlier launch is still allocated, or memory
+    /// to be freed is not, this is an error of the call, and nothing changes.
     pub fn claim(&self, steps: &[Work]) -> Outcome {
         let mut states: HashMap<DevicePtr, bool> = HashMap::new();
         for step in steps {

@@ -52,7 +52,7 @@ pub struct Graph {
 pub struct NodeRef {
     /// Its graph.
     graph: Arc<Graph>,
-    /// The node of which it is a copy, in a cloned graph.
+    /// In a cloned graph: the node that it was copied from.
     original: Option<Handle<NodeRef>>,
     state: Mutex<Node>,
     /// A kernel's arguments in the form returned to C, created on request.
@@ -129,7 +129,7 @@ impl Graph {
         self.has_node(&|node| matches!(node.state.lock().work, Work::Alloc(_) | Work::Free(_)))
     }
 
-    /// Refuses what a graph with memory nodes cannot do: be cloned, or lose nodes and edges (`cuGraphAddMemAllocNode`).
+    /// Refuses operations that graphs with memory nodes do not support: cloning, and removing nodes and edges (`cuGraphAddMemAllocNode`).
     fn check_without_memory(&self) -> Outcome {
         if self.manages_memory()? {
             because(|| {
@@ -368,7 +368,7 @@ impl Exec {
         loop {
             let step = self.steps.lock().get(done).cloned();
             let Some(Step { work, enabled, after, .. }) = step else { return Ok(()) };
-            // A node that is disabled still passes on the order of what it depends on.
+            // A disabled node still orders its successors after its dependencies.
             let run = || if enabled { work.run(context) } else { Ok(()) };
             nodes.perform(&after, work.is_programmatic(), || work.name(), run)?;
             if enabled {
