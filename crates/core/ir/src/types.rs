@@ -13,7 +13,8 @@ pub struct OperandTypes {
     pub srcs: Vec<Type>,
 }
 
-/// What the row says of types; registers have their own. Lowering has stored what the row says ([`Func::types`]).
+/// The types of an instruction's operands: those of registers are their own, the others come from the row, stored by lowering
+/// ([`Func::types`]).
 pub fn operand_types(func: &Func, inst: &Inst) -> OperandTypes {
     let of = |list: List<Operand>| {
         let one = |(operand, ty): (&Operand, &Type)| match operand {
@@ -26,7 +27,7 @@ pub fn operand_types(func: &Func, inst: &Inst) -> OperandTypes {
     OperandTypes { dsts: of(inst.dsts), srcs: of(inst.srcs) }
 }
 
-/// Types of all operands of a function, by what the rows of its instructions say.
+/// Types of all operands of a function, from the rows of its instructions.
 pub(crate) fn row_types(func: &Func) -> Vec<Type> {
     let mut types = vec![Type::B32; func.operands.len()];
     for inst in &func.insts {

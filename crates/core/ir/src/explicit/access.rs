@@ -10,10 +10,10 @@ pub enum Access {
     /// It is at a constant offset inside a `.param` variable whose address is never taken, but misaligned. On the GPU, such
     /// variables are registers, so this is not a fault: its bytes are moved one by one.
     Straddling,
-    /// It accesses an unsized parameter by name: inside what was passed, whose size the callee receives, and inside the
+    /// It accesses an unsized parameter by name: it must lie inside the argument, whose size the callee receives, and inside the
     /// thread's window.
     Passed(FrameId),
-    /// It accesses a `.param` variable by name, but leaves it: a fault, since what lies there is no variable's.
+    /// It accesses memory outside the `.param` variable that it names: a fault.
     Outside(FrameId),
     /// Every address must be checked.
     Checked,

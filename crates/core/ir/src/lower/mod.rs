@@ -34,7 +34,7 @@ pub struct LowerError {
     pub span: Span,
     /// What is wrong, or what margay does not support.
     pub message: String,
-    /// True when the module is right and margay is what lacks something.
+    /// True if the module is valid but uses a feature that margay lacks.
     pub unsupported: bool,
     /// The second place: the other definition, the declaration.
     pub other: Option<(String, Span)>,

@@ -71,8 +71,8 @@ pub fn reachable<S: Stage>(ir: &Ir<S>, kernel: FuncId) -> Vec<FuncId> {
     reached(ir, kernel).funcs
 }
 
-/// Whether calls of a function concern no other thread, so that observers need not see what it does: the function, and all that it calls
-/// directly, access local memory, constants and memory that the kernel never writes (`ld.global.nc`), and do nothing else but compute.
+/// Whether calls of a function concern no other thread, so that observers need not see its accesses: the function, and all functions that it
+/// calls directly, access only local memory, constants and memory that the kernel never writes (`ld.global.nc`), and have no other effects.
 pub fn is_quiet<S: Stage>(ir: &Ir<S>, func: FuncId) -> bool {
     let (mut seen, mut work) = (HashSet::from([func]), vec![func]);
     while let Some(next) = work.pop() {

@@ -235,8 +235,8 @@ fn keeps_uniform(func: &Func, cfg: &Cfg, known: &Uniformity, id: FrameId) -> boo
         && cfg.order.iter().all(|b| func.insts(&func.blocks[b.0 as usize]).iter().all(|i| harmless(b, i)))
 }
 
-/// Whether a call passes one value for all its lanes, by what is known of registers. `func` is the function as it was lowered:
-/// the instructions of one of its blocks are executed by the same lanes, but for those that have a guard.
+/// Whether a call passes one value for all its lanes, as far as is known of registers. `func` is the function as it was lowered: all
+/// instructions of a block are executed by the same lanes, except those with a guard.
 pub fn passes_uniform(func: &Func, known: &Uniformity, call: u32, formal: usize) -> bool {
     match func.calls[call as usize].args.get(formal) {
         Some(Arg::Values(values)) => values.iter().all(|o| known.is_uniform(o)),

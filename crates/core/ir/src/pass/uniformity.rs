@@ -97,7 +97,7 @@ struct Analysis<'a> {
     mixed: Vec<bool>,
     defs: Vec<Vec<u32>>,
     uses: Vec<Vec<u32>>,
-    /// By frame variable: a formal that is the same in all lanes, and stays what it is.
+    /// By frame variable: whether it is a formal that is the same in all lanes and never changes.
     formals: Vec<bool>,
     /// By frame variable: the call whose result it holds.
     results: Vec<Option<ResultVariable>>,
@@ -271,7 +271,7 @@ impl Analysis<'_> {
         self.see_together(&self.defs[r], &self.uses[r])
     }
 
-    /// The same of something that is defined and used in these blocks.
+    /// The same for any value that is defined and used in these blocks.
     fn see_together(&self, defs: &[u32], uses: &[u32]) -> bool {
         if self.whole {
             return true;

@@ -4,8 +4,7 @@ use super::Slice;
 use crate::{BlockId, Func, pass::Cfg};
 
 /// Whether the values that the instructions at `sources` yield may decide whether the one at `target` is executed: by a branch or a guard
-/// that is computed from them, or from what was stored in shared or local memory depending on them. All are indices into
-/// [`Func::insts`].
+/// that is computed from them, or from values in shared or local memory that depend on them. All are indices into [`Func::insts`].
 pub fn controls(func: &Func, sources: &[u32], target: u32) -> bool {
     let cfg = Cfg::new(func, |_, _| false);
     let mut slice = Slice::new(func, &cfg, sources);

@@ -30,8 +30,8 @@ use crate::{
 };
 use margay_isa::{Effect, Opcode};
 
-/// The forward slice of some instructions: what is computed from the values that they yield, through registers and through the memory in
-/// which threads of a CTA keep or exchange values (shared and local memory, as a whole).
+/// The forward slice of some instructions: everything computed from their results, through registers, and through the memory in which threads
+/// of a CTA keep or exchange values (shared and local memory, each as a whole).
 struct Slice<'a> {
     func: &'a Func,
     cfg: &'a Cfg,
@@ -40,7 +40,7 @@ struct Slice<'a> {
     /// Blocks that are executed depending on the values. What such a block writes belongs to the slice.
     controlled: BitSet,
     regs: BitSet,
-    /// It includes something in shared or local memory.
+    /// It includes values in shared or local memory.
     memory: bool,
 }
 

@@ -59,8 +59,8 @@ pub fn depends_on_reads(func: &Func, sources: &[u32], access: u32) -> bool {
     depends || !observes_others(func, inst) && is_selected(func, &slice.regs, access)
 }
 
-/// Whether what a weak load yields is used only if the values say so: compilers load in advance from variables that always exist, and select
-/// afterwards.
+/// Whether the value of a weak load is used only if the slice's values select it: compilers load in advance from variables that always exist,
+/// and select afterwards.
 fn is_selected(func: &Func, values: &BitSet, access: u32) -> bool {
     let mut loaded = BitSet::new(func.regs.len());
     inst_writes(func, &func.insts[access as usize], &mut |r| loaded.insert(r.0));
@@ -94,7 +94,7 @@ fn is_selected(func: &Func, values: &BitSet, access: u32) -> bool {
     selected && !used
 }
 
-/// The registers that decide whether and where an instruction accesses memory: not what it stores.
+/// The registers that decide whether and where an instruction accesses memory, but not those that it stores.
 fn address_reads(func: &Func, inst: &Inst, f: &mut impl FnMut(VReg)) {
     inst.guard.iter().for_each(|(p, _)| f(*p));
     if func.variant(inst).op.row().effect == Effect::Call {

@@ -9,10 +9,10 @@ use margay_isa::Opcode;
 /// Definitions through which a value is traced.
 const DEPTH: u32 = 8;
 
-/// The strong load of a place to which a strong store at `store` writes what was computed from its value by arithmetic; both are indices into
-/// [`Func::insts`]. What another thread writes between the two is lost.
+/// The strong load of a place to which the strong store at `store` writes a value computed from the loaded one by arithmetic; both are indices
+/// into [`Func::insts`]. A value that another thread writes between the two is lost.
 ///
-/// A minimum, a maximum or a selection is no arithmetic: programs that repeat these until nothing changes lose nothing in the end.
+/// A minimum, a maximum or a selection does not count as arithmetic: programs that repeat these until nothing changes lose nothing in the end.
 pub fn recomputes(func: &Func, store: u32) -> Option<u32> {
     let inst = &func.insts[store as usize];
     let [Operand::Mem(base, offset), Operand::Reg(value)] = func.operands(inst.srcs) else { return None };

@@ -1,7 +1,7 @@
 //! The form of a kernel that continues in the middle: it begins at a loop's header, with the values that the live registers have there.
 //!
-//! An engine that takes a CTA over from another one runs this form. Its entry block loads the live registers: what all threads of the
-//! CTA share from the kernel's parameters, what is different for each warp or thread from a *state* in global memory, whose address is a
+//! An engine that takes a CTA over from another one runs this form. Its entry block loads the live registers: values that all threads of the
+//! CTA share from the kernel's parameters, and values of single warps or threads from a *state* in global memory, whose address is a
 //! parameter too. Registers that are affine in `%tid` are computed, so that the analyses recognize them again. Everything that the
 //! header does not reach is dropped.
 
@@ -71,13 +71,13 @@ pub struct Layout {
     pub parameters: u32,
     /// By register of [`Resume::held`].
     pub slots: Vec<Slot>,
-    /// Where threads that pause store what they hold; empty if they do not.
+    /// Where threads that pause store their registers; empty if they do not pause.
     pub paused: Paused,
     /// Size in bytes of the state. It begins with the mask of the lanes that have not ended, one word per warp.
     pub state: u32,
 }
 
-/// Where threads that pause store what they hold: arrays in the state with an element per thread, as for [`Slot::Lane`].
+/// Where threads that pause store their registers: arrays in the state with an element per thread, as for [`Slot::Lane`].
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Paused {
     /// Offset of an array of words: 1 for threads that have paused.

@@ -42,12 +42,12 @@ pub struct WarpShape {
     /// Lanes may be at different iterations of a loop at the same time (an engine that lets lanes overtake others that spin):
     /// then nothing that a loop defines is shared by lanes.
     pub interleaved: bool,
-    /// Lanes of a warp may wait for each other in the middle of a sweep, so a block may be executed again for others of them: then
-    /// lanes share only what nothing but constants and parameters had a hand in.
+    /// Lanes of a warp may wait for each other in the middle of a sweep, so a block may be executed again for other lanes: then only values
+    /// derived from constants and parameters are shared by lanes.
     pub divergent: bool,
-    /// The question is about all threads of a CTA instead of the lanes of a warp: what is uniform is equal in all of them, and
-    /// what is divergent is reached by a part of them. Threads of different warps are not in step, so only values that no
-    /// memory but constants and parameters had a hand in count.
+    /// The analysis is of all threads of a CTA instead of the lanes of a warp: uniform values are equal in all of them, and divergent blocks
+    /// are reached by a part of them. Threads of different warps are not in lockstep, so values derived from memory other than constants
+    /// and parameters do not count as uniform.
     pub cta: bool,
     /// With `cta`: weak loads of global and shared memory from an address that is the same in all threads count too. Between two barriers,
     /// threads of a CTA load different values from one place only if they race with a write.
@@ -117,7 +117,7 @@ impl WarpShape {
         }
     }
 
-    /// The same for what is not sure, for which code checks at run time.
+    /// The same for shapes that are not certain, which code checks at run time.
     pub(super) fn wide_enough_to_hint(self, hint: Shape) -> Shape {
         match hint {
             Shape::Affine { width, .. } if width < 32 && self.narrowest > 0 => Shape::Varying,

@@ -67,8 +67,8 @@ fn polls_by_atomics(func: &Func, cfg: &Cfg, alone: impl Fn(&Loop) -> bool) -> bo
     })
 }
 
-/// Whether an atomic in a loop that also works may wait for other threads: all iterations update one word, such as a bit that is set until
-/// the thread that set it clears it. Sums are the numbers of pieces of work, unless the loop takes back what it has added.
+/// Whether an atomic in a loop that also does work may wait for other threads: all iterations update one word, such as a bit that is set until
+/// the thread that set it clears it. Sums are taken for numbers of pieces of work, unless the loop subtracts what it has added.
 fn waits_by(body: Body<'_>, inst: &Inst) -> bool {
     let func = body.func;
     let sum = [Mod::Add, Mod::Inc, Mod::Dec].iter().any(|m| func.variant(inst).has(*m));
@@ -96,12 +96,12 @@ fn acts(func: &Func, inst: &Inst) -> bool {
     }
 }
 
-/// The maximum number of instructions of a loop that only looks. Longer ones work in between, such as searches that end when another thread has found
-/// something.
+/// The maximum number of instructions of a loop that only polls. Longer loops do work in between, such as searches that end when another thread
+/// has found a result.
 const MAX_LOOKING: usize = 32;
 
-/// Whether a loop does nothing but look in one place for what another thread does there. Even if it gives up after a number of attempts,
-/// that thread should come first.
+/// Whether a loop does nothing but read one place that another thread writes. Even if the loop gives up after a number of attempts, that thread
+/// should run first.
 fn only_looks(body: Body<'_>) -> bool {
     let func = body.func;
     let idle = |i: &Inst| calls::observes(func, i) || calls::is_passed(func, i) || !acts(func, i);
@@ -180,8 +180,8 @@ pub fn spins(func: &Func, cfg: &Cfg) -> bool {
         || never_ends(func, cfg, |l| termination.of(l))
 }
 
-/// Whether some loop sleeps (`nanosleep`), which gives other threads time for what it waits for, however it learns of that: by weak loads
-/// between which it doubles the time, say.
+/// Whether some loop sleeps (`nanosleep`): it gives other threads time for the step that it waits for, in whatever way it observes that step,
+/// even by weak loads.
 fn sleeps(func: &Func, cfg: &Cfg) -> bool {
     let sleeps = |inst: &Inst| func.variant(inst).op == Opcode::Nanosleep;
     cfg.loops.iter().any(|l| Body::new(func, cfg, l).any(sleeps))
@@ -205,7 +205,7 @@ fn some_carry_nothing<'a>(func: &Func, cfg: &Cfg, some: impl Iterator<Item = &'a
     some.into_iter().any(|l| !Body::new(func, cfg, l).carries(&live))
 }
 
-/// Whether a loop counts by an atomic and stores what it got where it loads from: a thread takes the number of the next piece of work for its
+/// Whether a loop counts by an atomic and stores the result where it also loads from: a thread takes the number of the next piece of work for its
 /// CTA, and each iteration takes another one.
 fn takes_numbers(body: Body<'_>) -> bool {
     let func = body.func;

@@ -1,9 +1,9 @@
 //! Loops that terminate, as far as their counters show.
 //!
-//! A loop terminates if a branch that every iteration passes leaves it in the end: because it compares a *recurrence*, a register
-//! that each iteration changes in the same way (a counter, a value that is halved, a remainder of itself), with something that the
-//! loop does not change. A comparison with an unknown bound counts as one that the recurrence reaches, as in the loops that compilers
-//! generate; one with a known bound must be reached without wrapping around, and one that is tested for equality must be hit.
+//! A loop terminates if a branch that every iteration executes eventually leaves it, because it compares a *recurrence*, a register that
+//! each iteration changes in the same way (a counter, a value that is halved, a remainder of itself), with a value that the loop does
+//! not change. An unknown bound is assumed to be reached, as in the loops that compilers generate. A known bound must be reached without
+//! wrapping around and, in a test for equality, be hit exactly.
 
 mod alignment;
 mod comparison;
@@ -38,7 +38,7 @@ pub enum Ends {
     Always,
     /// Nothing suggests it: the tests that could leave it never change their outcome, or none of them depends on input.
     Never,
-    /// It may, depending on what the loop computes from its input.
+    /// It may, depending on the values that the loop computes from its input.
     Unknown,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Termination<'a> {
         defs[..later].last().filter(|(at, _)| *at == b).map(|(_, i)| *i)
     }
 
-    /// Whether a counter of its own ends a loop if what it loads from one address stays the same, such as the counter's bound that it
+    /// Whether a counter of its own ends a loop, provided that its loads from one address always return the same value, such as a bound that it
     /// reloads after its stores.
     pub fn counts(&self, l: &Loop) -> bool {
         self.ends(&Body { quiet: true, waits: false, ..Body::new(self, l) }) == Ends::Always
@@ -123,7 +123,7 @@ impl<'a> Termination<'a> {
 struct Body<'a> {
     all: &'a Termination<'a>,
     l: &'a Loop,
-    /// It only computes and loads, so loads from one address repeat what they found unless other threads write.
+    /// It only computes and loads, so loads from one address return the same value unless other threads write.
     quiet: bool,
     /// What others count by atomics counts as a clock, for which it waits.
     waits: bool,
@@ -165,9 +165,9 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Whether the outcome of some branch of the loop depends on memory, parameters, indices, the time, callees or what a loop around it
-    /// computes: by the definitions that reach what it reads, as the same register may hold what was loaded elsewhere. A long search
-    /// counts as one that finds such an input.
+    /// Whether the outcome of some branch of the loop depends on memory, parameters, indices, the time, callees or the values of an enclosing
+    /// loop. Follows the definitions that reach a read, because the register may hold other values elsewhere. A long search counts as one
+    /// that finds such an input.
     fn has_input(&self) -> bool {
         let (func, cfg) = (self.all.func, self.all.cfg);
         let end = |b: BlockId| func.blocks[b.0 as usize].insts.range().end as u32;
@@ -241,7 +241,7 @@ impl<'a> Body<'a> {
         !self.holds(b) && self.all.cfg.loops.iter().any(around)
     }
 
-    /// Whether a recurrence begins with what a loop around this one computes.
+    /// Whether a recurrence begins with a value that an enclosing loop computes.
     fn starts_around(&self, o: &Operand) -> bool {
         let Some(start) = self.start(o) else { return false };
         let outside = self.all.defs[start.register.0 as usize].iter();
