@@ -76,7 +76,7 @@ thread_local! {
     static REASON: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// The driver has failed, and reported that if somebody looks for failing calls (`--check api`).
+/// A call of the driver has failed. The driver itself reports it if failing calls are checked (`--check api`).
 pub fn driver_failed(code: Code) {
     DRIVER_ERROR.set(code);
 }

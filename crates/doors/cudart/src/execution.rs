@@ -10,7 +10,7 @@ use crate::{
     stream::Stream,
 };
 
-/// Does something to a green context, or else something else to a primary one.
+/// Calls `green` for a green context, and `primary` for a primary one.
 fn either(context: usize, green: impl FnOnce() -> Outcome, primary: impl FnOnce() -> Outcome) -> Outcome {
     if context == 0 {
         return Err(Code::INVALID_VALUE);
@@ -21,7 +21,7 @@ fn either(context: usize, green: impl FnOnce() -> Outcome, primary: impl FnOnce(
     }
 }
 
-/// Does something while a context is current.
+/// Makes a context current while `work` runs.
 fn within(context: usize, work: impl FnOnce() -> Outcome) -> Outcome {
     let mut before = 0usize;
     driver::cuCtxGetCurrent(Ptr::to(&mut before))?;

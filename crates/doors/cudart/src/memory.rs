@@ -34,7 +34,7 @@ pub fn copy(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: Stream) ->
     }
 }
 
-/// Refuses what is no `cudaMemcpyKind`. What the driver knows of the addresses decides how it copies.
+/// Refuses numbers that are not a `cudaMemcpyKind`. The kind itself is not needed: the driver copies by what it knows of the addresses.
 pub fn check_kind(direction: u32) -> Outcome {
     if direction <= kind::DEFAULT { Ok(()) } else { Err(Code::INVALID_MEMCPY_DIRECTION) }
 }

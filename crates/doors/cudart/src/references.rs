@@ -19,7 +19,7 @@ struct Reference {
     name: String,
     /// Whether reads of integers are converted to floating point (`cudaReadModeNormalizedFloat`).
     normalized_read: bool,
-    /// How far what is bound is from an aligned address; nothing is bound for `None`.
+    /// Distance in bytes of the bound memory from an aligned address; `None` if nothing is bound.
     offset: Option<usize>,
 }
 
@@ -68,7 +68,7 @@ fn set_attributes(handle: usize, host: Ptr, normalized_read: bool) -> Outcome {
     driver::cuTexRefSetMipmapLevelClamp(handle, host.read(56)?, host.read(60)?)
 }
 
-/// Binds something to a texture reference; `bind` returns the offset.
+/// Binds memory or an array to a texture reference; `bind` returns the offset.
 fn bind(host: Ptr, bind: impl FnOnce(usize) -> Result<usize, Code>) -> Result<usize, Code> {
     let reference = find(host, Code::INVALID_TEXTURE)?;
     let handle = texture(&reference)?;

@@ -1,5 +1,5 @@
 //! Registration of fat binaries, kernels and variables by code that nvcc generates and that runs before `main`. A fat
-//! binary is loaded on first use of something in it.
+//! binary is loaded when one of its kernels or variables is first used.
 
 use crate::{
     api::{current_device, enter, primary, ready},

@@ -7,9 +7,9 @@
 //! memory.bin     the contents of memory, one after the other
 //! ```
 //!
-//! The memory is what the launch can reach: variables of the module, allocations whose addresses are in parameters, and so on through what
-//! is found there. Words of 8 bytes that hold an address inside reachable memory count as pointers. Memory lies elsewhere in a replay, so
-//! pointers are relocated; values computed from addresses, such as parts of them or differences, are not.
+//! The memory is all that the launch can reach: variables of the module, allocations whose addresses are in parameters, and in turn everything
+//! that pointers in these lead to. A word of 8 bytes counts as a pointer if it is an address inside reachable memory. Memory has other addresses
+//! in a replay, so pointers are relocated, but values computed from addresses, such as parts or differences, are not.
 
 use margay_exec::{
     Memory,

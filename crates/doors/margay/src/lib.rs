@@ -1,8 +1,8 @@
 //! Check, explain and run NVIDIA PTX without a GPU.
 //!
 //! Each stage of a module is a crate of its own (`margay_syntax`, `margay_check`, `margay_ir`, `margay_exec`, `margay_runtime`);
-//! [`Module`] takes the common way through all of them. The modules below are what the command line shares with the driver library
-//! and the test tools; their interfaces change without notice.
+//! [`Module`] combines them for the common case. The modules below are shared by the command line, the driver library and the test
+//! tools; their interfaces change without notice.
 //!
 //! ```
 //! let text = "

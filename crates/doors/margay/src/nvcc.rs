@@ -28,8 +28,8 @@ pub fn places() -> Vec<PathBuf> {
 /// Names the compiler that `programs` found, for the command that stands in for it.
 pub const REAL: &str = "MARGAY_NVCC";
 
-/// The folders of NVIDIA's compilers among the Python packages of the environments whose commands are in these folders. CuPy looks there,
-/// and nobody has them in PATH.
+/// The folders of NVIDIA's compilers among the Python packages of the environments whose commands are in these folders. CuPy looks there;
+/// they are not in PATH.
 pub fn packaged(commands: &[PathBuf]) -> Vec<PathBuf> {
     let entries = |folder: PathBuf| {
         let mut all: Vec<PathBuf> =

@@ -108,7 +108,7 @@ impl Programs {
         if let Some(compiler) = in_path.or_else(|| nvcc::behind(&nvcc::packaged(&commands), &self.command)) {
             let bin = nvcc::mirror(&compiler, &toolkit, &self.command);
             let bin = bin.map_err(|e| format!("cannot link to {}: {e}", compiler.display()))?;
-            // CuPy looks beside NVRTC before it looks into PATH. What the user chose stays.
+            // CuPy searches the folder of NVRTC before PATH. A compiler that the user has chosen stays.
             if env::var_os(COMPILER).is_none() {
                 all.push((COMPILER, bin.join(nvcc::NAME).into_os_string()));
             }

@@ -53,8 +53,8 @@ fn reason(d: Diagnostic) -> Reason {
     Reason { span: d.span(), what: d.message }
 }
 
-/// The first of some ascending candidates that is accepted, and what the one before it lacks. All candidates above an accepted one are
-/// accepted.
+/// The first of some ascending candidates that is accepted, and the reason why the one before it is not. All candidates after an accepted
+/// one are accepted.
 fn lowest<T: Copy>(candidates: &[T], refused: impl Fn(T) -> Option<Reason>) -> (Option<T>, Option<Reason>) {
     let (mut low, mut high, mut why) = (0, candidates.len(), None);
     while low < high {

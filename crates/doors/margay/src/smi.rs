@@ -36,7 +36,7 @@ margay's devices, as programs see them. FIELDS: index, name, uuid, compute_cap, 
 driver_version, count, pci.bus_id, those of clocks (clocks.max.sm), and those of sensors, which are [N/A].
 ";
 
-/// The output of a command line; an error message for what is not supported.
+/// The output for a command line; an error message if it has unsupported options.
 pub fn run(words: &[String], profile: &Profile) -> Result<String, String> {
     let mut fields = None;
     let mut format = String::new();

@@ -30,7 +30,7 @@ impl Device {
         facts(self.number()?)
     }
 
-    /// Sets a clock in MHz, of whichever kind (`nvmlClockType_t`): the one that the driver's attributes describe.
+    /// Writes a clock in MHz: for every kind (`nvmlClockType_t`), the rate that the driver's attributes give.
     fn clock(self, kind: u32, clock: &Out<u32>) -> Outcome {
         self.number()?;
         if kind > 3 {

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-/// How often Python hears of a launch that takes long: whether Ctrl-C was pressed, what was printed.
+/// Interval at which a long launch lets Python handle Ctrl-C, and prints the output of its kernels.
 pub const LOOK: Duration = Duration::from_millis(50);
 
 /// The parts of a launch.
@@ -81,8 +81,8 @@ fn caught(launch: impl FnOnce() -> Result<LaunchStats, Error>) -> PyResult<Resul
     catch_unwind(AssertUnwindSafe(launch)).map_err(|_| PyRuntimeError::new_err(PANICKED))
 }
 
-/// Runs a launch on a thread of its own, while this one looks after Python's signals. An exception of a signal handler ends the
-/// launch and is what comes back.
+/// Runs a launch on a thread of its own, while this one handles Python's signals. An exception of a signal handler ends the launch and is
+/// returned.
 fn watched(
     device: &Device,
     cancel: &Cancel,

@@ -6,12 +6,12 @@ use margay_syntax::{
 };
 use std::collections::{BTreeMap, HashSet};
 
-/// Functions that the driver provides: the device's library, and by their beginning the device runtime.
+/// Functions that the driver provides: those of the device library and, in `RUNTIME`, the prefixes of those of the device runtime.
 const PROVIDED: [&str; 5] = ["vprintf", "vfprintf", "malloc", "free", "__assertfail"];
 const RUNTIME: [&str; 2] = ["cuda", "__cuda"];
 
-/// The names that some text declares `.extern` and uses and that no text defines, each with the first such text. Only the texts that
-/// `is_whole` selects count: of the others, which are members of libraries, a link takes what it needs.
+/// The names that some text declares `.extern` and uses and that no text defines, each with the first such text. Only uses in the texts that
+/// `is_whole` selects count: the others are members of libraries, which are linked only if they are needed.
 pub fn undefined(texts: &[&str], is_whole: impl Fn(usize) -> bool) -> BTreeMap<String, usize> {
     let all: Vec<Names> = texts.iter().map(|text| Names::new(&parse(text).tree)).collect();
     let provided = |name: &str| PROVIDED.contains(&name) || RUNTIME.iter().any(|start| name.starts_with(start));

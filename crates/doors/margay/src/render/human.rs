@@ -114,7 +114,7 @@ pub fn render(source: &Source, message: &Message<'_>, color: bool) -> String {
     format!("{}\n\n", renderer.render(&groups))
 }
 
-/// Pieces of the text around the places: each with what is near, so that a large file costs nothing.
+/// Excerpts of the text, one for each group of nearby places, so that the cost does not depend on the file's size.
 fn snippets<'a>(source: &'a Source, labels: &[(Span, &'a str)]) -> Vec<Snippet<'a, Annotation<'a>>> {
     let mut pieces: Vec<(u32, u32, Vec<usize>)> = Vec::new();
     for (i, (span, _)) in labels.iter().enumerate() {
