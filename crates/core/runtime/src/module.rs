@@ -130,7 +130,7 @@ impl Module {
     /// variable exists once in a process, any other variable once on each device. Must be called before this module's first
     /// kernel or variable is looked up.
     pub fn share_managed(&self, with: &Module) -> Result<(), Error> {
-        // Finding a variable gives all of them their contents.
+        // Looking up one variable initializes all of them.
         with.managed_names().next().map_or(Ok(()), |name| with.variable(name).map(drop))?;
         let first = with.variables.managed.get().unwrap_or(&with.variables);
         let _ = self.variables.managed.set(first.clone()); // nothing was set before

@@ -37,8 +37,8 @@ pub struct By {
 }
 
 impl Module {
-    /// Performs what the grid of `parent` has queued, and what is queued by that, as if by one stream: a grid, then its work in the
-    /// order of the calls, then the work of its tail stream. `launcher` launches each grid.
+    /// Performs the work that the grid of `parent` has queued, and in turn all work queued by that, as if in one stream: a grid, then its work in
+    /// the order of the calls, then the work of its tail stream. `launcher` launches each grid.
     pub fn perform(
         &self,
         parent: &Kernel,
@@ -100,7 +100,7 @@ struct Pending {
     piece: Piece,
 }
 
-/// Puts what a grid at a depth has queued on a stack, so that its tail stream's work comes last.
+/// Pushes the work that a grid at a depth has queued on a stack, so that the work of its tail stream comes last.
 fn push(stack: &mut Vec<Pending>, parent: &Kernel, (grid, depth): (usize, u32), queued: Pieces) {
     let pending = |depth| move |piece| Pending { parent: parent.clone(), grid, depth, piece };
     stack.extend(queued.tail.into_iter().rev().map(pending(depth)));

@@ -6,8 +6,8 @@ use margay_ir::{Ir, LowerError, LowerOptions, Source, Virtual, declare, lower_wi
 use margay_syntax::Diagnostic;
 use std::sync::Arc;
 
-/// Parses and checks a file as relocatable code. A module that only the manual accepts is accepted, too: ptxas rejects functions that are
-/// declared but never defined, which are what a header consists of. The diagnostics of a module that neither accepts are ptxas's.
+/// Parses and checks a file as relocatable code. A module that only the manual accepts is accepted, too: a header declares functions without
+/// defining them, which ptxas rejects. A module that neither accepts gets ptxas's diagnostics.
 pub fn check_signatures(text: &SourceText<'_>) -> (Arc<Source>, Option<Checked>, Vec<Diagnostic>) {
     let by = |verdict| check(text, &Options { verdict, relocatable: true, ..Options::default() });
     let found = by(Verdict::Ptxas);

@@ -236,12 +236,12 @@ impl Module {
         self.bind(name, index, Object::Sampler(sampler))
     }
 
-    /// Binds what a texture object shows to a `.texref` variable; nothing for `None`, after which loads from it are faults.
+    /// Binds the memory and settings of a texture object to a `.texref` variable. `None` unbinds the variable, so that loads from it are faults.
     pub fn bind_texture_object(&self, name: &str, object: Option<&TextureObject>) -> Result<(), Error> {
         self.bind(name, 0, object.and_then(|o| o.0.object()).unwrap_or(Object::Unbound(Kind::Texture)))
     }
 
-    /// Binds what a surface object shows to a `.surfref` variable, or nothing.
+    /// Binds the memory of a surface object to a `.surfref` variable, or unbinds the variable.
     pub fn bind_surface_object(&self, name: &str, object: Option<&SurfaceObject>) -> Result<(), Error> {
         self.bind(name, 0, object.and_then(|o| o.0.object()).unwrap_or(Object::Unbound(Kind::Surface)))
     }

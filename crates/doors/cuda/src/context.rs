@@ -1,7 +1,7 @@
 //! Contexts (CUDA Driver API, "Context Management" and "Primary Context Management").
 //!
 //! Work is queued in streams and executed concurrently with the caller. Its errors are kept in its context: a fault forever,
-//! anything else until the next call that waits. What kernels print is written then too, in the program's own standard output.
+//! other errors until the next call that waits. The output of kernels is also written then, to the program's standard output.
 
 pub mod functions;
 

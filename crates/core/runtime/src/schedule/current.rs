@@ -65,7 +65,7 @@ impl<'a> CurrentCode<'a> {
     }
 
     /// Runs the next range as worker `index` of `workers`; returns whether there was one. Ranges grow while they are
-    /// short, but stay a fraction of what is left.
+    /// short, but stay a fraction of the remaining units.
     pub fn next_range(&mut self, shared: &Shared<'_>, index: usize, workers: usize) -> Result<bool, Ended> {
         let Some(batch) = &mut self.batch else { return Ok(false) };
         let range = shared.grid.units.take(self.size);

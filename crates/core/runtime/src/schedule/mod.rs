@@ -95,9 +95,9 @@ pub(crate) struct Schedule<'a> {
     pub workers: usize,
     /// Limit of warp instructions of all CTAs together, exact to a slice per live unit.
     pub instructions: Option<u64>,
-    /// How long all units may only poll before that is a deadlock; twenty times as long if their state still changes (a
-    /// counter, a clock), unless `instructions` ends them: a limit ends what changes, and deadlocks what does not, whichever engine
-    /// polls how fast.
+    /// How long all units may do nothing but poll before that counts as a deadlock: this time if their state no longer changes,
+    /// twenty times as long if it does (a counter, a clock). If there is a limit of `instructions`, units whose state changes end at
+    /// that limit instead, so that the outcome does not depend on how fast an engine polls.
     pub stall: Duration,
     /// Cancels the launch.
     pub cancel: Option<&'a Cancel>,

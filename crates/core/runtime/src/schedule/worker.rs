@@ -32,7 +32,8 @@ const FACTOR_FOR_CODE: u32 = 64;
 const FEW_LIVE: usize = 3;
 /// ... for this long.
 const WAIT_FOR_OTHERS: Duration = Duration::from_micros(500);
-/// Limit of a worker's live units, except for cooperative grids, and of those of one that picks at random until all of them wait.
+/// Limits of a worker's live units, except for cooperative grids: in general, and for a worker that picks units at random, until all of them
+/// wait.
 const MAX_LIVE: usize = 256;
 const MAX_LIVE_RANDOM: usize = 8;
 /// Limits where all of these wait, for units that have not started: the units of a worker and the threads of all workers. Grids that fit
@@ -321,7 +322,7 @@ impl<'a> Worker<'a> {
             }
         };
         unit.slices = unit.slices.saturating_add(1);
-        // One thread alone has something else to do as long as not all units wait.
+        // A single thread has other work as long as not all units wait.
         let busy = self.workers == 1 && (shared.left() > 0 || self.live.iter().any(|other| !other.waits));
         if unit.waits && unit.slices >= SUSPECT_AFTER && !busy {
             // The unit that it waits for may need the processor.

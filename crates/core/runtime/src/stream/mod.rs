@@ -104,9 +104,9 @@ impl Stream {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether all is done.
+    /// Whether all queued work is done.
     pub fn is_idle(&self) -> bool {
-        // In this order: what is done was queued before.
+        // In this order, because work is queued before it is done.
         let done = self.0.done.load(SeqCst);
         done == self.0.queued.load(SeqCst)
     }

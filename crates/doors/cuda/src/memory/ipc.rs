@@ -1,8 +1,8 @@
 //! Memory and events of other processes (CUDA Driver API, "Memory Management", `cuIpc…`, and "Stream Ordered Memory Allocator",
 //! `cuMemPoolExport…`).
 //!
-//! Device memory is private memory of the process until a handle of it is asked for. Then a file takes the place of its pages, with the
-//! same bytes at the same addresses. A handle says which process has the file open, under which number. Other processes of the same
+//! Device memory is private memory of the process until a handle to it is requested. Then a file replaces its pages, with the same bytes at
+//! the same addresses. A handle says which process has the file open, and its descriptor there. Other processes of the same
 //! user map it from there. An event is a pair of counters in such a file.
 
 use crate::{

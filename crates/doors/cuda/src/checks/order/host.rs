@@ -3,7 +3,7 @@
 //! The program's code is not instrumented. Instead, when a piece of work has ended and the program has not synchronized with its end, the pages
 //! of such memory that the work has accessed entirely are protected. The program's next access to them is a page fault, which is reported, and
 //! the program continues. Pages are accessible while any work runs; calls that submit work wait for it for a short time, so that this is
-//! rare. Correct programs never meet the protection, not even in system calls, because only whole pages are protected. Work that
+//! rare. Correct programs never access protected pages, not even in system calls, because only whole pages are protected. Work that
 //! synchronizes with the program by accesses or fences of system scope, rather than by its end, is left out.
 
 use super::{Order, Piece, locked};
