@@ -70,7 +70,7 @@ impl Report {
         self.broken = places;
     }
 
-    /// Whether the parser found an error on the line of that place: what else is wrong there follows from it.
+    /// Whether the parser found an error on the line of that place: other errors there are taken for consequences of it.
     fn follows(&self, at: u32) -> bool {
         let next = self.broken_lines.partition_point(|l| l.end < at);
         self.broken_lines.get(next).is_some_and(|l| l.start <= at)
@@ -110,7 +110,7 @@ impl Report {
         !self.silent && self.warnings < WARNINGS
     }
 
-    /// Adds something that the text forbids and ptxas lets pass.
+    /// Adds a finding about code that the manual forbids and ptxas accepts.
     #[cold]
     pub(crate) fn text_only(&mut self, mut d: Diagnostic) {
         if self.verdict == Verdict::Ptxas {
@@ -120,7 +120,7 @@ impl Report {
         self.push(d);
     }
 
-    /// Adds something that ptxas refuses and the text allows.
+    /// Adds a finding about code that ptxas rejects and the manual allows.
     #[cold]
     pub(crate) fn ptxas_only(&mut self, mut d: Diagnostic) {
         d.notes.push("the manual allows this, but ptxas rejects it".to_owned());

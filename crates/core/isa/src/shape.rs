@@ -129,8 +129,8 @@ impl Variant {
         }
     }
 
-    /// Whether a register declared with type `reg` can be this operand, or a part of it (element, partner, what a
-    /// bracketed address starts from) that has the type `ty`.
+    /// Whether a register declared with type `reg` can be this operand, or a part of it with the type `ty`: an element, a partner, or
+    /// the base of an address in brackets.
     pub fn takes_register(&self, opnd: &Opnd, ty: Ty, reg: Type) -> bool {
         let wide = |t: Type| t.bits() >= 32 && t != Type::F16x2;
         match (ty, self.resolve_ty(ty)) {

@@ -3,7 +3,7 @@
 
 use crate::{Mod, Target, Type, Version, Word};
 
-/// From which version and target on something exists.
+/// The first version and target with a feature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Since {
     /// First PTX ISA version.
@@ -16,7 +16,7 @@ pub struct Since {
     pub or: &'static [Since],
 }
 
-/// From which version and target on something is refused.
+/// The first version and target without a feature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Until {
     /// First version that refuses it.
@@ -47,7 +47,7 @@ pub enum Asked {
     Word(&'static Need),
 }
 
-/// Why something is not available.
+/// Why a feature is not available.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Missing {
     /// `.version` must be this or later.

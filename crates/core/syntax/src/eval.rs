@@ -150,7 +150,7 @@ fn literal(kind: Kind) -> Option<Value> {
     })
 }
 
-/// Puts the operands of an expression, and above them what is done with their values, on the stack. `None` for a broken tree.
+/// Pushes the operands of an expression, and above them the operation on their values. `None` for an invalid tree.
 fn parts(tree: &Tree, o: &Operand, steps: &mut Vec<Step>) -> Option<()> {
     let at = |n: u32| tree.operands.get(n as usize).copied();
     let binary = |op: BinaryOp, a: Operand, b: Operand| {

@@ -59,7 +59,7 @@ impl<T> List<T> {
 /// A whole file.
 #[derive(Default, Debug)]
 pub struct Tree {
-    /// The text that all spans point into. Not an `Arc<str>`, for which what was read from a file would have to be copied.
+    /// The text that all spans point into. Not an `Arc<str>`, for which a text read from a file would have to be copied.
     pub text: Arc<String>,
     /// Module-level statements in order.
     pub items: Vec<Item>,

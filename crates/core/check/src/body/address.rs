@@ -273,7 +273,7 @@ impl<'a> Walker<'a, '_> {
                 _ => return self.wrong_kind(want, op, "a variable or register"),
             },
             Kind::Error => return Operand::Error,
-            // ptxas takes a number for an address, and a register with an offset.
+            // ptxas accepts a number as an address, and a register with an offset.
             Kind::Int { .. } | Kind::Expr(_) => return self.number_for_address(op),
             _ => return self.wrong_kind(want, op, "a variable or register"),
         };

@@ -78,7 +78,7 @@ impl Join {
     }
 }
 
-/// Whether ptxas takes a vector of integers for one of floats, as bits: where it loads or stores them, and they have the same size.
+/// Whether ptxas accepts a vector of integers as one of floats, by their bits: in loads and stores of elements of the same size.
 fn moves_bits(c: &Candidate, want: &Want, element: Type) -> bool {
     let Some(ty @ (Type::F32 | Type::F64)) = want.ty else { return false };
     let moves = match c.variant.op {
@@ -236,7 +236,7 @@ impl<'a> Walker<'a, '_> {
         leads
     }
 
-    /// Says of each element what is wrong with it.
+    /// Reports the error of each element.
     #[cold]
     fn explain_elements(&mut self, c: &Candidate, strict: &Want, items: &'a [tree::Operand], start: usize) {
         for (i, item) in items.iter().enumerate() {

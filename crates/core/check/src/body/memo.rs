@@ -47,7 +47,7 @@ pub(crate) struct Candidate {
     pub(crate) variant: Variant,
     /// False if the modifiers stood in another order than the manual's.
     pub(crate) in_order: bool,
-    /// True if a space splits what is one word for ptxas (`mul .lo`).
+    /// True if a space splits a mnemonic that is one word for ptxas (`mul .lo`).
     pub(crate) parted: bool,
     /// Operands.
     pub(crate) wants: Box<[Want]>,
@@ -79,7 +79,7 @@ impl Candidate {
 /// Why a form is not available.
 #[derive(Clone, Debug)]
 pub(crate) enum Unavailable {
-    /// The module asks for too little. What needs it, and what is needed.
+    /// The version or target of the module is too low. What needs more, and what is needed.
     Lacks(String, Lack),
     /// Removed since.
     Removed(Until),
@@ -287,7 +287,7 @@ fn unavailable(variant: &Variant, module: &Module) -> Option<Unavailable> {
     let found = variant.asks().find_map(|(asked, since)| Some((asked, lacking(module, &since)?)));
     if let Some((asked, lack)) = found {
         let what = match asked {
-            // The opcode as a whole may be what is too new; if not, this form of it is.
+            // Either all forms of the opcode are too new, or this form is.
             Asked::Form if op.forms.iter().all(|f| lacking(module, &f.since).is_some()) => {
                 let fixed = variant.words.iter().take(variant.row().fixed.into());
                 format!("`{}`", fixed.fold(op.name.to_owned(), |name, word| name + "." + word.name()))

@@ -156,7 +156,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// Whether ptxas takes the variable for a coordinate in braces: any of 32 bits.
+    /// Whether ptxas accepts the variable as a coordinate in braces: any variable of 32 bits.
     fn texel_coordinate(&self, want: &Want, symbol: SymRef) -> bool {
         let variable = matches!(symbol, SymRef::Global(_) | SymRef::Local(_));
         let counted = matches!(want.opnd.count, Count::AtLeast(_));
@@ -199,8 +199,8 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// Whether ptxas takes the register with an offset for this value: where the register alone would do, and any integer for
-    /// any other.
+    /// Whether ptxas accepts the register with an offset as this value: where the register alone would be valid, and any integer
+    /// register where another type is required.
     fn adds_offset(&self, want: &Want, decl: u32) -> bool {
         let d = &self.body.regs[decl as usize];
         let integer = |t: Type| matches!(t.kind(), TypeKind::Bits | TypeKind::Signed | TypeKind::Unsigned);
@@ -463,7 +463,7 @@ fn needs_vector(c: &Candidate, want: &Want) -> bool {
     !want.element && want.count.is_some_and(|n| n > 1) && !spreads(c, want)
 }
 
-/// Whether ptxas takes a variable with an offset as an integer: not for what it makes a call of, where the call passes 64 bits.
+/// Whether ptxas accepts a variable with an offset as an integer: not in instructions that it turns into calls, if the call passes 64 bits.
 fn takes_address(c: &Candidate, want: &Want) -> bool {
     match c.variant.op {
         Opcode::Div | Opcode::Rem => want.ty.is_none_or(|t| t.bits() != 64),
@@ -472,7 +472,7 @@ fn takes_address(c: &Candidate, want: &Want) -> bool {
     }
 }
 
-/// Whether ptxas takes one value for a vector that is read. The manual gives that no meaning.
+/// Whether ptxas accepts one value in place of a vector that is read, to which the manual gives no meaning.
 pub(super) fn spreads(c: &Candidate, want: &Want) -> bool {
     let stored = c.variant.op == Opcode::St && c.variant.has(Mod::Async);
     let written = (stored || matches!(c.variant.op, Opcode::Mov | Opcode::Sust)) && want.opnd.count == Count::ByVec;

@@ -128,7 +128,7 @@ impl Walker<'_, '_> {
         }
     }
 
-    /// The place of a label that comes later, where its name means something else up to there.
+    /// The place of a label that is defined after `span`, if its name has another meaning before that.
     pub(super) fn means_other(&self, id: LabelId, span: Span) -> Option<Span> {
         let at = self.labels.get(id.0 as usize)?.0;
         (span.start < at.start && self.is_known_outside(self.tree.str(span), span)).then_some(at)

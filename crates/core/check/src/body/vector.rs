@@ -217,7 +217,7 @@ pub(super) fn reads_specials(c: &Candidate, want: &Want) -> bool {
     want.opnd.special || want.opnd.is_coordinate() || matches!(c.variant.op, Opcode::St | Opcode::Cvt)
 }
 
-/// Whether an instruction of a type takes vectors of that element type: of its width, except vectors of floats for integers.
+/// Whether an instruction of type `ty` accepts vectors of this element type: of the same width, except vectors of floats in place of integers.
 fn reinterprets(element: Type, ty: Type) -> bool {
     let integer = matches!(ty.kind(), TypeKind::Signed | TypeKind::Unsigned);
     let float = matches!(element, Type::F16 | Type::F32 | Type::F64);
@@ -245,7 +245,7 @@ fn lead(c: &Candidate, want: &Want) -> Want {
     }
 }
 
-/// Whether ptxas takes a vector for a single element of a surface and ignores the rest.
+/// Whether ptxas accepts a vector in place of a single element of a surface, and ignores its other elements.
 pub(super) fn ignores_rest(c: &Candidate, want: &Want) -> bool {
     matches!(c.variant.op, Opcode::Suld | Opcode::Sust) && want.opnd.count == Count::ByVec && want.count == Some(1)
 }

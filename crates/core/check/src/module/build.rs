@@ -72,8 +72,8 @@ fn declarations(tree: &Tree, options: &Options, report: &mut Report) -> Module {
     module
 }
 
-/// The findings of a text without errors, with one body in memory at a time. `None` if it has some, or something in it needs all
-/// bodies at once: parameters of kernels of the first versions, code whose inlining another body locates.
+/// The findings of a text without errors, with one body in memory at a time. `None` if it has errors, or if it needs all bodies at once:
+/// for parameters of kernels of the first versions, code whose inlining another body locates.
 pub(crate) fn examine(text: &Arc<String>, options: &Options) -> Option<Examined> {
     let mut outline = Outline::new(text.clone())?;
     let mut report = Report::new(options);
@@ -375,7 +375,7 @@ fn duplicate(name: &str, span: Span, first: Span, what: &str) -> Diagnostic {
         .label(first, format!("first as {what}"))
 }
 
-/// Takes over what a later declaration or the definition says.
+/// Merges a later declaration, or the definition, into the first one.
 fn merge(before: &mut Function, later: Function) {
     if before.defined {
         return;

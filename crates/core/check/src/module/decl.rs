@@ -56,8 +56,8 @@ impl Shape {
     }
 }
 
-/// Reads what a declaration says of all its names. Nothing if space or type cannot be known; the names should then be known
-/// as faulty, to keep quiet about them later.
+/// Reads the part of a declaration that all its names share. `None` if space or type is invalid; the names should then be recorded as
+/// faulty, so that their uses are not reported.
 pub(crate) fn declare(
     tree: &Tree,
     module: &Module,

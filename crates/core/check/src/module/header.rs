@@ -219,7 +219,7 @@ fn address_size(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Re
     }
 }
 
-/// Version and target must know each other, and the target must not be newer than what is asked for.
+/// The version must support the target, and the target must not be newer than the requested one.
 fn pair(module: &Module, options: &Options, report: &mut Report) {
     let Some(t) = module.target_at else { return };
     version_knows(module, module.target, t, report);

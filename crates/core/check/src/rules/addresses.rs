@@ -66,8 +66,8 @@ pub(crate) fn constant(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, of
     if c.access < 2 || w.symbol_space(symbol) == Space::Param {
         return;
     }
-    // Only what is certainly wrong: an offset that no alignment can make right, or a variable that promises less than a
-    // vector or its elements need.
+    // Report only certain errors: an offset that is misaligned whatever the variable's alignment, or a variable whose alignment is less
+    // than a vector or its elements need.
     let off = !offset.unsigned_abs().is_multiple_of(bytes.next_power_of_two());
     let natural = c.variant.t().bytes();
     if off || (c.variant.vec() > 1 && align < c.access) || align < natural.min(c.access) {

@@ -162,7 +162,7 @@ fn matches(w: &mut Walker<'_, '_>, span: Span, a: &Actual, formal: &Formal, f: &
             let untyped = a.ty.kind() == Kind::Bits || formal.ty.kind() == Kind::Bits;
             // Formats that registers do not have, and pairs of halves, are not taken as bits.
             let plain = |t: Type| t.is_register() && t != Type::F16x2;
-            // Parameters have one dimension, and ptxas takes no other shape for theirs, even for `[]`.
+            // Parameters have one dimension, and ptxas requires the same of arguments, even for `[]`.
             let flat = a.dimensions == 1;
             flat && size && (a.ty == formal.ty || untyped && plain(a.ty) && plain(formal.ty))
         }

@@ -102,7 +102,7 @@ impl Access {
     }
 }
 
-/// Whether ptxas lets the qualifier of `.param` stand; reports what is wrong with it. The variable is declared `at` a place.
+/// Whether ptxas accepts the qualifier of `.param`; reports an error otherwise. `at`: the declaration of the variable.
 fn is_qualified_right(w: &mut Walker<'_, '_>, access: &Access, at: Span) -> bool {
     let Access { symbol, space, store, span, .. } = *access;
     let (name, what) = (access.name(w), access.what(w));

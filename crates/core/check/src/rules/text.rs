@@ -5,7 +5,7 @@ use margay_syntax::{
     diag::{Code, Severity},
 };
 
-/// Lowers what the text allows. Returns the number of errors that are left.
+/// Turns errors for syntax that the manual allows into warnings. Returns the number of remaining errors.
 pub(crate) fn parser(tree: &Tree, diagnostics: &mut [Diagnostic]) -> usize {
     for d in &mut *diagnostics {
         // Section 7.1 itself writes `.param .b8 .align 8 py[12];`.

@@ -68,7 +68,7 @@ pub static CVT: Op = joined!("cvt", Pure, "Convert between types.",
         form(&[req(&RND2), one(M::Relu), opt(&SATFINITE), opt(&PZO), T.of(&[F16]), U.of(&[F32])], &[D, A]).ptx(7, 0).sm(80).only(PZO_NEED),
         form(&[req(&RND2), one(M::Satfinite), opt(&PZO), T.of(&[F16]), U.of(&[F32])],            &[D, A]).ptx(8, 1).sm(70).only(PZO_NEED),
         form(&[req(&RND2), opt(&RELU), opt(&SATFINITE), opt(&PZO), T.of(&[F16x2]), U.of(&[F32])], &[D, A, B]).ptx(7, 0).sm(80).only(PZO_NEED),
-        // bf16 and tf32; ptxas takes a rounding where nothing is lost, and none where something is (to and from `.f16`)
+        // bf16 and tf32; to and from `.f16`, ptxas accepts a rounding mode on exact conversions, and none on inexact ones
         form(&[req(&RND), opt(&FTZ), T.of(&[Bf16]), U.of(&[F32])],                    &[d(T), a(U)]).ptx(7, 0).sm(80),
         form(&[req(&RND2), opt(&RELU), opt(&SATFINITE), opt(&PZO), T.of(&[Bf16]), U.of(&[F32])], &[d(T), a(U)]).ptx(7, 0).sm(80).only(PZO_NEED),
         form(&[req(&RND2), opt(&RELU), opt(&SATFINITE), opt(&PZO), T.of(&[Bf16x2]), U.of(&[F32])], &[d(T), a(U), b(U)]).ptx(7, 0).sm(80).only(PZO_NEED),

@@ -49,7 +49,7 @@ macro_rules! dense {
              &[out($dt, $dn), frag("a", $a, $an), frag("b", $a, $bn), frag("c", $dt, $dn)])
     };
 }
-/// `.f64`: ptxas takes any 64-bit registers but for a result of four.
+/// `.f64`: ptxas accepts any 64-bit registers, except in a result of four.
 macro_rules! double {
     ($shape:ident, $dt:ident $dn:literal, $an:literal, $bn:literal) => {
         form(&[one(M::Sync), one(M::Aligned), one(M::$shape), one(M::Row), one(M::Col), opt(&RND), T.of(&[F64]), U.of(&[F64]), V.of(&[F64]), W.of(&[F64])],

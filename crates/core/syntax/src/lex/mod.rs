@@ -82,7 +82,7 @@ const DIGIT: u8 = 4;
 const HEX: u8 = 8;
 /// Whether the character may follow the first one of an identifier.
 const FOLLOW: u8 = 16;
-/// Begins an identifier if something of one follows.
+/// Begins an identifier if a character that may continue one follows.
 const SIGN: u8 = 32;
 
 const CLASS: [u8; 256] = {
@@ -183,7 +183,7 @@ impl<'t> Lexer<'t> {
         lexer
     }
 
-    /// A copy that reads on from here, for looking ahead; what it finds is not recorded.
+    /// A copy that starts at the current position, for lookahead; its errors are not recorded.
     pub fn ahead(&self) -> Lexer<'t> {
         Lexer {
             text: self.text,

@@ -1,4 +1,4 @@
-//! Debugging data: `.file`, `.section` and what a section holds (manual, section 11.5).
+//! Debugging data: `.file`, `.section` and the contents of sections (manual, section 11.5).
 
 use super::word::{self, Word};
 use super::{Parser, Result};
@@ -179,8 +179,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A number of debugging data must fit its type, as ptxas has it: it looks at the low 32 bits of what is not negative, so large
-    /// numbers pass as `.b32` and `.b64`; a negative one has at most 63 bits.
+    /// A number in debugging data must fit its type by ptxas's rules: only the low 32 bits of numbers that are not negative are checked, so large
+    /// ones pass as `.b32` and `.b64`; a negative number has at most 63 bits.
     fn section_value(&mut self, number: Operand, minus: Option<Span>, bits: u32) {
         let Kind::Int { value, .. } = number.kind else { return };
         let fits = match minus {

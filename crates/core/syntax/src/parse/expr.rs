@@ -116,7 +116,7 @@ impl Parser<'_> {
         Operand { kind, span: token.span }
     }
 
-    /// Says what is wrong with an integer literal that does not fit; its value all the same.
+    /// Reports the error of an invalid integer literal; returns a value for it nevertheless.
     #[cold]
     fn odd_integer(&mut self, span: Span, integer: Integer) -> u64 {
         match integer {

@@ -6,11 +6,10 @@ use crate::tree::{Directive, List};
 use crate::{Span, Tree};
 use std::sync::Arc;
 
-/// A module without its bodies, of which [`Outline::body`] parses one at a time. The tree of a large module is several times as
-/// large as its text, and most of the time that it takes is spent on fetching new memory for it; here every body takes the
-/// memory of the one before.
+/// A module without its bodies; [`Outline::body`] parses one of them at a time. The tree of a large module is several times as large as
+/// its text, and building it takes most of its time for fetching new memory; here, every body reuses the memory of the one before.
 ///
-/// For texts without faults: whatever is not as it should be ends in `None` or `false`, and [`super::parse`] finds out more.
+/// For texts without faults: any fault ends in `None` or `false`, and [`super::parse`] then finds the details.
 #[derive(Debug)]
 pub struct Outline {
     tree: Tree,
@@ -69,8 +68,8 @@ impl Outline {
         &self.tree.directives[self.mark.directives..]
     }
 
-    /// Parses the body of a function that has one, in place of the one before. False if it has a fault, or declares something
-    /// for the whole module.
+    /// Parses the body of a function that has one, in place of the previous body. False if it has a fault, or a declaration for the whole
+    /// module.
     pub fn body(&mut self, func: u32) -> bool {
         self.close();
         let (open, close) = self.tree.funcs[func as usize].braces;
@@ -238,7 +237,7 @@ mod tests {
         assert!(apart.into_tree().instrs.is_empty());
     }
 
-    /// A wrong guess is found out: what is declared here belongs to a body.
+    /// A wrong guess about where a body ends is noticed: the declaration here belongs to a body.
     #[test]
     fn wrong_guesses_are_left_to_the_parser() {
         let apart = outline(".entry a () {\n ret;\n}\n.entry b () { {\n ret;\n}\n.shared .u32 s;\n ret; }\n");

@@ -63,14 +63,14 @@ impl Parser<'_> {
         Reported
     }
 
-    /// A statement that begins on the next line where an operand is missing: what is wrong is the operator before it.
+    /// An operand is missing, and a statement begins on the next line: the error is at the operator before it.
     #[cold]
     pub(super) fn nothing_follows(&mut self, what: &str) -> Reported {
         let message = format!("expected {what} after `{}`", self.str(self.prev));
         self.wrong(self.prev, message, "nothing follows on this line")
     }
 
-    /// A bracket that something else than its partner ends.
+    /// A bracket is not closed by its counterpart.
     #[cold]
     pub(super) fn unclosed(&mut self, close: T, open: Span) -> Reported {
         let sign = match close {
@@ -126,7 +126,7 @@ impl Parser<'_> {
             let d = Diagnostic::new(Code::MissingSemicolon, place, format!("expected `;` before {}", self.found()))
                 .here("expected `;`")
                 .fix(place, ";", "end the statement with `;`");
-            // ptxas names the line of what follows: it is shown where blank lines and comments part the two.
+            // ptxas reports the line of the next token, which is shown if blank lines or comments separate the two.
             let gap = self.text.as_bytes().get(place.end as usize..self.t.span.start as usize).unwrap_or_default();
             let apart = gap.iter().filter(|&&b| b == b'\n').count() > 1;
             self.report(if apart { d.label(self.here(), "before this") } else { d });
@@ -207,7 +207,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips what is left of a body outside its braces: to a directive of the module at the start of a line, or past the brace that
+    /// Skips the rest of a body, which lies outside its braces: to a directive of the module at the start of a line, or past the brace that
     /// was to end the body.
     #[cold]
     pub(super) fn skip_body(&mut self) {

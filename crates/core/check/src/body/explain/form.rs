@@ -205,8 +205,8 @@ fn unknown_modifier(m: &Mnemonic, i: usize) -> Diagnostic {
     suggest(d, at, &near.map(|n| format!(".{n}")).unwrap_or_default())
 }
 
-/// The mnemonic would be valid without one of its modifiers: the last of two equal ones, or the first that is no state space, since
-/// what an instruction cannot do in a space is blamed on what it is to do.
+/// The mnemonic would be valid without one of its modifiers: the second of two equal ones, or else the first that is not a state space. If an
+/// operation does not exist in a state space, the message names the operation.
 fn superfluous(m: &Mnemonic) -> Option<Diagnostic> {
     let unneeded = || (0..m.found.len()).filter(|i| matches!(m.found[*i], Word::Mod(_)) && m.takes(&m.without(*i)));
     let first = |i: usize| m.found[..i].iter().position(|w| *w == m.found[i]);
@@ -310,7 +310,7 @@ fn wrong_type(m: &Mnemonic) -> Option<Diagnostic> {
     })
 }
 
-/// `cvt.rn.s32.f32`, `cvt.rni.f32.s32`: the rounding is one to the other kind of number.
+/// `cvt.rn.s32.f32`, `cvt.rni.f32.s32`: a rounding to floating-point numbers in a conversion to integers, or vice versa.
 fn wrong_rounding(m: &Mnemonic) -> Option<Diagnostic> {
     const ROUNDINGS: [(Mod, Mod); 4] =
         [(Mod::Rn, Mod::Rni), (Mod::Rz, Mod::Rzi), (Mod::Rm, Mod::Rmi), (Mod::Rp, Mod::Rpi)];

@@ -1,5 +1,5 @@
-//! The diagnostics for instructions that do not fit: always the operand, what was found, what was expected, and where the other
-//! half of the information is known. Nothing here runs for a valid module.
+//! The diagnostics for invalid instructions. Each names the operand, what was found, what was expected and, if known, the related place,
+//! such as a declaration. Nothing here runs for a valid module.
 
 mod address;
 mod constant;

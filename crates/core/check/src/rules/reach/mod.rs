@@ -137,7 +137,7 @@ impl<'a> Graph<'a> {
         all.filter(|(i, _)| self.reached[*i]).map(|(i, (f, facts))| (i, f, facts))
     }
 
-    /// A kernel and what it reaches share tensor memory in one way.
+    /// A kernel and the functions that it reaches must share tensor memory in one way.
     fn tensor_memory(&self, report: &mut Report) {
         if self.facts.iter().all(|f| f.groups == [None; 2]) {
             return;
