@@ -18,9 +18,10 @@ use apart::Layout;
 use margay_exec::{AccessKind, Memory, MemoryEvent, Semantics};
 use margay_ir::{
     Callee, Func, FuncId, Inst, MemSpace, Operand,
-    pass::{LaunchValues, Linear, LinearValues, is_quiet},
+    pass::{AXES, Condition, LaunchValues, Linear, LinearValues, is_quiet},
 };
 use margay_isa::{Effect, Mod, Opcode, Space};
+use std::cell::OnceCell;
 
 /// The first and last address of no memory.
 const NOWHERE: (u64, u64) = (1, 0);
@@ -93,6 +94,14 @@ struct Access {
     address: Option<Linear>,
     /// The range of addresses that it may access; the end is exclusive.
     extent: (u64, u64),
+    /// What holds where it is executed, once that is asked.
+    conditions: OnceCell<Vec<Condition>>,
+}
+
+impl Access {
+    fn conditions(&self, values: &LinearValues<'_>) -> &[Condition] {
+        self.conditions.get_or_init(|| values.conditions(self.inst))
+    }
 }
 
 /// The accesses of a kernel to memory that other CTAs may access.
@@ -110,12 +119,13 @@ impl Unshared {
             LaunchValues { grid: sanitizer.grid, block: sanitizer.block, params: &sanitizer.params, address: &address };
         let values = LinearValues::new(program.func(kernel), launch);
         let mut by_place = Map::default();
-        if let Some(accesses) = sanitizer.accesses(memory, kernel, sources, &values) {
+        let extents = launch.extents();
+        if let Some(accesses) = sanitizer.accesses(memory, kernel, sources, (&values, &extents)) {
             let others = accesses.others;
             for group in groups(accesses.known) {
                 let (low, high) =
                     group.iter().fold((u64::MAX, 0), |(low, high), a| (low.min(a.extent.0), high.max(a.extent.1)));
-                let apart = !group.iter().any(|a| a.writes) || !others && are_apart(&values, &group, &launch.extents());
+                let apart = !group.iter().any(|a| a.writes) || !others && are_apart(&values, &group, &extents);
                 for access in &group {
                     let found = apart.then_some((low, high - 1));
                     by_place
@@ -145,7 +155,7 @@ fn groups(mut all: Vec<Access>) -> Vec<Vec<Access>> {
 }
 
 /// Whether no two threads access the same byte through a group.
-fn are_apart(values: &LinearValues<'_>, group: &[Access], extents: &[i64; margay_ir::pass::AXES]) -> bool {
+fn are_apart(values: &LinearValues<'_>, group: &[Access], extents: &[i64; AXES]) -> bool {
     let Some(first) = group.first().and_then(|a| a.address) else { return false };
     let alike =
         |a: &Access| !a.cached && a.address.is_some_and(|v| (v.factors, v.period) == (first.factors, first.period));
@@ -153,9 +163,9 @@ fn are_apart(values: &LinearValues<'_>, group: &[Access], extents: &[i64; margay
         return false;
     }
     // The conditions that all of them have in common.
-    let mut conditions = values.conditions(group[0].inst);
+    let mut conditions = group[0].conditions(values).to_vec();
     for access in &group[1..] {
-        let here = values.conditions(access.inst);
+        let here = access.conditions(values);
         conditions.retain_mut(|known| {
             let same = here.iter().find(|c| c.value == known.value);
             same.inspect(|c| (known.least, known.most) = (known.least.min(c.least), known.most.max(c.most))).is_some()
@@ -180,11 +190,9 @@ impl Sanitizer {
         memory: &Memory,
         kernel: FuncId,
         sources: &[(u32, Source)],
-        values: &LinearValues<'_>,
+        (values, extents): (&LinearValues<'_>, &[i64; AXES]),
     ) -> Option<Accesses> {
         let func = self.image.ir.func(kernel);
-        let extents = [self.block, self.grid].concat();
-        let extents: [i64; margay_ir::pass::AXES] = std::array::from_fn(|axis| extents[axis].into());
         let mut all = Accesses { known: Vec::new(), others: false };
         for (inst, source) in sources {
             let code = &func.insts[*inst as usize];
@@ -212,8 +220,9 @@ impl Sanitizer {
             let variant = func.variant(code);
             let size = i64::from(variant.vec() * variant.t().bytes());
             let address = pointer.and_then(|_| values.address(code));
-            let exact =
-                address.filter(|v| v.period == 0).and_then(|v| Layout::extent(v, &values.conditions(*inst), &extents));
+            let conditions = OnceCell::new();
+            let here = || conditions.get_or_init(|| values.conditions(*inst));
+            let exact = address.filter(|v| v.period == 0).and_then(|v| Layout::extent(v, here(), extents));
             let exact = exact.and_then(|(least, most)| {
                 Some((u64::try_from(least).ok()?, u64::try_from(most.checked_add(size)?).ok()?))
             });
@@ -229,7 +238,8 @@ impl Sanitizer {
                 continue;
             };
             let place = func.places[code.at as usize].span.start;
-            all.known.push(Access { inst: *inst, place, writes, cached: variant.has(Mod::Nc), size, address, extent });
+            let (inst, cached) = (*inst, variant.has(Mod::Nc));
+            all.known.push(Access { inst, place, writes, cached, size, address, extent, conditions });
         }
         Some(all)
     }
