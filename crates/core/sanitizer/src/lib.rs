@@ -20,6 +20,7 @@ mod clock;
 mod decision;
 mod deferred;
 mod ended;
+mod facts;
 mod family;
 mod finding;
 mod flag;
@@ -56,9 +57,9 @@ pub use finding::{Checks, Finding, FindingKind, Party};
 pub use footprint::{Conflict, Footprint};
 pub use programmatic::Overlap;
 
-use margay_exec::{AccessKind, Actor, Image, LANES, LaunchShape, Ordering, coordinates, thread_index};
+use facts::Facts;
+use margay_exec::{Actor, Image, LANES, LaunchShape, coordinates, thread_index};
 use margay_ir::{Func, SourcePlace};
-use margay_isa::Variant;
 use parking_lot::Mutex;
 use site::Place;
 use state::State;
@@ -75,6 +76,7 @@ pub type Names = fn(&str) -> String;
 pub struct Sanitizer {
     what: Checks,
     image: Arc<Image>,
+    facts: Arc<Facts>,
     names: Names,
     grid: [u32; 3],
     block: [u32; 3],
@@ -142,19 +144,20 @@ impl Sanitizer {
     /// Creates a sanitizer for a launch of that shape (clusters of one CTA if there are none).
     pub fn new(what: Checks, image: Arc<Image>, names: Names, shape: LaunchShape) -> Sanitizer {
         let mut threads = Threads::new();
-        let decides = what.races && decision::has_decisions(&image);
+        let facts = Facts::of(&image);
+        let decides = what.races && facts.decides(&image);
         if decides {
             threads.keep_histories();
         }
         let state = Mutex::new(State { threads, image: Some(image.clone()), ..State::default() });
         let LaunchShape { grid, block, .. } = shape;
         let warps = shape.threads().div_ceil(LANES as u32);
-        let in_proxy = |v: &Variant| Ordering::of(v, AccessKind::Load).proxy;
-        let proxies = image.ir.funcs.iter().any(|f| f.insts.iter().any(|i| in_proxy(f.variant(i))));
-        let updates = what.races && lost::has_updates(&image);
+        let proxies = facts.proxies(&image);
+        let updates = what.races && facts.updates(&image);
         Sanitizer {
             what,
             image,
+            facts,
             names,
             grid,
             block,

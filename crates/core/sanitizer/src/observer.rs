@@ -4,12 +4,12 @@ use crate::{
     Checks, Sanitizer,
     barrier::Arrivals,
     deferred::Deferred,
-    ended, family,
+    ended,
+    facts::Facts,
+    family,
     finding::{Finding, FindingKind, Party},
     hash::forget,
-    lanes,
-    provenance::reads_variables,
-    shadow,
+    lanes, shadow,
     site::Place,
     state::{Cta, State},
     threads::CtaThreads,
@@ -19,11 +19,7 @@ use margay_exec::{
     BarrierEvent, Concern, CtaEvent, Image, Interest, LineUses, LockedObserver, MemoryEvent, Observer, RowEvent,
     RowLoads, Scope, SpreadEvent, SyncEvent, SyncKind, TensorEvent, Undefined, UndefinedEvent,
 };
-use margay_ir::{
-    FuncId, MemSpace,
-    pass::{Cfg, is_quiet, reachable, shares_work, tests_and_sets},
-};
-use margay_isa::Opcode;
+use margay_ir::{FuncId, MemSpace};
 use parking_lot::MutexGuard;
 
 /// A sanitizer that one thread has locked.
@@ -265,30 +261,28 @@ impl Sanitizer {
 
 impl Observer for Sanitizer {
     fn accepts_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
-        let func = image.ir.func(kernel);
-        // Where a frame that grows ends, only the reference engine knows.
-        let grows = func.insts.iter().any(|i| func.variant(i).op == Opcode::Alloca);
-        // What waits for products does nothing in compiled code.
-        let products = func.insts.iter().any(|i| matches!(func.variant(i).op, Opcode::Wgmma | Opcode::Tcgen05));
-        // Who takes which work, or finds a place free, is to differ from who comes first, for which only the reference engine provides.
-        let shares = || {
-            let tests = || image.ir.funcs.iter().any(|func| !tests_and_sets(func).is_empty());
-            self.what.races && (shares_work(func, &Cfg::new(func, |_, _| false)) || tests())
+        let kept;
+        let facts = match std::ptr::eq(image, &*self.image) {
+            true => &*self.facts,
+            false => {
+                kept = Facts::default();
+                &kept
+            }
         };
-        // What quiet functions read is not reported: it must be tables of the program.
-        let tables = || {
-            let callees = reachable(&image.ir, kernel).into_iter().filter(|f| *f != kernel && is_quiet(&image.ir, *f));
-            callees.into_iter().all(|f| reads_variables(&image.ir, f))
-        };
+        let Checks { races, sync, memory, init, .. } = self.what;
         // Compiled code does not report what registers hold, on which depends which values decide alike. Nor does it report all that it
         // accesses before it waits for the grids before it.
-        !(self.what.init
-            || self.what.races && self.overlaps
-            || self.what.memory && grows
+        !(init
+            || races && self.overlaps
+            // Where a frame that grows ends, only the reference engine knows.
+            || memory && facts.grows(image, kernel)
             || self.decides
-            || (self.what.races || self.what.sync) && products
-            || shares()
-            || self.what.races && !tables())
+            // What waits for products does nothing in compiled code.
+            || (races || sync) && facts.multiplies(image, kernel)
+            // Who takes which work, or finds a place free, is to differ from who comes first, for which only the reference engine provides.
+            || races && facts.shares(image, kernel)
+            // What quiet functions read is not reported: it must be tables of the program.
+            || races && !facts.tables(image, kernel))
     }
 
     fn interest(&self) -> Interest {
