@@ -1,7 +1,7 @@
 //! What a piece of work has accessed in device memory, byte by byte: compared between pieces of work that nothing orders.
 
 use crate::marks::Marks;
-use margay_exec::{AccessKind, MemoryEvent, Scope, Semantics};
+use margay_exec::{AccessKind, MemoryEvent, Ordering, Scope, Semantics, SpreadEvent};
 
 /// The bytes that a launch or another piece of work has accessed. Strong accesses of the scope of the device or wider are kept apart: two
 /// of them do not race (manual, section 8.7.1).
@@ -59,22 +59,35 @@ impl Footprint {
 
     /// Adds an access of a launch, unless it is to shared or local memory.
     pub(crate) fn note(&mut self, e: &MemoryEvent<'_>) {
-        let strong = e.order.semantics != Semantics::Weak && e.order.scope >= Scope::Gpu;
-        let to: &mut [&mut Marks] = match (e.access, strong) {
+        let addresses = || crate::lanes(e.actor.lanes).map(|lane| e.addresses[lane as usize]);
+        let (low, high) = addresses().fold((u64::MAX, 0), |(low, high), at| (low.min(at), high.max(at)));
+        let windows = || e.windows.iter().chain([&e.local]);
+        let near = windows().any(|(base, len)| low < base.saturating_add(*len) && *base <= high);
+        let own = |at: u64| near && windows().any(|(base, len)| at.wrapping_sub(*base) < *len);
+        self.note_all((e.access, e.order, e.size), || addresses().filter(|at| !own(*at)));
+    }
+
+    /// Adds an access of a launch to neither shared nor local memory.
+    pub(crate) fn note_spread(&mut self, e: &SpreadEvent<'_>) {
+        let addresses = || crate::lanes(e.actor.lanes).map(|lane| e.addresses[lane as usize]);
+        self.note_all((e.access, e.order, e.size), addresses);
+    }
+
+    fn note_all<I: Iterator<Item = u64>>(
+        &mut self,
+        (access, order, size): (AccessKind, Ordering, u32),
+        addresses: impl Fn() -> I,
+    ) {
+        let strong = order.semantics != Semantics::Weak && order.scope >= Scope::Gpu;
+        let to: &mut [&mut Marks] = match (access, strong) {
             (AccessKind::Load, false) => &mut [&mut self.reads],
             (AccessKind::Load, true) => &mut [&mut self.strong_reads],
             (AccessKind::Store | AccessKind::Free, false) => &mut [&mut self.writes],
             (AccessKind::Store | AccessKind::Free, true) => &mut [&mut self.strong_writes],
             (AccessKind::Atomic, _) => &mut [&mut self.strong_reads, &mut self.strong_writes],
         };
-        let addresses = || crate::lanes(e.actor.lanes).map(|lane| e.addresses[lane as usize]);
-        let (low, high) = addresses().fold((u64::MAX, 0), |(low, high), at| (low.min(at), high.max(at)));
-        let windows = || e.windows.iter().chain([&e.local]);
-        let near = windows().any(|(base, len)| low < base.saturating_add(*len) && *base <= high);
-        let own = |at: u64| near && windows().any(|(base, len)| at.wrapping_sub(*base) < *len);
-        let others = || addresses().filter(|at| !own(*at));
-        self.system |= strong && e.order.scope == Scope::Sys && others().next().is_some();
-        to.iter_mut().for_each(|marks| marks.mark_all(ranges(others(), e.size.into())));
+        self.system |= strong && order.scope == Scope::Sys && addresses().next().is_some();
+        to.iter_mut().for_each(|marks| marks.mark_all(ranges(addresses(), size.into())));
     }
 
     /// Adds everything of another footprint.

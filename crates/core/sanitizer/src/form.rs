@@ -144,10 +144,12 @@ pub fn same_address(addresses: &[u64; LANES], mask: u32, first: u32) -> u32 {
     lanes(mask).skip_while(|lane| *lane < first).take_while(same).fold(0, |group, lane| group | 1 << lane)
 }
 
+/// So many lanes beside each other make up a row.
+pub const FEW: u32 = 4;
+
 /// Lanes beside each other that begin with `first`, are in `left`, and access elements that adjoin. `None` if there are few of them. A CTA with
 /// rows of 16 threads accesses two rows of a matrix at once.
 pub fn part_of_row(e: &MemoryEvent<'_>, left: u32, first: u32) -> Option<Strided> {
-    const FEW: u32 = 4;
     let stride = u64::from(e.size);
     let base = e.addresses[first as usize].wrapping_sub(u64::from(first) * stride);
     let beside = (left >> first).trailing_ones();

@@ -44,6 +44,7 @@ mod rounding;
 mod row;
 mod shadow;
 mod site;
+mod spread;
 mod state;
 mod tensor;
 mod threads;

@@ -244,11 +244,15 @@ impl Sanitizer {
                 threads: CtaThreads::new(index, cluster, if self.what.races { self.warps } else { 0 }),
                 arrivals: Arrivals::new(self.warps),
                 shared: e.shared,
+                locals: (0, 0),
                 live,
                 end: ended::End::default(),
                 deferred: Deferred::new(e.shared, self.defers && self.what.races && self.cluster == [1; 3]),
             }),
         };
+        let first = e.locals.iter().map(|(base, _)| *base).min().unwrap_or(0);
+        let end = e.locals.iter().map(|(base, size)| base + size).max().unwrap_or(first);
+        cta.locals = (first, end - first);
         cta.threads.begun = state.threads.now;
         state.ctas.insert(index, cta);
         if self.cluster != [1; 3] {

@@ -9,19 +9,19 @@
 use crate::{
     Checks, Sanitizer, State,
     clock::Time,
-    deferred::{By, Deferral, Spread},
+    deferred::{By, Deferral},
     form::{Form, Strided, same_address},
     inferred::Inferred,
     lanes,
     row::Row,
-    site::Kind,
+    site::{Kind, Site},
     threads::{CtaThreads, Same, Threads, WarpMask},
     ticket,
     unshared::Ignored,
 };
 use margay_exec::{
-    AccessKind, Actor, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SpreadEvent,
-    SyncEvent, Tensor,
+    AccessKind, Actor, MemoryEvent, ObjectStep, Ordering, RowEvent, RowLoad, RowLoads, Scope, Semantics, SyncEvent,
+    Tensor,
 };
 use margay_ir::pass::Decision;
 
@@ -158,8 +158,8 @@ impl Sanitizer {
         }
         let strong = !weak && !e.order.asynchronous;
         let discarded = strong && e.access != AccessKind::Store && !ticket::is_used(state, site);
-        if strong && !discarded {
-            ticket::note(state, self.index(e.actor.cta), e, site);
+        if strong && !discarded && ticket::is_noted(e) {
+            ticket::note(state, self.index(e.actor.cta), e.actor.warp, (e.addresses, e.actor.lanes), site);
         }
         self.look_for_lost_updates(state, e, site);
         self.look_for_incidental_order(state, e, site);
@@ -225,6 +225,10 @@ impl Sanitizer {
             return !unused;
         }
         let kind = sites.kinds[site as usize];
+        if kind.strong {
+            let Site { access, order, .. } = *sites.get(site);
+            return access == AccessKind::Atomic && self.see_updates(state, e, order);
+        }
         let access = Strided { base: e.row.0, stride: e.row.1, size: e.size, lanes: e.actor.lanes };
         if !access.has_spans(kind) || kind.writes && threads.any_released() || cta.threads.uncertain(e.actor.warp) != 0
         {
@@ -259,45 +263,6 @@ impl Sanitizer {
         let Some(cta) = ctas.get_mut(index) else { return false };
         let row = self.row(&mut cta.threads, (site, kind), (e.actor.warp, e.actor.lanes, false), threads.now);
         row.try_strided(shadow, &sites.kinds, access)
-    }
-
-    /// An access by lanes at addresses of any kind, in short, if all of it is deferred: whether that is all there is to do, as
-    /// [`Sanitizer::see_row`] says.
-    pub(crate) fn see_spread(&self, state: &mut State, e: &SpreadEvent<'_>) -> bool {
-        let Checks { init, races, sync, .. } = self.what;
-        let plain = matches!(e.order.semantics, Semantics::Weak | Semantics::Relaxed) && !e.order.asynchronous;
-        let Some(site) = e.memo.get().checked_sub(1).filter(|_| races && !init && plain && state.clashes.is_empty())
-        else {
-            return false;
-        };
-        if state.over {
-            return true;
-        }
-        let index = self.index(e.actor.cta);
-        let strong = e.order.semantics != Semantics::Weak;
-        let State { ctas, sites, threads, yields, .. } = state;
-        let Some(cta) = ctas.get_mut(index).filter(|_| index.is_multiple_of(self.sample)) else { return false };
-        // What an atomic operation yields may depend on others.
-        let depends = strong && !e.order.reduction && yields.get(site as usize).copied().flatten() != Some(false);
-        let apart = strong && !cta.threads.are_alike(e.actor.warp);
-        if depends || apart || threads.any_released() || cta.threads.uncertain(e.actor.warp) != 0 {
-            return false;
-        }
-        if e.access.writes() && !threads.advance() {
-            return false;
-        }
-        let spread = Spread { addresses: e.addresses, size: e.size, lanes: e.actor.lanes, access: e.access };
-        let who = By { warp: e.actor.warp, site, now: threads.now };
-        if !cta.deferred.repeat(&spread, sites.kinds[site as usize], who) {
-            return false;
-        }
-        if e.access.writes() && strong {
-            threads.advance();
-        }
-        if sync {
-            cta.arrivals.touch(&e.actor);
-        }
-        true
     }
 
     /// Loads in short: how many of them need no more, from the first on.

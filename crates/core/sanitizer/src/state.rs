@@ -25,6 +25,8 @@ pub struct Cta {
     pub arrivals: Arrivals,
     /// Host address and size of its shared memory.
     pub shared: (u64, u64),
+    /// Host address and size of what the local windows of all its warps lie in.
+    pub locals: (u64, u64),
     /// Number of threads that have not exited.
     pub live: u32,
     /// What those knew that have.

@@ -16,7 +16,7 @@ use crate::{
     site::{Site, of_site},
     threads::{CtaThreads, WarpMask},
 };
-use margay_exec::{AccessKind, Image, MemoryEvent, Scope, Semantics};
+use margay_exec::{AccessKind, Image, LANES, MemoryEvent, Scope, Semantics};
 use margay_ir::{
     FuncId, Inst,
     pass::{
@@ -60,10 +60,11 @@ impl Tickets {
         &self.list[..usize::from(self.count)]
     }
 
-    /// Adds one, which may replace others: those of lanes that came before it in the instruction, and the thread's last one.
-    fn add(&mut self, new: Ticket) {
-        let outlived =
-            |t: &Ticket| (t.cta, t.warp) == (new.cta, new.warp) && (t.lane == new.lane || t.time == new.time);
+    /// Adds that of the last one of some lanes, which may replace others: those of lanes that came before it in the instruction, and the
+    /// threads' last ones.
+    fn add(&mut self, new: Ticket, lanes: u32) {
+        let mine = |t: &Ticket| (t.cta, t.warp) == (new.cta, new.warp);
+        let outlived = |t: &Ticket| mine(t) && (lanes >> t.lane & 1 == 1 || t.time == new.time);
         let full = usize::from(self.count) == LIMIT && !self.all().iter().any(outlived);
         let mut kept = 0;
         for i in usize::from(full)..usize::from(self.count) {
@@ -78,20 +79,25 @@ impl Tickets {
     }
 }
 
-/// Notes the operations of an event that return values. Of lanes at one address, the last one has seen what the others did.
-pub fn note(state: &mut State, cta: u32, e: &MemoryEvent<'_>, site: u32) {
+/// Whether an event is of operations that return what locations held.
+pub fn is_noted(e: &MemoryEvent<'_>) -> bool {
     let reads = e.access != AccessKind::Store && !e.order.reduction;
-    if !reads || e.order.semantics == Semantics::Weak || e.order.asynchronous {
-        return;
-    }
-    let (warp, time) = (e.actor.warp, state.threads.now);
-    for lane in lanes(e.actor.lanes) {
-        let at = e.addresses[lane as usize];
-        let known = state.tickets.len() < MAX_LOCATIONS || state.tickets.contains_key(&at);
-        if !known {
-            return;
-        }
-        state.tickets.entry(at).or_default().add(Ticket { cta, warp, lane, time, site });
+    reads && e.order.semantics != Semantics::Weak && !e.order.asynchronous
+}
+
+/// Notes operations by lanes of a warp that return values. Of lanes at one address, the last one has seen what the others did.
+pub fn note(state: &mut State, cta: u32, warp: u32, (addresses, mask): (&[u64; LANES], u32), site: u32) {
+    let (time, tickets) = (state.threads.now, &mut state.tickets);
+    let mut left = mask;
+    while left != 0 {
+        let at = addresses[left.trailing_zeros() as usize];
+        let group = lanes(left).take_while(|lane| addresses[*lane as usize] == at).fold(0, |all, lane| all | 1 << lane);
+        left &= !group;
+        let known =
+            if tickets.len() < MAX_LOCATIONS { Some(tickets.entry(at).or_default()) } else { tickets.get_mut(&at) };
+        let Some(list) = known else { return };
+        let lane = 31 - u32::leading_zeros(group);
+        list.add(Ticket { cta, warp, lane, time, site }, group);
     }
 }
 

@@ -2,8 +2,12 @@
 
 mod compare;
 mod event;
+mod repeated;
+mod scattered;
 mod spans;
 mod words;
+
+pub use scattered::Scattered;
 
 use crate::{
     clock::{Side, Time},

@@ -4,7 +4,7 @@ use super::{Hit, Row};
 use crate::{
     form::Strided,
     lanes as bits,
-    shadow::{Cell, Kept, LINE, LINE_BYTES, Pattern, Record, Shadow, Span, Spans, WORD, words},
+    shadow::{Kept, LINE_BYTES, Pattern, Place, Record, Shadow, Span, Spans, WORD, Words, words},
     site::Kind,
     threads::CtaThreads,
 };
@@ -79,9 +79,16 @@ impl Row {
             return false;
         }
         let repeated = |s: &Span| s.site == new.site && s.bytes == new.bytes && s.pattern == new.pattern;
-        if let Some(i) = spans.all().iter().rposition(repeated) {
+        let cta = (self.cta, self.warp, self.warps);
+        let joins = |s: &mut Span| repeated(s) && s.time > self.published && s.join(new, cta);
+        // Most CTAs come after those whose accesses these are, and share no span with them.
+        let shares = spans.latest() >= self.begun;
+        if shares && spans.recent(joins) {
+            return true;
+        }
+        if shares && let Some(i) = spans.all().iter().rposition(repeated) {
             let s = &mut spans.all()[i];
-            if s.time > self.published && s.join(new, (self.cta, self.warp, self.warps)) {
+            if s.time > self.published && s.join(new, cta) {
                 return true;
             }
             if s.who == new.who && s.lanes & !new.lanes == 0 || self.has_seen_span(s, new) {
@@ -94,7 +101,7 @@ impl Row {
 
     /// A new span of this access.
     #[inline(always)]
-    fn span(&self, bytes: u128, lanes: u32, pattern: Pattern) -> Span {
+    pub(super) fn span(&self, bytes: u128, lanes: u32, pattern: Pattern) -> Span {
         Span { who: self.who(), lanes, time: self.now, site: self.site, bytes, pattern }
     }
 
@@ -184,36 +191,89 @@ impl Row {
                 let span = self.span(u128::MAX, 1, Pattern::row(0, 4, 4));
                 self.try_span(shadow, kinds, span, base)
             }
+            // Lanes beside each other in one line, such as rows of 16 threads.
+            _ if stride == u64::from(size) && stride < LINE_BYTES && access.has_no_gaps() => {
+                let (first, last) = access.range();
+                let (line, within) = (first / LINE_BYTES * LINE_BYTES, first % LINE_BYTES);
+                if last.wrapping_sub(line) >= LINE_BYTES {
+                    return self.spans(access).all(|(line, span)| self.try_span(shadow, kinds, span, line));
+                }
+                let pattern = Pattern::row(base.wrapping_sub(line) as i64, stride as i64, size);
+                self.try_span(shadow, kinds, self.span(part(within, last - first + 1), 1, pattern), line)
+            }
             _ => self.spans(access).all(|(line, span)| self.try_span(shadow, kinds, span, line)),
         }
     }
 
     #[inline(always)]
     fn try_span(&self, shadow: &mut Shadow, kinds: &[Kind], span: Span, line: u64) -> bool {
-        match shadow.kept(line) {
-            Kept::One(one) => self.fast_single(one, kinds, &span).unwrap_or_else(|| {
-                shadow
-                    .spans(line, |s| kinds[s.site as usize].writes)
-                    .is_some_and(|spans| self.fast_span(spans, kinds, &span))
-            }),
-            Kept::Spans(spans) => self.fast_span(spans, kinds, &span),
-            // A line that is written whole becomes one span.
-            Kept::Words(_) if self.kind.writes => false,
-            Kept::Words(cells) => {
-                let slow = self.fast_words(cells, kinds, &span);
-                bits(slow).all(|k| {
-                    let mut records = span.records(k);
-                    records.all(|r| self.repeats(shadow, kinds, line + u64::from(k) * WORD, (r.lanes, r.bytes())))
-                })
+        let place = shadow.place(line);
+        self.try_span_at(shadow, kinds, &span, (place, line))
+    }
+
+    /// As [`Row::try_strided`], of a span of the line at a place.
+    #[inline(always)]
+    pub(super) fn try_span_at(
+        &self,
+        shadow: &mut Shadow,
+        kinds: &[Kind],
+        span: &Span,
+        (place, line): (Place, u64),
+    ) -> bool {
+        let widens = match shadow.kept(place) {
+            Kept::One(one) => match self.fast_single(one, kinds, span) {
+                Some(done) => return done,
+                None => one.is_of_lane() && span.is_of_lane(),
+            },
+            Kept::Spans(spans) => {
+                if self.fast_span(spans, kinds, span) {
+                    return true;
+                }
+                if !span.is_of_lane() || spans.has_few_lanes() {
+                    return false;
+                }
+                true
             }
+            Kept::Words(_) => return self.try_words(shadow, kinds, span, (place, line)),
+        };
+        if widens {
+            shadow.widen(place);
+            return self.try_words(shadow, kinds, span, (place, line));
+        }
+        let spans = shadow.spans(place, |s| kinds[s.site as usize].writes);
+        spans.is_some_and(|spans| self.fast_span(spans, kinds, span))
+    }
+
+    /// As [`Row::try_strided`], of a span of a line whose words are kept one by one.
+    fn try_words(&self, shadow: &mut Shadow, kinds: &[Kind], span: &Span, (place, line): (Place, u64)) -> bool {
+        let Kept::Words(mut cells) = shadow.kept(place) else { return false };
+        let slow = self.fast_words(&mut cells, kinds, span);
+        if slow == 0 {
+            self.narrow(shadow, span, place);
+        }
+        bits(slow).all(|k| {
+            let word = (place, line + u64::from(k) * WORD);
+            span.records(k).all(|r| self.repeats(shadow, kinds, word, (r.lanes, r.bytes())))
+        })
+    }
+
+    /// Lets a line that was written whole keep one span: each word has this access alone.
+    #[inline(always)]
+    fn narrow(&self, shadow: &mut Shadow, span: &Span, place: Place) {
+        if self.kind.writes && span.bytes == u128::MAX {
+            shadow.narrow(place, Some(*span));
         }
     }
 
     /// Takes the fast path for each of a span's words, and returns those that have none.
     #[inline(always)]
-    fn fast_words(&self, cells: &mut [Cell; LINE], kinds: &[Kind], span: &Span) -> u32 {
-        let mut fast =
-            |k: u32| span.records(k).all(|r| self.fast_word(&mut cells[k as usize], kinds, r.lanes, r.bytes()));
+    fn fast_words(&self, cells: &mut Words<'_>, kinds: &[Kind], span: &Span) -> u32 {
+        let mut fast = |k: u32| {
+            let mut cell = cells.get(k);
+            let fast = span.records(k).all(|r| self.fast_word(&mut cell, kinds, r.lanes, r.bytes()));
+            cells.set(k, cell);
+            fast
+        };
         words(span.bytes).map(|k| u32::from(!fast(k)) << k).fold(0, |slow, word| slow | word)
     }
 
@@ -227,17 +287,17 @@ impl Row {
         hits: &mut Vec<Hit>,
     ) {
         let mut slow = u32::MAX;
-        match shadow.kept(line) {
+        let place = shadow.place(line);
+        match shadow.kept(place) {
             Kept::One(_) | Kept::Spans(_) => {
-                if self.try_span(shadow, context.1, span, line) {
+                if self.try_span_at(shadow, context.1, &span, (place, line)) {
                     return;
                 }
             }
-            Kept::Words(cells) => {
-                slow = self.fast_words(cells, context.1, &span);
-                if slow == 0 && self.kind.writes && span.bytes == u128::MAX {
-                    // Each cell holds this access alone.
-                    return shadow.narrow(line, Some(span));
+            Kept::Words(mut cells) => {
+                slow = self.fast_words(&mut cells, context.1, &span);
+                if slow == 0 {
+                    return self.narrow(shadow, &span, place);
                 }
             }
         }
@@ -252,7 +312,7 @@ impl Row {
 
 /// Bytes of a line, the first of which has this number.
 #[inline(always)]
-fn part(first: u64, count: u64) -> u128 {
+pub(super) fn part(first: u64, count: u64) -> u128 {
     (u128::MAX >> (LINE_BYTES - count)) << first
 }
 
@@ -365,7 +425,8 @@ mod tests {
             }
             assert_eq!(found(&one), found(&each));
             races += one.len();
-            compact += u32::from(!matches!(spans.kept(address), Kept::Words(_)));
+            let place = spans.place(address);
+            compact += u32::from(!matches!(spans.kept(place), Kept::Words(_)));
         }
         assert!(compact > 2000 && races > 1000, "{compact} lines kept as spans, {races} races");
     }

@@ -7,14 +7,19 @@
 //! accesses of a word are mutually unordered (reads, atomics), they spill to a list of bounded length: [`LIMIT`]. The same access by several
 //! warps of a CTA is one span or record ([`Record::join`]): tiles that a whole CTA reads, bins that all threads update.
 
+mod cell;
+mod pool;
 mod record;
 mod span;
 
+pub use cell::{Cell, Words};
 pub use record::{AGENT, MAX_SITES, MAX_WARPS, Record, WarpLanes};
 pub use span::{Pattern, Span, Spans, words};
 
 use crate::{clock::Time, hash::Map};
+use cell::{Records, Wide};
 use parking_lot::Mutex;
+use pool::Pool;
 
 /// Limit of records per word. Beyond it a read is evicted, and a race is missed only if that was the only unordered
 /// access.
@@ -31,29 +36,8 @@ const NO_PAGE: u64 = u64::MAX;
 pub const LINE: usize = 32;
 /// Size of a line in bytes.
 pub const LINE_BYTES: u64 = LINE as u64 * WORD;
-/// Marks a second record as the index of a list.
-const SPILLED: u32 = u32::MAX;
-
-/// The records of a word.
-#[derive(Clone, Copy)]
-pub struct Cell([Record; 2]);
-
-impl Default for Cell {
-    fn default() -> Cell {
-        Cell::NONE
-    }
-}
-
-impl Cell {
-    const NONE: Cell = Cell([Record::NONE; 2]);
-
-    /// Both records, unless there is a list.
-    #[inline(always)]
-    pub fn records(&mut self) -> Option<&mut [Record; 2]> {
-        (self.0[1].who != SPILLED).then_some(&mut self.0)
-    }
-}
-
+/// Lines of a page.
+const LINES: usize = (PAGE / LINE_BYTES) as usize;
 /// The records of a word but the first one.
 #[derive(Default)]
 pub struct List {
@@ -64,6 +48,9 @@ pub struct List {
     pub latest: Time,
     /// Which of the records were added last, if that is known.
     pub recent: [u8; 4],
+    /// A CTA and the form of its accesses: `places` says which of the records are those of its warps, but for shared ones.
+    pub owner: (u32, u32),
+    pub places: [u8; 32],
 }
 
 /// How a line's records are kept.
@@ -73,12 +60,28 @@ enum Line {
     One(Span),
     /// As spans, in this place of the pool.
     Spans(u32),
-    /// By a cell for each word, in this place of the pool.
-    Words(u32),
+    /// Word by word.
+    Words(Wide),
 }
 
 impl Line {
     const NONE: Line = Line::One(Span::NONE);
+}
+
+/// The lines of a page.
+struct Page(Box<[Line; LINES]>);
+
+impl Default for Page {
+    fn default() -> Page {
+        Page(Box::new([Line::NONE; LINES]))
+    }
+}
+
+/// Where a line is kept.
+#[derive(Clone, Copy, Default)]
+pub struct Place {
+    page: u32,
+    line: u32,
 }
 
 /// What a line keeps.
@@ -87,47 +90,19 @@ pub enum Kept<'s> {
     One(&'s mut Span),
     /// Spans.
     Spans(&'s mut Spans),
-    /// The cells of its words.
-    Words(&'s mut [Cell; LINE]),
-}
-
-/// What lines keep, by place.
-struct Pool<T> {
-    all: Vec<T>,
-    free: Vec<u32>,
-}
-
-impl<T> Default for Pool<T> {
-    fn default() -> Pool<T> {
-        Pool { all: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<T: Default> Pool<T> {
-    /// A free place, where there may be something from before.
-    fn place(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.all.push(T::default());
-            self.all.len() as u32 - 1
-        })
-    }
-
-    /// Makes all places free.
-    fn clear(&mut self) {
-        self.free.clear();
-        self.free.extend((0..self.all.len() as u32).rev());
-    }
+    /// Records word by word.
+    Words(Words<'s>),
 }
 
 /// What makes up shadow memory.
 #[derive(Default)]
 struct Storage {
     /// The lines of pages.
-    lines: Pool<Box<[Line]>>,
+    lines: Pool<Page>,
     /// Spans of lines.
     spans: Pool<Spans>,
-    /// Cells of lines with one for each word.
-    wide: Pool<[Cell; LINE]>,
+    /// The records of lines that are kept word by word, the first and the second ones.
+    wide: Pool<Records>,
     /// Records of words.
     lists: Pool<List>,
 }
@@ -135,8 +110,8 @@ struct Storage {
 impl Storage {
     /// Bytes that it takes at least.
     fn size(&self) -> usize {
-        let lines = self.lines.all.len() * (PAGE / LINE_BYTES) as usize * size_of::<Line>();
-        lines + self.wide.all.len() * size_of::<[Cell; LINE]>() + self.spans.all.len() * size_of::<Spans>()
+        let lines = self.lines.all.len() * LINES * size_of::<Line>();
+        lines + self.wide.all.len() * size_of::<Records>() + self.spans.all.len() * size_of::<Spans>()
     }
 }
 
@@ -177,22 +152,23 @@ impl Drop for Shadow {
 }
 
 impl Shadow {
-    /// Page and index of the line at an address.
+    /// The place of the line at an address.
     #[inline(always)]
-    fn line(&mut self, address: u64) -> (u32, usize) {
+    pub fn place(&mut self, address: u64) -> Place {
         let page = address / PAGE;
         let (known, index) = self.recent[page as usize % RECENT];
-        let index = if known == page { index } else { self.page(page) };
-        (index, (address % PAGE / LINE_BYTES) as usize)
+        let page = if known == page { index } else { self.page(page) };
+        Place { page, line: (address % PAGE / LINE_BYTES) as u32 }
     }
 
+    #[cold]
     fn page(&mut self, page: u64) -> u32 {
         let pool = &mut self.storage.lines;
         let index = *self.pages.entry(page).or_insert_with(|| {
+            let known = pool.all.len();
             let place = pool.place();
-            match &mut *pool.all[place as usize] {
-                [] => pool.all[place as usize] = vec![Line::NONE; (PAGE / LINE_BYTES) as usize].into(),
-                lines => lines.fill(Line::NONE),
+            if (place as usize) < known {
+                pool.all[place as usize].0.fill(Line::NONE);
             }
             place
         });
@@ -200,40 +176,66 @@ impl Shadow {
         index
     }
 
+    #[inline(always)]
+    fn line(&mut self, Place { page, line }: Place) -> &mut Line {
+        &mut self.storage.lines.all[page as usize].0[line as usize % LINES]
+    }
+
+    /// The words of the line at an address, from now on kept one by one.
+    #[inline(always)]
+    pub fn words(&mut self, address: u64) -> Words<'_> {
+        let place = self.place(address);
+        if !matches!(self.line(place), Line::Words(_)) {
+            self.widen(place);
+        }
+        let Storage { lines, wide: pool, .. } = &mut self.storage;
+        match &mut lines.all[place.page as usize].0[place.line as usize % LINES] {
+            Line::Words(wide) => Words { wide, pool },
+            _ => unreachable!("they have just become so"),
+        }
+    }
+
     /// The cell of the word at an address.
     #[inline(always)]
-    pub fn cell(&mut self, address: u64) -> &mut Cell {
-        let (page, line) = self.line(address);
-        let place = match self.storage.lines.all[page as usize][line] {
-            Line::Words(place) => place,
-            Line::One(_) | Line::Spans(_) => self.widen(page, line),
-        };
-        &mut self.storage.wide.all[place as usize][(address / WORD) as usize % LINE]
+    pub fn cell(&mut self, address: u64) -> Cell {
+        self.words(address).get((address / WORD) as u32)
+    }
+
+    /// Gives the word at an address other records.
+    #[inline(always)]
+    pub fn set(&mut self, address: u64, cell: Cell) {
+        self.words(address).set((address / WORD) as u32, cell);
     }
 
     /// Loads what is kept of words that will be looked at one after the other, so that the processor need not wait for each of them.
     pub fn warm(&mut self, addresses: impl Iterator<Item = u64>) {
-        let warmth = addresses.fold(0, |sum: u32, address| {
-            let (page, index) = self.line(address);
-            sum.wrapping_add(match &self.storage.lines.all[page as usize][index] {
-                Line::One(span) => span.time,
-                Line::Spans(place) => self.storage.spans.all[*place as usize].list.len() as u32,
-                Line::Words(place) => {
-                    self.storage.wide.all[*place as usize][(address / WORD) as usize % LINE].0[0].time
-                }
-            })
-        });
+        let mut warmth = 0u32;
+        for address in addresses {
+            let place = self.place(address);
+            warmth = warmth.wrapping_add(self.touch(place, address));
+        }
         std::hint::black_box(warmth);
     }
 
-    /// What the line at an address keeps.
+    /// Something of what is kept of the word at an address, in the line at that place.
     #[inline(always)]
-    pub fn kept(&mut self, address: u64) -> Kept<'_> {
-        let (page, index) = self.line(address);
-        match &mut self.storage.lines.all[page as usize][index] {
+    pub fn touch(&mut self, place: Place, address: u64) -> u32 {
+        let Storage { lines, spans, wide: pool, .. } = &mut self.storage;
+        match &lines.all[place.page as usize].0[place.line as usize % LINES] {
+            Line::One(span) => span.time,
+            Line::Spans(place) => spans.all[*place as usize].list.len() as u32,
+            Line::Words(wide) => wide.first(pool, (address / WORD) as usize % LINE).map_or(0, |r| r.time),
+        }
+    }
+
+    /// What the line at a place keeps.
+    #[inline(always)]
+    pub fn kept(&mut self, place: Place) -> Kept<'_> {
+        let Storage { lines, spans, wide: pool, .. } = &mut self.storage;
+        match &mut lines.all[place.page as usize].0[place.line as usize % LINES] {
             Line::One(span) => Kept::One(span),
-            Line::Spans(place) => Kept::Spans(&mut self.storage.spans.all[*place as usize]),
-            Line::Words(place) => Kept::Words(&mut self.storage.wide.all[*place as usize]),
+            Line::Spans(place) => Kept::Spans(&mut spans.all[*place as usize]),
+            Line::Words(wide) => Kept::Words(Words { wide, pool }),
         }
     }
 
@@ -241,14 +243,15 @@ impl Shadow {
     pub fn records(&self, address: u64) -> Vec<Record> {
         let Some(page) = self.pages.get(&(address / PAGE)) else { return Vec::new() };
         let word = (address / WORD) as usize % LINE;
-        match self.storage.lines.all[*page as usize][(address % PAGE / LINE_BYTES) as usize] {
+        match self.storage.lines.all[*page as usize].0[(address % PAGE / LINE_BYTES) as usize] {
             Line::One(span) => span::records(&[span], word as u32),
             Line::Spans(place) => span::records(&self.storage.spans.all[place as usize].list, word as u32),
-            Line::Words(place) => {
-                let Cell([first, second]) = self.storage.wide.all[place as usize][word];
-                let more: &[Record] = match second.who == SPILLED {
-                    true => &self.storage.lists.all[second.time as usize].records,
-                    false => &[second],
+            Line::Words(wide) => {
+                let cell = wide.get(&self.storage.wide, word);
+                let Cell([first, second]) = cell;
+                let more: &[Record] = match cell.list() {
+                    Some(list) => &self.storage.lists.all[list as usize].records,
+                    None => &[second],
                 };
                 std::iter::once(&first).chain(more).filter(|r| r.is_some()).copied().collect()
             }
@@ -256,68 +259,67 @@ impl Shadow {
     }
 
     /// Gives a line with one span a list of them; `writes` says whether that one is of a write.
-    pub fn spans(&mut self, address: u64, writes: impl Fn(&Span) -> bool) -> Option<&mut Spans> {
-        let (page, index) = self.line(address);
-        let line = &mut self.storage.lines.all[page as usize][index];
+    pub fn spans(&mut self, place: Place, writes: impl Fn(&Span) -> bool) -> Option<&mut Spans> {
+        let Storage { lines, spans, .. } = &mut self.storage;
+        let line = &mut lines.all[place.page as usize].0[place.line as usize % LINES];
         let place = match *line {
             Line::One(span) => {
-                let place = self.storage.spans.place();
-                self.storage.spans.all[place as usize].set(span, writes(&span));
+                let place = spans.place();
+                spans.all[place as usize].set(span, writes(&span));
                 *line = Line::Spans(place);
                 place
             }
             Line::Spans(place) => place,
             Line::Words(_) => return None,
         };
-        Some(&mut self.storage.spans.all[place as usize])
+        Some(&mut spans.all[place as usize])
     }
 
-    /// Gives a line a cell for each word.
-    fn widen(&mut self, page: u32, index: usize) -> u32 {
-        let mut cells = [Cell::NONE; LINE];
-        let (mut one, mut several) = (None, None);
-        match self.storage.lines.all[page as usize][index] {
-            Line::Words(place) => return place,
-            Line::One(span) => one = Some(span),
-            Line::Spans(place) => several = Some((place, std::mem::take(&mut self.storage.spans.all[place as usize]))),
+    /// Lets a line keep records word by word.
+    pub fn widen(&mut self, place: Place) {
+        let (mut one, mut several) = (Span::NONE, None);
+        let line = *self.line(place);
+        match line {
+            Line::Words(_) => return,
+            Line::One(span) => one = span,
+            Line::Spans(at) => several = Some((at, std::mem::take(&mut self.storage.spans.all[at as usize]))),
         }
-        let spans = several.as_ref().map_or(one.as_slice(), |(_, spans)| &spans.list);
-        for k in crate::lanes(span::fill(spans, &mut cells)) {
-            cells[k as usize] = self.list(Cell::NONE, &span::records(spans, k));
+        let spans = several.as_ref().map_or(std::slice::from_ref(&one), |(_, spans)| &spans.list);
+        let mut wide = Wide::new(&mut self.storage.wide);
+        let more = Words { wide: &mut wide, pool: &mut self.storage.wide }.fill(spans);
+        for k in crate::lanes(more) {
+            let cell = self.list(Cell::NONE, &span::records(spans, k));
+            wide.set(&mut self.storage.wide, k as usize, cell);
         }
         if let Some((place, spans)) = several {
             self.storage.spans.all[place as usize] = spans;
             self.storage.spans.free.push(place);
         }
-        let place = self.storage.wide.place();
-        self.storage.wide.all[place as usize] = cells;
-        self.storage.lines.all[page as usize][index] = Line::Words(place);
-        place
+        *self.line(place) = Line::Words(wide);
     }
 
-    /// Lets a line keep spans again: this one alone, of all its words, whose records are equal to those in the cells.
-    pub fn narrow(&mut self, address: u64, span: Option<Span>) {
-        let (page, index) = self.line(address);
-        let line = &mut self.storage.lines.all[page as usize][index];
-        if let Line::Words(place) = *line {
-            self.storage.wide.free.push(place);
-            *line = Line::One(span.unwrap_or(Span::NONE));
+    /// Lets a line keep spans again: this one alone, of all its words, whose records are equal to those that it has word by word.
+    pub fn narrow(&mut self, place: Place, span: Option<Span>) {
+        if let Line::Words(wide) = *self.line(place) {
+            wide.free(&mut self.storage.wide);
+            *self.line(place) = Line::One(span.unwrap_or(Span::NONE));
         }
     }
 
-    /// The records of the word at an address, if they are in a list.
+    /// The records of a word of the line at a place, if they are in a list.
     #[inline(always)]
-    pub fn spilled(&mut self, address: u64) -> Option<(&mut Record, &mut List)> {
-        let (page, line) = self.line(address);
-        let Line::Words(place) = self.storage.lines.all[page as usize][line] else { return None };
-        let [first, second] = &mut self.storage.wide.all[place as usize][(address / WORD) as usize % LINE].0;
-        (second.who == SPILLED).then(|| (first, &mut self.storage.lists.all[second.time as usize]))
+    pub fn spilled(&mut self, place: Place, word: u32) -> Option<(&mut Record, &mut List)> {
+        let Storage { lines, wide: pool, lists, .. } = &mut self.storage;
+        let Line::Words(wide) = &lines.all[place.page as usize].0[place.line as usize % LINES] else { return None };
+        let list = wide.list(pool, word as usize % LINE)?;
+        Some((wide.first(pool, word as usize % LINE)?, &mut lists.all[list as usize]))
     }
 
     /// Lets `change` update the records of the word at an address.
     pub fn update(&mut self, address: u64, change: impl FnOnce(&mut Vec<Record>), buffer: &mut Vec<Record>) {
-        let cell = *self.cell(address);
-        *self.cell(address) = self.changed(address, cell, change, buffer);
+        let cell = self.cell(address);
+        let cell = self.changed(address, cell, change, buffer);
+        self.set(address, cell);
     }
 
     fn changed(
@@ -329,7 +331,7 @@ impl Shadow {
     ) -> Cell {
         let [first, second] = cell.0;
         buffer.clear();
-        let list = (second.who == SPILLED).then_some(second.time);
+        let list = cell.list();
         if first.is_some() {
             buffer.push(first);
         }
@@ -359,21 +361,19 @@ impl Shadow {
             let at = |i: usize| records.get(i).copied().unwrap_or(Record::NONE);
             return Cell([at(0), at(1)]);
         }
-        let known = (cell.0[1].who == SPILLED).then_some(cell.0[1].time);
-        let list = known.unwrap_or_else(|| self.storage.lists.place());
+        let list = cell.list().unwrap_or_else(|| self.storage.lists.place());
         let kept = &mut self.storage.lists.all[list as usize];
         kept.records.clear();
         kept.records.extend_from_slice(&records[1..]);
-        kept.alike = 0;
-        Cell([records[0], Record { who: SPILLED, lanes: 1, time: list, site: 0 }])
+        (kept.alike, kept.owner) = (0, (0, 0));
+        Cell::spilled(records[0], list)
     }
 
     /// Drops what a cell keeps elsewhere.
     fn drop_list(&mut self, cell: Cell) {
-        let second = cell.0[1];
-        if second.who == SPILLED {
-            self.storage.lists.all[second.time as usize].records.clear();
-            self.storage.lists.free.push(second.time);
+        if let Some(list) = cell.list() {
+            self.storage.lists.all[list as usize].records.clear();
+            self.storage.lists.free.push(list);
         }
     }
 
@@ -390,7 +390,7 @@ impl Shadow {
                 let below = |bytes: u64| 1u128.checked_shl(bytes as u32).map_or(u128::MAX, |bit| bit - 1);
                 let (first, last) = (from.max(at) - at, to.min(at + LINE_BYTES) - at);
                 let gone = below(last) & !below(first);
-                let line = &mut self.storage.lines.all[page_index as usize][index];
+                let line = &mut self.storage.lines.all[page_index as usize].0[index];
                 match line {
                     Line::Words(_) => {}
                     Line::One(span) => {
@@ -409,12 +409,13 @@ impl Shadow {
                 }
                 let mut word = from.max(at) / WORD * WORD;
                 while word < to.min(at + LINE_BYTES) {
-                    let cell = std::mem::replace(self.cell(word), Cell::NONE);
+                    let cell = self.cell(word);
                     self.drop_list(cell);
+                    self.set(word, Cell::NONE);
                     word += WORD;
                 }
                 if whole {
-                    self.narrow(at, None);
+                    self.narrow(Place { page: page_index, line: index as u32 }, None);
                 }
             }
         }
@@ -424,6 +425,11 @@ impl Shadow {
 #[cfg(test)]
 mod tests {
     use super::{record::JOINED, span::SPANS, *};
+
+    fn kept(shadow: &mut Shadow, at: u64) -> Kept<'_> {
+        let place = shadow.place(at);
+        shadow.kept(place)
+    }
 
     #[test]
     fn the_first_access_may_be_one_through_a_null_pointer() {
@@ -476,7 +482,7 @@ mod tests {
     #[test]
     fn rows_of_lanes_are_spans_until_there_are_too_many() {
         let mut shadow = Shadow::default();
-        let spans = |shadow: &mut Shadow, at: u64| match shadow.kept(at) {
+        let spans = |shadow: &mut Shadow, at: u64| match kept(shadow, at) {
             Kept::One(span) => [*span].into_iter().filter(|span| span.bytes != 0).collect(),
             Kept::Spans(spans) => spans.all().to_vec(),
             Kept::Words(_) => panic!("a line with cells"),
@@ -486,19 +492,20 @@ mod tests {
         let row = Pattern::row(-64, 8, 8);
         let a = Span { who: 5, lanes: 1, time: 3, site: 1, bytes: u128::from(u32::MAX), pattern: row };
         let b = Span { who: JOINED | 2, lanes: 0b11, time: 4, site: 2, bytes: u128::MAX, pattern: row };
-        let list = shadow.spans(base, |_| false).expect("a new line has spans");
+        let place = shadow.place(base);
+        let list = shadow.spans(place, |_| false).expect("a new line has spans");
         assert!(list.push(a, false) && list.push(b, true));
         let cell = shadow.cell(base + 5 * 4).0;
         assert_eq!((cell[0].lanes, cell[1].who), (1 << 10, JOINED | 10 << 24 | 2), "lane 10 has the sixth");
         assert_eq!(shadow.cell(base + 8 * 4).0[0].who, JOINED | 12 << 24 | 2, "the first ends with the eighth");
-        assert!(matches!(shadow.kept(base), Kept::Words(_)));
-        shadow.narrow(base, Some(b));
+        assert!(matches!(kept(&mut shadow, base), Kept::Words(_)));
+        shadow.narrow(place, Some(b));
         assert_eq!(spans(&mut shadow, base), [b]);
         shadow.forget(base + 4, 8);
         assert_eq!(spans(&mut shadow, base)[0].bytes, !0xff0);
         shadow.forget(4096, 4096);
         assert_eq!(spans(&mut shadow, base), []);
-        let list = shadow.spans(base, |_| false).expect("it has no cells");
+        let list = shadow.spans(place, |_| false).expect("it keeps no words");
         assert!((0..SPANS).all(|k| list.push(Span { site: k as u32, ..a }, true)) && !list.push(a, true));
         let mut buffer = Vec::new();
         let all = |records: &mut Vec<Record>| {

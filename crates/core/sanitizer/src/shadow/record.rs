@@ -16,7 +16,7 @@ pub const MAX_WARPS: u64 = (1 << 30) - 64;
 pub(super) const MAX_CTAS: u32 = 1 << 24;
 
 /// Accesses of some lanes of one warp (or of their agents), or of several warps of a CTA, by one instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Record {
     /// The warp in the launch, or a CTA; with the flags [`AGENT`] and [`JOINED`].
     pub who: u32,

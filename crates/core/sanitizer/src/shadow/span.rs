@@ -1,7 +1,7 @@
 //! Accesses of a line's bytes in rows of lanes, or by all lanes at one address.
 
 use super::{
-    Cell, LIMIT, LINE, Record,
+    LIMIT, Record,
     record::{JOINED, MAX_CTAS, pattern},
 };
 use crate::clock::Time;
@@ -150,8 +150,8 @@ impl Span {
     }
 }
 
-/// The maximum number of spans of a line: [`LIMIT`] for each half of it, since rows of 16 threads are common.
-pub(super) const SPANS: usize = 2 * LIMIT;
+/// The maximum number of spans of a line: [`LIMIT`] for each half of it, since rows of 16 threads are common, and others beside them.
+pub(super) const SPANS: usize = 3 * LIMIT;
 
 /// The spans of a line that are not empty.
 #[derive(Default)]
@@ -159,6 +159,12 @@ pub struct Spans {
     pub(super) list: Vec<Span>,
     /// Whether some may be of writes.
     written: bool,
+    /// The time of the latest one.
+    latest: Time,
+    /// Which were added last.
+    recent: [u8; 4],
+    /// Bytes that at least [`LIMIT`] of them have.
+    crowded: [u128; 2],
 }
 
 impl Spans {
@@ -166,7 +172,26 @@ impl Spans {
     pub(super) fn set(&mut self, span: Span, written: bool) {
         self.list.clear();
         self.list.extend(Some(span).filter(|span| span.bytes != 0));
-        self.written = written;
+        (self.written, self.latest, self.recent, self.crowded) = (written, span.time, [0; 4], [0; 2]);
+    }
+
+    /// The time of the latest one.
+    #[inline(always)]
+    pub fn latest(&self) -> Time {
+        self.latest
+    }
+
+    /// Those that were added last.
+    #[inline(always)]
+    pub fn recent(&mut self, mut of: impl FnMut(&mut Span) -> bool) -> bool {
+        self.recent.iter().any(|place| self.list.get_mut(usize::from(*place)).is_some_and(&mut of))
+    }
+
+    #[inline(always)]
+    fn note(&mut self, place: usize, time: Time) {
+        self.recent.rotate_right(1);
+        self.recent[0] = place as u8;
+        self.latest = self.latest.max(time);
     }
 
     /// All of them.
@@ -199,6 +224,7 @@ impl Spans {
     pub fn push(&mut self, span: Span, writes: bool) -> bool {
         let fits = self.list.len() < SPANS;
         if fits {
+            self.note(self.list.len(), span.time);
             self.list.push(span);
             self.written |= writes;
         }
@@ -213,13 +239,22 @@ impl Spans {
             return true;
         }
         let same = |s: &Span| s.bytes & span.bytes == span.bytes;
-        if self.written || self.list.iter().filter(|s| same(s)).count() < LIMIT {
+        let known = self.crowded.contains(&span.bytes);
+        if self.written || !known && self.list.iter().filter(|s| same(s)).count() < LIMIT {
             return false;
         }
         // Pseudo-random, and reproducible for the same launch.
         let start = span.time.wrapping_add(span.who) as usize % SPANS;
-        let victim = (start..SPANS).chain(0..start).find(|i| same(&self.list[*i]));
-        victim.into_iter().for_each(|i| self.list[i] = span);
+        if let Some(victim) = (start..SPANS).chain(0..start).find(|i| same(&self.list[*i])) {
+            if !known {
+                self.crowded = [span.bytes, self.crowded[0]];
+            }
+            let before = std::mem::replace(&mut self.list[victim], span).bytes;
+            // What it had may have become rarer.
+            let rarer = |bytes: u128| before & bytes == bytes && span.bytes & bytes != bytes;
+            self.crowded.iter_mut().filter(|bytes| rarer(**bytes)).for_each(|bytes| *bytes = 0);
+            self.note(victim, span.time);
+        }
         true
     }
 
@@ -231,25 +266,8 @@ impl Spans {
             span.bytes != 0
         });
         self.written &= !self.list.is_empty();
+        self.crowded = [0; 2];
     }
-}
-
-/// Fills the cells of a line; returns the words with more records than a cell holds.
-pub(super) fn fill(spans: &[Span], cells: &mut [Cell; LINE]) -> u32 {
-    let (mut counts, mut more) = ([0; LINE], 0);
-    for span in spans {
-        for k in words(span.bytes) {
-            for record in span.records(k) {
-                let count = &mut counts[k as usize];
-                match cells[k as usize].0.get_mut(*count) {
-                    Some(free) => *free = record,
-                    None => more |= 1 << k,
-                }
-                *count += 1;
-            }
-        }
-    }
-    more
 }
 
 /// The records of a word.
