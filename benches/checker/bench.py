@@ -34,6 +34,13 @@ CASES = [
     Case("invert", "4096", "256", f"u32[{M // 4}]=rand:1", str(M)),
     Case("particles", "1024", "256", f"f32[{M + M // 2}]=rand:1", str(M // 4), "0.1"),
     Case("permute", "1024", "256", f"u32[{M // 4}]=iota", f"u32[{M // 4}]=zeros", str(M // 4)),
+    Case("radix", "1024", "256", f"u32[{M // 4}]=iota", f"u32[{M // 4}]=zeros", str(M // 4)),
+    Case("increments", "1024", "256", f"u32[{M // 4}]=iota", str(M // 4)),
+    Case("sparse", "256", "256", f"u32[{M}]=rand:1", f"f32[{M // 8}]=zeros", str(M // 16)),
+    Case("counts", "64", "256", f"u32[{M}]=rand:1", "u32[256]=zeros", str(M)),
+    Case("places", "1024", "256", f"u32[{M // 4}]=rand:1", "u32[256]=zeros", f"u32[{M // 4}]=zeros", str(M // 4)),
+    Case("compact", "1024", "256", f"u32[{M // 4}]=rand:1", f"u32[{M // 4}]=zeros", "u32[1]=zeros", str(M // 4)),
+    Case("insert", "256", "256", f"u32[{M // 16}]=rand:1", f"u32[{M // 8}]=zeros", str(M // 16)),
 ]
 
 # Name, engine, checks, launches.

@@ -90,3 +90,45 @@ extern "C" __global__ void permute(const unsigned* in, unsigned* out, unsigned n
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i * 12345 & n - 1] = in[i];
 }
+// Words of 16 lists to which the threads append: two words of each by a warp.
+extern "C" __global__ void radix(const unsigned* in, unsigned* out, unsigned n) {
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[(i & 15) * (n / 16) + i / 16] = in[i];
+}
+// Words that threads change at places of their own all over memory.
+extern "C" __global__ void increments(unsigned* data, unsigned n) {
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) data[i * 12345 & n - 1] += 1;
+}
+// A product with a sparse matrix, whose vector is in memory that the kernel writes, too.
+extern "C" __global__ void sparse(const unsigned* columns, float* x, unsigned rows) {
+  unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows) return;
+  float sum = 0;
+  for (int j = 0; j < 16; j++) sum += x[columns[j * rows + row] & rows - 1];
+  x[rows + row] = sum;
+}
+// Bins in global memory.
+extern "C" __global__ void counts(const unsigned* in, unsigned* bins, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&bins[in[i] & 255], 1);
+}
+// Bins whose counters also give places.
+extern "C" __global__ void places(const unsigned* in, unsigned* bins, unsigned* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = atomicAdd(&bins[in[i] & 255], 1);
+}
+// What is odd, in a place that one counter gives.
+extern "C" __global__ void compact(const unsigned* in, unsigned* out, unsigned* count, unsigned n) {
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n && in[i] & 1) out[atomicAdd(count, 1) & n - 1] = in[i];
+}
+// A hash table, in which keys are found or take a free place.
+extern "C" __global__ void insert(const unsigned* keys, unsigned* table, unsigned n) {
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  unsigned key = keys[i] | 1, at = key * 2654435761u;
+  for (;; at++) {
+    unsigned found = atomicCAS(&table[at & 2 * n - 1], 0, key);
+    if (found == 0 || found == key) return;
+  }
+}
