@@ -25,7 +25,7 @@ def install() -> None:
     if _installed or torch.version.cuda is None or not driver.is_margay():
         return
     _installed = True
-    from margay.torch import account, blas, bounds, capture, distributed, ending, extension, operators, parallel, profiling, shims
+    from margay.torch import account, blas, bounds, capture, distributed, ending, engine, extension, operators, parallel, profiling, shims
 
     operators.register()
     capture.install()
@@ -34,6 +34,7 @@ def install() -> None:
     distributed.install()
     extension.install()
     parallel.install()
+    engine.install()
     account.install()
     ending.install()
     shims.install()
