@@ -24,7 +24,9 @@ _SMALL = 1 << 15  # up to so many bytes, one `memmove` is cheaper than an operat
 #: `torch.empty_strided` on torch's current device, in half the time
 _empty = torch._C._dynamo.guards._empty_strided_cuda
 _current_device = torch._C._cuda_getDevice
-_memmove, _memset = ctypes.memmove, ctypes.memset
+_memset = ctypes.memset
+#: The address space as bytes, from `_START` on: assigning a slice to another is `memmove`, in half the time of a call of it.
+_bytes = memoryview((ctypes.c_char * _SPAN).from_address(_START)).cast("B")
 _capturing = capture.STATE
 
 
@@ -184,13 +186,17 @@ def zeros(size, stride, dtype, device):
     return result
 
 
+def _move(to, at, count) -> None:
+    _bytes[to - _START : to - _START + count] = _bytes[at - _START : at - _START + count]
+
+
 def laid_out(result, device, stride):
     """`copy_out` of a CPU tensor that is no alias, with the strides given, which leave no gaps."""
     dtype = result.dtype
     copied = new(tuple(result.size()), stride, dtype, device)
     count = result.nbytes
     if 0 < count <= _SMALL and stride == result.stride():
-        _memmove(copied.data_ptr(), result.data_ptr(), count)
+        _move(copied.data_ptr(), result.data_ptr(), count)
     elif count:
         dense(copied).copy_(result)
     return copied
@@ -210,7 +216,8 @@ def copy_out(result, device):
     # Elements that fill their storage lie in the new one in the same order.
     if count <= _SMALL and (result.is_contiguous() or _fills(result, copied, count)):
         if count:
-            _memmove(copied.data_ptr(), result.data_ptr(), count)
+            to, at = copied.data_ptr() - _START, result.data_ptr() - _START
+            _bytes[to : to + count] = _bytes[at : at + count]
         return copied
     start = (copied.data_ptr() - _START) >> shift
     if 0 in stride:

@@ -27,6 +27,7 @@ _states: OrderedDict[int, dict] = OrderedDict()
 _generator = torch.Generator()  # used under the interpreter's lock only
 _captured = torch.Generator()
 _own = torch.default_generator
+_graphs = capture.STATE.graphs
 _replayed = torch.Generator()  # of the nodes of graphs, which may not ask CUDA's generators
 
 
@@ -69,23 +70,36 @@ def _fresh(seed: int, offset: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
+#: CPU generators that were advanced last, by the seeds and offsets to which they belong: the next operator needs no copy of their states.
+_live: dict[tuple, torch.Generator] = {}
+
+
 def shadow(generator, d: int):
     """Returns a CPU generator with the next numbers of the CUDA generator (`None`: the device's own)."""
     if _replays():
         return _replayed
-    if capture.STATE.graphs:
+    if _graphs:
         return _captured
-    generator = _of(generator, d)
+    if generator is None or generator.device.type != "cuda":
+        generator = _of(generator, d)
     pair = generator.initial_seed(), generator.get_offset()
+    if (live := _live.pop(pair, None)) is not None:
+        return live
     state = _stored(*pair)
     return _fresh(*pair) if state is None else torch.Generator().set_state(state)
 
 
 def advance(generator, d: int, copy) -> None:
     """Records that an operator has drawn from `copy`, which `shadow` returned for the same generator."""
-    if not capture.STATE.graphs and not _replays():
-        generator = _of(generator, d)
-        _advance(generator, generator.initial_seed(), generator.get_offset(), copy.get_state())
+    if not _graphs and not _replays():
+        if generator is None:
+            generator = torch.cuda.default_generators[d]
+        seed = generator.initial_seed()
+        after = _advance(generator, seed, generator.get_offset(), copy.get_state())
+        if len(_live) >= _SEEDS:
+            _live.clear()
+        if _stored(seed, after) is not None:
+            _live[seed, after] = copy
 
 
 # The bytes of a generator's state that differ between any two states that follow each other: its place in the block of numbers and the first
@@ -100,8 +114,8 @@ def _digest(state) -> int:
     return zlib.crc32(memory[-_LAST:], zlib.crc32(memory[:_FIRST])) >> 8
 
 
-def _advance(generator, seed: int, offset: int, state) -> None:
-    """Moves a generator on from its pair to one that gets a state of the CPU's generator."""
+def _advance(generator, seed: int, offset: int, state) -> int:
+    """Moves a generator on from its pair to one that gets a state of the CPU's generator; returns the new offset."""
     after = offset + 4 + 4 * _digest(state)
     kept = _states.get(seed)
     if kept is None:
@@ -113,6 +127,7 @@ def _advance(generator, seed: int, offset: int, state) -> None:
     if len(kept) < _KEPT:
         kept[after] = state
     generator.set_offset(after)
+    return after
 
 
 class seeded:
