@@ -5,24 +5,28 @@ turns the results into CUDA tensors:
 
     aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
 
-    def kernel(a0, a1, *rest, **options):
-        d = a0.get_device()
-        ...
-        r = call(dense(a0), dense(a1), *rest, **options)
-        return adopt(r, d, (a0, a1))
+    def kernel(a0, a1, **more):
+        with disable():
+            if graphs: return record(name, alone(), (a0, a1), {**more})
+            d = a0.get_device()
+            ...
+            r = call(dense(a0), dense(a1), **more)
+            return adopt(r, d, (a0, a1))
 
 Arguments that are written to (`Tensor(a!)`) are returned themselves. The dispatcher omits arguments with default values, so the
-function does too.
+function does too. All is in one function, because calls of Python functions are much of what a small operator costs.
 """
 
 from __future__ import annotations
 
+import functools
+import types
 from functools import partial
 from time import perf_counter_ns
 
 import torch
 
-from margay.torch import account, capture, direct, driver, memory, mixed, narrow, random, sparse, wide
+from margay.torch import account, capture, direct, driver, memory, mixed, narrow, random, refused, sparse, wide
 
 _TENSOR = ("Tensor", "Optional[Tensor]")
 _TENSORS = ("List[Tensor]", "List[Optional[Tensor]]", "Optional[List[Tensor]]", "Optional[List[Optional[Tensor]]]", "List[List[Tensor]]")
@@ -68,10 +72,11 @@ class _Argument:
         return self.single or self.many or self.device or self.generator
 
 
-def source(schema, tags=(), dense=True, direct=False, raw=None):
+def source(schema, tags=(), dense=True, direct=False, raw=None, alone=False, refuses=False):
     """Returns the source of an operator's kernel, and the values of its names in addition to those of this file.
 
-    `raw` is what `memory.on_device` notes of the function that computes the operator.
+    `raw` is what `memory.on_device` notes of the function that computes the operator. With `alone`: the kernel that a graph records. With
+    `refuses`: CUDA's kernel takes not all types that the CPU's does.
     """
     arguments = [_Argument(i, a) for i, a in enumerate(schema.arguments)]
     positional = [a for a in arguments if not a.kwarg_only]
@@ -85,14 +90,22 @@ def source(schema, tags=(), dense=True, direct=False, raw=None):
             parameters.append(f"{a.variable}=default_{a.variable}")
         else:
             parameters.append(a.variable)
-    parameters += ["*rest"]
-    # Keyword arguments arrive by name; those that carry no tensor go through as they are.
+    # What else there may be, which carries no tensor, goes through as it is.
+    rest = ["*rest"] if len(leading) < len(positional) else []
+    more = ["**more"] if any(a.kwarg_only and not a.named for a in arguments) else []
+    parameters += rest or ["*"] if options else rest
+    # Keyword arguments arrive by name.
     for a in options:
         values[f"default_{a.variable}"] = a.default
         parameters.append(f"{a.name}=default_{a.variable}" if a.has_default else a.name)
-    parameters += ["**more"]
+    parameters += more
     lines = [f"def kernel({', '.join(parameters)}):"]
     lines += [f"    {a.variable} = {a.name}" for a in options]
+    passed = "".join(f"{v}, " for v in [a.variable for a in leading] + rest)
+    named = ", ".join([f"'{a.name}': {a.variable}" for a in options] + more)
+    lines.append("    with disable():")
+    if not alone:
+        lines.append(f"        if graphs: return record(name, alone(), ({passed}), {{{named}}})")
 
     tensors = [a for a in leading + options if a.single]
     lists = [a for a in leading + options if a.many]
@@ -110,6 +123,9 @@ def source(schema, tags=(), dense=True, direct=False, raw=None):
         body.append("    d = -1")
         body.append("own = d >= 0")
         body.append(f"if d < 0: d = device_of(({names},), {wanted})")
+        if refuses:
+            operands = "".join(f"{a.variable}, " for a in tensors if not a.out)
+            body.append(f"if own and {first}.dtype in refused: refuse(name, [t for t in ({operands}) if t is None or isinstance(t, Tensor)])")
     else:
         body.append(f"d = device_of(({names}{',' if names else ''}), {wanted})")
     body.append("synchronize(d)")
@@ -131,23 +147,23 @@ def source(schema, tags=(), dense=True, direct=False, raw=None):
     if direct and leading and leading[0].single and not options:
         operands = "".join(f"{a.variable}, " for a in leading)
         aliases = "".join(f"{_passed(a)}, " for a in leading)
-        body.append("if isinstance(a0, Tensor) and a0.numel() >= LARGE and not rest:")
-        body.append(f"    r = into(({operands}), ({aliases}), more, d)")
+        body.append(f"if isinstance(a0, Tensor) and a0.numel() >= LARGE{' and not rest' if rest else ''}:")
+        body.append(f"    r = into(({operands}), ({aliases}), {'more' if more else '{}'}, d)")
         body.append("    if r is not None: return r")
-    arguments_text = ", ".join(_passed(a) for a in leading) + (", " if leading else "") + "*rest"
     if generators:
         body.append(f"g = shadow({generators[0].variable}, d)")
     implicit = not generators and torch.Tag.nondeterministic_seeded in tags
-    keywords = "".join(f", {a.name}={_passed(a)}" for a in options)
     body.append("begin = clock()")
     body.append("try:")
     bound = "call" if raw is None else "partial(call, d)"
-    plain = f"r = call({'' if raw is None else 'd, '}{arguments_text}{keywords}, **more)"
+    given = [_passed(a) for a in leading] + rest
+    words = [f"{a.name}={_passed(a)}" for a in options] + more
+    plain = f"r = call({', '.join(([] if raw is None else ['d']) + given + words)})"
     if implicit:
         # Attention draws numbers only for dropout.
         chance = next((i for i, a in enumerate(positional) if a.name == "dropout_p"), -1) - len(leading)
         if chance >= 0:
-            body.append(f"    if (rest[{chance}] if len(rest) > {chance} else more.get('dropout_p')):")
+            body.append(f"    if {'(rest[{0}] if len(rest) > {0} else False)'.format(chance)}:")
             body += ["        with seeded(d):", f"            {plain}", "    else:", f"        {plain}"]
         else:
             body += ["    with seeded(d):", f"        {plain}"]
@@ -155,9 +171,8 @@ def source(schema, tags=(), dense=True, direct=False, raw=None):
         body.append(f"    {plain}")
     outs = [a for a in arguments if a.out]
     body.append("except Exception as error:")
-    passed = "".join(f"{_passed(a)}, " for a in leading)
-    named = "".join(f"'{a.name}': {_passed(a)}, " for a in options)
-    attempt = f"again(name, {bound}, error, ({passed}*rest,), {{{named}**more}}"
+    named = ", ".join([f"'{a.name}': {_passed(a)}" for a in options] + more)
+    attempt = f"again(name, {bound}, error, ({''.join(g + ', ' for g in given)}), {{{named}}}"
     if outs:
         grown = "".join(f"{_passed(a)}, " for a in outs)
         body.append(f"    r, ({grown}) = {attempt}, {tuple(a.name for a in outs)!r})")
@@ -170,7 +185,7 @@ def source(schema, tags=(), dense=True, direct=False, raw=None):
         body += [f"write_back({a.variable}, {_passed(a)})" for a in tensors if a.written]
         outs = []
     body += _returns(schema, arguments, outs, tensors, lists)
-    lines += ["    " + line for line in body]
+    lines += ["        " + line for line in body]
     return "\n".join(lines) + "\n", values
 
 
@@ -334,21 +349,27 @@ def take_any(name, tensor, d, in_list=False, written=False):
     return mixed.foreign(name, tensor, d, in_list, written)
 
 
-def build(name: str, call=None, dense=True):
+def build(name: str, call=None, dense=True, alone=False):
     """Returns the kernel of an operator. `call` computes it on CPU tensors; by default, torch's own kernel does.
 
-    With `dense` false: the kernel for sparse, quantized or nested tensors.
+    With `dense` false: the kernel for sparse, quantized or nested tensors. With `alone`: the kernel that a graph records.
     """
     op = overload_of(name)
     schema = op._schema
     out_call = direct.out_form(name, op) if dense and call is None and not wide.covers(name) else None
-    text, values = source(schema, op.tags, dense, out_call is not None, getattr(call, "raw", None))
+    text, values = source(schema, op.tags, dense, out_call is not None, getattr(call, "raw", None), alone, dense and bool(refused.types_of(name)))
     if out_call is not None:
         values |= {"LARGE": direct.LARGE, "into": direct.writer(name, op._op, out_call)}
     count = account.counter(name)
     values |= {
         "name": name,
+        "disable": torch._C.DisableTorchFunction,
+        "graphs": capture.STATE.graphs,
+        "record": capture.record,
+        "alone": functools.cache(lambda: build(name, call, dense, alone=True)),
         "Tensor": torch.Tensor,
+        "refused": refused.types_of(name),
+        "refuse": refused.refuse,
         "call": wide.rounded_once(name, call or op._op),
         "cpu": torch.device("cpu"),
         "clock": perf_counter_ns,
@@ -377,23 +398,19 @@ def build(name: str, call=None, dense=True):
     return values["kernel"]
 
 
+def _begin(*args, **kwargs):
+    return first(args, kwargs)  # noqa: F821 of the function's own globals
+
+
 def lazy(name: str, call=None, dense=True):
-    """Returns a kernel that is built on its first call, which `__torch_function__` does not intercept and graphs capture."""
-    disable = torch._C.DisableTorchFunction
-    state = capture.STATE
+    """Returns a kernel that is built on its first call."""
 
-    def begin(*args, **kwargs):
-        nonlocal kernel
-        if kernel is begin:
-            kernel = build(name, call, dense)
-        return kernel(*args, **kwargs)
+    def first(args, kwargs):
+        kernel = build(name, call, dense)
+        names.update(kernel.__globals__)
+        run.__defaults__, run.__kwdefaults__, run.__code__ = kernel.__defaults__, kernel.__kwdefaults__, kernel.__code__
+        return run(*args, **kwargs)
 
-    kernel = begin
-
-    def run(*args, **kwargs):
-        with disable():
-            if state.graphs:
-                return capture.record(name, kernel, args, kwargs)
-            return kernel(*args, **kwargs)
-
+    names = {"first": first}
+    run = types.FunctionType(_begin.__code__, names)
     return run

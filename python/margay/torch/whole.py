@@ -12,13 +12,13 @@ import operator
 import torch
 from torch.autograd import forward_ad
 
-from margay.torch import capture
+from margay.torch import capture, refused
 
 _NAMES = """
     _euclidean_dist _safe_softmax _trilinear _unsafe_masked_index _unsafe_masked_index_put_accumulate
-    affine_grid_generator allclose binary_cross_entropy_with_logits block_diag count_nonzero dist huber_loss_backward
-    isinf linalg_lstsq linalg_pinv.atol_rtol_tensor logsumexp mvlgamma pixel_shuffle pixel_unshuffle rot90 smooth_l1_loss_backward
-    soft_margin_loss soft_margin_loss_backward
+    abs affine_grid_generator allclose binary_cross_entropy_with_logits block_diag count_nonzero deg2rad dist huber_loss_backward
+    isinf kthvalue linalg_lstsq linalg_pinv.atol_rtol_tensor logical_and logical_not logical_or logical_xor logsumexp median.dim mvlgamma
+    nanmedian.dim pixel_shuffle pixel_unshuffle rad2deg rot90 smooth_l1_loss_backward soft_margin_loss soft_margin_loss_backward
 """
 NAMES = frozenset(f"aten::{name}" for name in _NAMES.split())
 
@@ -58,6 +58,8 @@ _DERIVED_IN_PARTS = """
 DERIVED_IN_PARTS = frozenset(f"aten::{name}" for name in _DERIVED_IN_PARTS.split())
 
 _EXACT = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+#: types for which nothing else than the keys of a call is to be looked at
+_SIMPLE = frozenset((torch.float32, torch.float64, torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))
 _keys, _modes = torch._C._dispatch_keys, torch._C._len_torch_dispatch_stack
 _records, _must_be_deterministic = torch.is_grad_enabled, torch._C._get_deterministic_algorithms
 _autocast, _alerts = torch.is_autocast_enabled, torch._C._cuda_get_sync_debug_mode
@@ -71,6 +73,9 @@ _KEYS = (
 #: The dispatch keys of a tensor that is no subclass, wrapped by no transformation, and of no special layout. Not those of a new tensor: the
 #: first operator may run under a mode or a transformation, which wrap it.
 _PLAIN_KEYS = functools.reduce(operator.or_, map(torch._C.DispatchKeySet, _KEYS)).raw_repr()
+_CALL_KEYS = functools.reduce(operator.or_, map(torch._C.DispatchKeySet, (torch._C.DispatchKey.CUDA, torch._C.DispatchKey.AutogradCUDA)))
+#: The keys of a call whose tensors all have these, under no mode and no transformation.
+_PLAIN_CALLS = frozenset({_CALL_KEYS.raw_repr(), (_CALL_KEYS | torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView)).raw_repr()})
 #: Beyond so many elements of an operand, the derivative is computed in parts: their cost does not show, but what the CPU's graph saves does.
 _LARGE = 1 << 16
 
@@ -95,41 +100,46 @@ def above_autograd(name: str, computed, call=None):
 
     overload = kernel.overload_of(name)
     if torch._C._dispatch_has_kernel_for_dispatch_key(name, "Autograd"):
-        torchs = torch.library.get_kernel(overload, "AutogradCUDA").call_boxed
+        in_parts = torch.library.get_kernel(overload, "AutogradCUDA").call_boxed
     else:
-        torchs = None
-        composed = functools.partial(overload._op_dk, torch._C.DispatchKey.CompositeImplicitAutograd)
+
+        def in_parts(keys, *args, **kwargs):
+            return overload._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+
     below, count, differentiable = torch._C._AutoDispatchBelowAutograd, account.counter(name), name not in DERIVED_IN_PARTS
     op, listed = call or overload._op, [str(r.type) for r in overload._schema.returns] == ["List[Tensor]"]
 
     def choose(keys, *args, **kwargs):
-        parts = composed if torchs is None else functools.partial(torchs, keys)
+        if keys.raw_repr() not in _PLAIN_CALLS:
+            return in_parts(keys, *args, **kwargs)
         records, asked = _records(), False
         for value in args:
             if isinstance(value, torch.Tensor):
-                if not is_plain(value):
-                    return parts(*args, **kwargs)
+                if value.dtype not in simple and (product or not is_plain(value)):
+                    return in_parts(keys, *args, **kwargs)
                 if records and value.requires_grad:
                     if value.numel() > _LARGE:
-                        return parts(*args, **kwargs)
+                        return in_parts(keys, *args, **kwargs)
                     asked = True
         # Tolerances. A node takes no tensors as keywords.
         keywords = kwargs and [value for value in kwargs.values() if isinstance(value, torch.Tensor)]
         if keywords and (asked or not all(map(is_plain, keywords))):
-            return parts(*args, **kwargs)
-        if _modes() or capture.STATE.graphs or forward_ad._current_level >= 0 or _must_be_deterministic() or _autocast("cuda") or _alerts():
-            return parts(*args, **kwargs)
+            return in_parts(keys, *args, **kwargs)
+        if _modes() or graphs or forward_ad._current_level >= 0 or _must_be_deterministic() or _autocast("cuda") or _alerts():
+            return in_parts(keys, *args, **kwargs)
         if not asked:
             with below():
                 return computed(*args, **kwargs)
         if not differentiable or derived.records_parts():
-            return parts(*args, **kwargs)
+            return in_parts(keys, *args, **kwargs)
         try:
             with disable():
-                results = derived.call(op, parts, count, kwargs, *args)
+                results = derived.call(op, functools.partial(in_parts, keys), count, kwargs, *args)
                 return list(results) if listed else results
         except Exception:
-            return parts(*args, **kwargs)  # which say what is wrong, or do better
+            return in_parts(keys, *args, **kwargs)  # which say what is wrong, or do better
 
-    disable = torch._C.DisableTorchFunction
+    product = name in refused.PRODUCTS
+    simple = (torch.float32, torch.float64) if product else _SIMPLE
+    disable, graphs = torch._C.DisableTorchFunction, capture.STATE.graphs
     return choose

@@ -128,6 +128,25 @@ MISTAKES = {
 }
 
 
+def whole(*shape):
+    return ones(*shape, dtype=torch.int64)
+
+
+# What CUDA has no kernels for, and the CPU does.
+MISTAKES |= {
+    "a product of integers": (lambda: whole(2, 2) @ whole(2, 2), "^.addmm_cuda. not implemented for 'Long'"),
+    "products of integers": (lambda: torch.bmm(whole(1, 2, 2), whole(1, 2, 2)), "^.baddbmm_cuda. not implemented for 'Long'"),
+    "a power of a matrix of integers": (lambda: torch.linalg.matrix_power(whole(2, 2), 2), "^.addmm_cuda. not implemented for 'Long'"),
+    "an inner product of integers": (lambda: whole(2).dot(whole(2)), "^.dot. not implemented for 'Long'"),
+    "a convolution of integers": (lambda: F.conv1d(whole(1, 2, 4), whole(3, 2, 1)), r"^getCudnnDataTypeFromScalarType\(\) not supported for Long"),
+    "averages of integers": (lambda: F.avg_pool2d(whole(1, 2, 2), 2), "^.avg_pool2d_out_cuda_frame. not implemented for 'Long'"),
+    "maxima of integers": (lambda: F.max_pool2d(whole(1, 2, 2), 2), "^.max_pool2d_with_indices_out_cuda_frame. not implemented for 'Long'"),
+    "a narrow gamma function": (lambda: torch.igamma(ones(2, dtype=HALF), ones(2, dtype=HALF)), "^.igamma_cuda. not implemented for 'Half'"),
+    "a narrow Bessel function": (lambda: torch.special.bessel_j0(ones(2, dtype=HALF)), "^.bessel_j0_cuda. not implemented for 'Half'"),
+    "a histogram of narrow numbers": (lambda: torch.histc(ones(2, dtype=HALF)), "^.histc. not implemented for 'Half'"),
+}
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_with_types_and_devices(name):
     call, words = MISTAKES[name]
