@@ -33,6 +33,7 @@ _AFTER = {
     "cupy.cuda.cufft": "margay.cupy",
     "jax_plugins.xla_cuda12": "margay._jax",
     "jax_plugins.xla_cuda13": "margay._jax",
+    "triton.backends": "margay._triton",
     "triton.backends.nvidia.driver": "margay._triton",
     "triton.runtime.autotuner": "margay._triton",
     "triton.tools.disasm": "margay._triton",

@@ -33,8 +33,13 @@ def _once(kernel_call, quantiles=None):
 
 def _has_own_benchmark(tuner) -> bool:
     # Triton puts a function of its own there for these deprecated arguments.
-    by_triton = tuner.num_warmups is not None or tuner.num_reps is not None or tuner.use_cuda_graph
-    return tuner._do_bench is not None and not by_triton
+    if tuner.num_warmups is not None or tuner.num_reps is not None or tuner.use_cuda_graph:
+        return False
+    if hasattr(tuner, "_do_bench"):
+        return tuner._do_bench is not None
+    from triton.testing import do_bench
+
+    return tuner.do_bench not in (do_bench, _once)  # older releases have the one they use there
 
 
 def _first_that_runs(autotuner) -> None:
@@ -138,6 +143,24 @@ def _assemble_first(disasm) -> None:
     disasm.extract = assembled
 
 
+def _as_newest_known(names) -> None:
+    """Has releases of Triton that know no CUDA as new as margay's assembler treat it as the newest that all of them know.
+
+    `names` are those of the back end's module, which these releases keep out of `sys.modules`.
+    """
+    version_of = names["ptx_get_version"]
+
+    @functools.wraps(version_of)
+    def ptx_get_version(cuda_version):
+        try:
+            return version_of(cuda_version)
+        except RuntimeError:
+            return version_of("12.4")
+
+    ptx_get_version._margay = True
+    names["ptx_get_version"] = ptx_get_version
+
+
 def install() -> None:
     """Changes Triton's modules, as far as they are imported."""
     module = sys.modules.get("triton.runtime.autotuner")
@@ -155,6 +178,10 @@ def install() -> None:
     disasm = sys.modules.get("triton.tools.disasm")
     if hasattr(disasm, "extract") and not hasattr(disasm.extract, "__wrapped__"):
         _assemble_first(disasm)
+    backend = getattr(sys.modules.get("triton.backends"), "backends", {}).get("nvidia")
+    names = getattr(getattr(getattr(backend, "compiler", None), "make_llir", None), "__globals__", {})
+    if "ptx_get_version" in names and not hasattr(names["ptx_get_version"], "_margay"):
+        _as_newest_known(names)
     driver = getattr(sys.modules.get("triton.backends.nvidia.driver"), "CudaDriver", None)
     if hasattr(driver, "get_empty_cache_for_benchmark"):
         driver.get_empty_cache_for_benchmark = _no_cache

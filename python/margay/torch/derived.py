@@ -17,7 +17,9 @@ from margay.torch import driver, memory, whole
 _engine, _Leaf = Variable._execution_engine, torch._C._functions.AccumulateGrad
 _grad_enabled, _set_grad_enabled = torch.is_grad_enabled, torch._C._set_grad_enabled
 _keep_graph = torch._C._autograd._get_current_graph_task_keep_graph
-_hooks, _hooks_enabled = torch._C._autograd._top_saved_tensors_default_hooks, torch._C._autograd._saved_tensors_hooks_is_enabled
+# Older releases do not tell the hooks of saved tensors, so the parts are recorded as if there were some.
+_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda ignore_is_tracing: True)
+_hooks_enabled = torch._C._autograd._saved_tensors_hooks_is_enabled
 _anomaly, _transforms = torch.is_anomaly_enabled, torch._C._are_functorch_transforms_active
 Tensor = torch.Tensor
 

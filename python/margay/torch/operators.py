@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 
 import torch
@@ -75,6 +76,11 @@ def _is_composed_above(name: str) -> bool:
     return name in whole.COMPOSED and has(name, "CompositeImplicitAutograd") and not has(name, "AutogradCUDA")
 
 
+def _has_derivative(name: str) -> bool:
+    """Whether torch has a kernel that records an operator for autograd."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, "Autograd")
+
+
 def _is_view(name: str) -> bool:
     """Whether an operator returns a view of an argument, which torch's own code handles without a kernel."""
     for returned in kernel.schema_of(name).returns:
@@ -91,6 +97,8 @@ OURS = {name: call for part in _PARTS for name, call in part.OURS.items()}
 ANSWERS = {**recurrent.ANSWERS}
 
 _libraries = {}
+# Releases before 2.7 do not ask.
+_ALLOWED = {"allow_override": True} if "allow_override" in inspect.signature(torch.library.Library.impl).parameters else {}
 
 
 # Layouts that are not dense: CUDA's dispatch key and the CPU's.
@@ -156,13 +164,13 @@ def _register() -> int:
             _override(name, kernel.lazy(name, None, False), key)
             count += 1
     for name, key, answer in recurrent.layers():
-        _libraries["aten"].impl(name, answer, key, allow_override=True)
+        _libraries["aten"].impl(name, answer, key, **_ALLOWED)
     derived = [name for name in kernels if name in whole.COMPOSED]
-    for name in derived:
+    further = [name for name in whole.DERIVED if name in kernels and _has_derivative(name)]
+    if not hasattr(torch.library, "get_kernel"):  # older releases tell nobody the kernel that is replaced, which has the parts
+        derived, further = [name for name in derived if not _has_derivative(name)], []
+    for name in derived + further:
         _override(name, whole.above_autograd(name, kernels[name], OURS.get(name)), "AutogradCUDA", with_keyset=True)
-    for name in whole.DERIVED:
-        if name in kernels and torch._C._dispatch_has_kernel_for_dispatch_key(name, "Autograd"):
-            _override(name, whole.above_autograd(name, kernels[name], OURS.get(name)), "AutogradCUDA", with_keyset=True)
     for name in (*whole.ABOVE_AUTOGRAD, *derived):
         # `torch.vmap` decomposes an operator only while no device has a kernel for it.
         if not torch._C._dispatch_has_kernel_for_dispatch_key(name, "FuncTorchBatched"):
@@ -180,7 +188,7 @@ def _override(name: str, computed, key: str, **options) -> None:
     library = _libraries.get(space)
     if library is None:
         library = _libraries[space] = torch.library.Library(space, "IMPL")
-    library.impl(rest, computed, key, allow_override=True, **options)
+    library.impl(rest, computed, key, **_ALLOWED, **options)
 
 
 def _serve_composite_calls(kernels) -> None:

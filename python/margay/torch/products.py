@@ -37,7 +37,7 @@ def _expanded(scale, shape):
 
 
 #: the type of scales -> the elements along the inner dimension that share one
-_OF_BLOCKS = {torch.float8_e8m0fnu: 32, torch.float8_e4m3fn: 16}
+_OF_BLOCKS = {getattr(torch, "float8_e8m0fnu", None): 32, torch.float8_e4m3fn: 16}  # older releases lack the first
 #: the values of `float4_e2m1fn`
 _FOUR_BITS = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 
@@ -47,7 +47,7 @@ def _unpacked(matrix, scales, size, swizzled):
 
     As CUDA's tensor cores take them, scales lie in tiles of 128 rows and four columns, and a tile has those of rows 32 apart side by side.
     """
-    if matrix.dtype is torch.float4_e2m1fn_x2:
+    if matrix.dtype is getattr(torch, "float4_e2m1fn_x2", None):
         pairs = matrix.view(torch.uint8)  # the first of two is the lower half
         elements = _FOUR_BITS[torch.stack([pairs & 15, pairs >> 4], -1).flatten(-2).long()]
     else:
