@@ -16,6 +16,7 @@ import torch
 from margay import _checks
 from margay.torch import capture
 
+_strided = torch.strided
 _START = 4096
 _SPAN = 2**47  # the user half of the address space
 _CPU = torch.device("cpu")
@@ -130,10 +131,31 @@ def is_alias(tensor) -> bool:
     return tensor.untyped_storage().data_ptr() == _START
 
 
+#: real types -> log2 of the element's size
+_REAL = {
+    dtype: dtype.itemsize.bit_length() - 1
+    for dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64)
+}
+
+
 def adopt(result, device, arguments=()):
     """Returns a CPU operator's result as a CUDA tensor: a view of the argument whose memory it shares, or a copy."""
     if result is None or result.is_cuda:
         return result
+    # What most results are: small, and tensors of their own.
+    shift = _REAL.get(dtype := result.dtype)
+    if shift is not None and not _capturing.special and device == _current_device() and result.layout is _strided and not result.is_nested:
+        count = result.numel() << shift
+        if count <= _SMALL and result.is_contiguous() and not result.is_neg() and not (result.storage_offset() and is_alias(result)):
+            copied = _empty(tuple(result.size()), result.stride(), dtype)
+            if count:
+                to, at = copied.data_ptr() - _START, result.data_ptr() - _START
+                _bytes[to : to + count] = _bytes[at : at + count]
+            return copied
+    return _adopt(result, device, arguments)
+
+
+def _adopt(result, device, arguments):
     if result.layout is not torch.strided:
         from margay.torch import sparse
 
@@ -265,6 +287,7 @@ _CHECKS_WRITES = _checks.wanted("init")
 if _CHECKS_WRITES:
     alias, dense, exact, alone, whole_storage = map(_noting, (alias, dense, exact, alone, whole_storage))
     copy_out, zeros, laid_out = (_noting(f, of_result=True) for f in (copy_out, zeros, laid_out))
+    _REAL.clear()  # all results go by `copy_out`
 
 
 def _owner(result, arguments):

@@ -128,12 +128,19 @@ def _tile(input, algorithm="", use_cutlass=True):
     if algorithm not in ("", "largest_values_greedy", "largest_abs_values_greedy"):
         raise NotImplementedError(f"margay: aten::_sparse_semi_structured_tile with the algorithm {algorithm} on device cuda")
     kept = _kept(input, algorithm == "largest_abs_values_greedy")
-    masks = conversions._compute_compressed_swizzled_bitmask(kept)
+    masks = _masks(kept)
     if use_cutlass:
         return (*_packed(input, kept), *_packed(input.t().contiguous(), kept.t().contiguous()), masks)
     pruned = torch.where(kept, input, 0)
     none = torch.empty(0, dtype=torch.int16)  # cuSPARSELt has the places in the same tensor
     return _cslt_compress(pruned), none, _cslt_compress(pruned.t().contiguous()), none.clone(), masks
+
+
+def _masks(kept):
+    """A bit for each element, as `_kept_by` takes them."""
+    rows, columns = kept.size(0) // 8, kept.size(1) // 8
+    tiles = kept.view(rows, 2, 4, columns, 2, 4).permute(0, 3, 1, 4, 2, 5).reshape(rows, columns, 4, 2, 8)
+    return (tiles.to(torch.uint8) << torch.arange(8, dtype=torch.uint8)).sum(-1, dtype=torch.uint8)
 
 
 def _kept_by(masks):

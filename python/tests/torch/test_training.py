@@ -1,5 +1,7 @@
 """Training on `cuda` gives the losses of training on `cpu`, bit by bit."""
 
+import threading
+
 import pytest
 import torch
 from torch import nn
@@ -153,3 +155,17 @@ def test_data_loader_pins_memory():
         assert x.is_pinned()
         total += y.to("cuda", non_blocking=True).sum()
     assert total.item() == sum(range(40))
+
+
+def test_backward_passes_run_on_the_thread_that_asks_for_them():
+    def note(grad):
+        seen.append(threading.get_ident())
+        if len(seen) > 1:
+            raise ValueError("the second time")
+
+    seen, x = [], torch.ones(2, device="cuda", requires_grad=True)
+    (y := x * 2).register_hook(note)
+    y.sum().backward(retain_graph=True)
+    with pytest.raises(ValueError, match="the second time"):
+        y.sum().backward()
+    assert seen == [threading.get_ident()] * 2 and torch._C._is_multithreading_enabled()
