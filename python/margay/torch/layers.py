@@ -121,6 +121,9 @@ def _backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, c
     return result.to(input.dtype)
 
 
+_LEAST = torch.finfo(torch.float32).eps / 2
+
+
 def _fused_dropout(self, p, generator=None):
     mask = torch.empty_like(self, dtype=torch.float32).bernoulli_(p, generator=generator)
     return self * mask.to(self.dtype) / p, mask.to(torch.uint8)
@@ -140,6 +143,14 @@ def _native_dropout(device, input, p, train):
     kept.bernoulli_(1 - p)
     torch.mul(input, kept, out=product).mul_(0.0 if p == 1 else 1 / (1 - p))
     return result, mask
+
+
+def _exponential(self, lambd=1, *, generator=None):
+    """Where the CPU rounds the smallest numbers of float16 to zero, CUDA's kernel yields the smallest that it has in float32."""
+    _aten.exponential_.default(self, lambd, generator=generator)
+    if self.dtype is torch.float16 and lambd <= 1:
+        self.masked_fill_(self == 0, _LEAST / lambd)
+    return self
 
 
 def _masked_scale(self, mask, scale):
@@ -273,6 +284,7 @@ OURS = {
     "aten::batch_norm_backward_elemt": _backward_elemt,
     "aten::_fused_moving_avg_obs_fq_helper": _observed_fake_quant,
     "aten::_fused_dropout": _fused_dropout,
+    "aten::exponential_": _exponential,
     "aten::native_dropout": _native_dropout,
     "aten::_masked_scale": _masked_scale,
     "aten::_fused_rms_norm_backward": _rms_norm_backward,

@@ -18,6 +18,7 @@ from margay.torch import (
     packed,
     products,
     recurrent,
+    refused,
     strides,
     synchronizing,
     two_of_four,
@@ -222,7 +223,8 @@ def _kernel(name: str):
     computed = kernel.lazy(name, call)
     if name.startswith("aten::_foreach_") and torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeExplicitAutograd"):
         computed = mixed.tensor_by_tensor(name, computed)
-    checks = [c for c in (mixed.CHECKS.get(name), deterministic.alert_of(name), synchronizing.alert_of(name)) if c is not None]
+    found = mixed.CHECKS.get(name), deterministic.alert_of(name), synchronizing.alert_of(name), refused.check_of(name)
+    checks = [check for check in found if check is not None]
     if not checks:
         return computed
 

@@ -77,3 +77,18 @@ def refuse(name: str, tensors) -> None:
     if kernel == "vdot" and not dtype.is_complex:
         kernel = "dot"
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{_NAMES[dtype]}'")
+
+
+def _check_reduction(self, dim, index, source, reduce=None, **options) -> None:
+    """CUDA's kernels reduce complex numbers and truth values by sums only."""
+    reduce = options.get("reduce", reduce)
+    if reduce not in ("sum", "add") and (self.dtype is torch.bool or self.dtype.is_complex) and index.numel():
+        kernel = "cuda_scatter_gather_base_kernel_func" if isinstance(source, torch.Tensor) else "cuda_scatter_fill_base_kernel_reduce_multiply"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{_NAMES[self.dtype]}'")
+
+
+def check_of(name: str):
+    """What checks the types of a call of an operator first; `None` if nothing has to."""
+    base, _, overload = name.removeprefix("aten::").partition(".")
+    reduces = base in ("scatter_reduce", "scatter_reduce_") or (base in ("scatter", "scatter_") and "reduce" in overload)
+    return _check_reduction if reduces else None

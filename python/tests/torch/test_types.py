@@ -143,6 +143,10 @@ MISTAKES |= {
     "maxima of integers": (lambda: F.max_pool2d(whole(1, 2, 2), 2), "^.max_pool2d_with_indices_out_cuda_frame. not implemented for 'Long'"),
     "a narrow gamma function": (lambda: torch.igamma(ones(2, dtype=HALF), ones(2, dtype=HALF)), "^.igamma_cuda. not implemented for 'Half'"),
     "a narrow Bessel function": (lambda: torch.special.bessel_j0(ones(2, dtype=HALF)), "^.bessel_j0_cuda. not implemented for 'Half'"),
+    "products of scattered complex numbers": (
+        lambda: ones(2, dtype=torch.cfloat).scatter_reduce(0, NEAR, ones(2, dtype=torch.cfloat), "prod"),
+        "^.cuda_scatter_gather_base_kernel_func. not implemented for 'ComplexFloat'",
+    ),
     "a histogram of narrow numbers": (lambda: torch.histc(ones(2, dtype=HALF)), "^.histc. not implemented for 'Half'"),
 }
 
