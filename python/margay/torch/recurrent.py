@@ -10,6 +10,7 @@ import torch
 
 from margay.torch.autograd import gradients
 
+_aten, _cudnn_enabled = torch.ops.aten, torch._C._get_cudnn_enabled
 _RELU, _TANH, _LSTM, _GRU = range(4)
 _LAYERS = {_RELU: "rnn_relu", _TANH: "rnn_tanh", _GRU: "gru"}
 
@@ -188,11 +189,18 @@ def _cudnn(mode, input, hx, params, has_biases, num_layers, dropout, train, bidi
     return (output, hy, cy) if mode == _LSTM else (output, hy)
 
 
-def _composed(mode):
+def _composed(name, mode):
+    """The layer of padded and of packed input: cuDNN's, or, where that is disabled, torch's composition of cells."""
+    packet, composite = getattr(_aten, name), torch._C.DispatchKey.CompositeImplicitAutograd
+
     def of_input(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+        if not _cudnn_enabled():
+            return packet.input._op_dk(composite, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
         return _cudnn(mode, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, None)
 
     def of_data(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
+        if not _cudnn_enabled():
+            return packet.data._op_dk(composite, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
         return _cudnn(mode, data, hx, params, has_biases, num_layers, dropout, train, bidirectional, False, batch_sizes)
 
     return of_input, of_data
@@ -210,7 +218,7 @@ def _autocast_rnn(input, weight, stride, weight_buf, hx, cx, *rest):
 def layers():
     """Operators above autograd: (name, dispatch key, implementation)."""
     for mode, name in {**_LAYERS, _LSTM: "lstm"}.items():
-        for overload, answer in zip(("input", "data"), _composed(mode), strict=True):
+        for overload, answer in zip(("input", "data"), _composed(name, mode), strict=True):
             for key in ("CUDA", "AutogradCUDA"):
                 yield f"{name}.{overload}", key, answer
     yield "_cudnn_rnn", "AutocastCUDA", _autocast_rnn

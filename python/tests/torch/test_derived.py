@@ -40,6 +40,8 @@ def compare(ours, theirs):
             torch.testing.assert_close(a.cpu(), b)
 
 
+# Older releases record the parts, since they do not tell what `derived` has to know.
+@pytest.mark.skipif(not hasattr(torch._C._autograd, "_top_saved_tensors_default_hooks"), reason="this release of torch tells no hooks")
 @pytest.mark.parametrize("name", CALLS)
 def test_one_call_computes_each_pass(name):
     call, given, on_cpu = CALLS[name], leaves("cuda"), leaves("cpu")

@@ -169,3 +169,16 @@ def test_backward_passes_run_on_the_thread_that_asks_for_them():
     with pytest.raises(ValueError, match="the second time"):
         y.sum().backward()
     assert seen == [threading.get_ident()] * 2 and torch._C._is_multithreading_enabled()
+
+
+@pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU, nn.RNN])
+def test_recurrent_layers_have_second_derivatives_without_cudnn(layer):
+    def second(device):
+        torch.manual_seed(3)
+        net, x = layer(3, 2), torch.rand(2, 1, 3)
+        net, x = net.to(device), x.to(device).requires_grad_()
+        with torch.backends.cudnn.flags(enabled=False):
+            (first,) = torch.autograd.grad(net(x)[0].square().sum(), x, create_graph=True)
+        return torch.autograd.grad(first.square().sum(), x)[0].cpu()
+
+    torch.testing.assert_close(second("cuda"), second("cpu"))
