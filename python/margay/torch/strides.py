@@ -117,11 +117,24 @@ def _dropout_backward(grad_output, mask, scale):
     return result.contiguous(memory_format=suggest_memory_format(grad_output))
 
 
+def _rounded_once(op, input, weight, bias, running_mean, running_var, *rest):
+    """Batch normalization in float32, which the CPU's kernel rounds at every step for parameters of narrow types."""
+    values = [value if value is None or value.dtype is torch.float32 else value.float() for value in (input, weight, bias, running_mean, running_var)]
+    result, *statistics = op(*values, *rest)
+    for given, wide in ((running_mean, values[3]), (running_var, values[4])):
+        if given is not wide:
+            given.copy_(wide)
+    return result.to(input.dtype), *statistics
+
+
 def _batch_norm_of(op):
     """Batch normalization, which on CUDA yields the statistics that it used also if they are the running ones; on the CPU then nothing."""
 
     def compute(input, weight, bias, running_mean, running_var, training, momentum, eps, **out):
-        results = op(input, weight, bias, running_mean, running_var, training, momentum, eps, **out)
+        if input.dtype.itemsize < 4 and not out:
+            results = _rounded_once(op, input, weight, bias, running_mean, running_var, training, momentum, eps)
+        else:
+            results = op(input, weight, bias, running_mean, running_var, training, momentum, eps, **out)
         if not out:
             results = (_like(results[0], input), *results[1:])
         if training:

@@ -55,6 +55,16 @@ def test_a_product_is_rounded_once(dtype):
     assert abs(x.cuda().prod().item() - exact) <= torch.finfo(dtype).eps * exact
 
 
+@pytest.mark.parametrize("dtype", NARROW)
+def test_a_batch_normalization_is_rounded_once(dtype):
+    x, w, b, mean, var = [torch.rand(shape).to(dtype) for shape in ((8, 4, 90), 4, 4, 4, 4)]
+    near = [t.cuda() for t in (mean, var)]
+    result = F.batch_norm(x.cuda(), *near, w.cuda(), b.cuda(), training=True)
+    far = [t.float() for t in (mean, var)]
+    exact = F.batch_norm(x.float(), *far, w.float(), b.float(), training=True)
+    assert torch.equal(result.cpu(), exact.to(dtype)) and all(torch.equal(n.cpu(), f.to(dtype)) for n, f in zip(near, far, strict=True))
+
+
 def test_statistics_are_wide():
     x = torch.randn(6, 8, device="cuda", dtype=torch.bfloat16)
     assert [t.dtype for t in torch.native_layer_norm(x, (8,), None, None, 1e-5)] == [torch.bfloat16, torch.float32, torch.float32]
