@@ -92,7 +92,7 @@ def test_exponential_numbers_are_not_zero():
     for x in near, far:
         torch.manual_seed(20)
         x.exponential_()
-    assert far.min() == 0 and near.min() == 2**-24
+    assert torch.equal(near.cpu(), far.clamp(min=2**-24)) and near.min() > 0  # torch 2.15 draws a zero on the CPU
 
 
 def test_random_numbers_come_back_from_a_state_that_is_long_past():
