@@ -192,7 +192,7 @@ pub struct Source {
     pub tree: Arc<margay_syntax::Tree>,
     /// `.file` table.
     pub files: std::collections::HashMap<u32, Box<str>>,
-    /// Of a module without findings, nobody asks for lines.
+    /// Computed on request, because modules without findings need no lines.
     lines: std::sync::OnceLock<margay_syntax::LineIndex>,
 }
 
@@ -391,6 +391,18 @@ pub enum Callee {
     Indirect(VReg, Option<Vec<FuncId>>),
 }
 
+impl Terminator {
+    /// The predicate that decides whether this branch leads to `to`, one of its targets, and its value if it does.
+    pub fn condition(&self, to: BlockId) -> Option<(VReg, bool)> {
+        match *self {
+            Terminator::Branch { pred, negated, then, other, .. } if then != other => {
+                Some((pred, (to == then) != negated))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// An argument, or the destination of a return value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Arg {
@@ -431,6 +443,15 @@ impl Func {
     /// Instructions of a block.
     pub fn insts(&self, block: &Block) -> &[Inst] {
         &self.insts[block.insts.range()]
+    }
+
+    /// By instruction: its block.
+    pub fn blocks_of_insts(&self) -> Vec<Option<BlockId>> {
+        let mut found = vec![None; self.insts.len()];
+        for (b, block) in self.blocks.iter().enumerate() {
+            found[block.insts.range()].fill(Some(BlockId(b as u32)));
+        }
+        found
     }
 
     /// The variant of an instruction.

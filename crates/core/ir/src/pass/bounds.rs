@@ -5,10 +5,10 @@
 //! it by comparisons with constants in the branches that lead to a block, along its chain of single predecessors.
 
 use crate::{
-    BlockId, FormalHome, Func, Inst, Operand, Terminator, VReg,
+    BlockId, FormalHome, Func, Inst, Operand, VReg,
     pass::{
-        Cfg, Liveness, WarpShape,
-        liveness::{inst_reads, inst_writes},
+        Cfg, Liveness, Relation, WarpShape,
+        liveness::{inst_reads, inst_writes, only_definitions},
     },
 };
 use margay_isa::{Component, Effect, Kind, Mod, Opcode, Special, Type, Var, Variant};
@@ -119,21 +119,16 @@ impl Ranges {
     /// Analyzes a function. `addresses` holds the known addresses of variables.
     pub fn new(func: &Func, cfg: &Cfg, live: &Liveness, warp: WarpShape, addresses: Vec<Option<u64>>) -> Ranges {
         let n = func.regs.len();
-        let (mut times, mut definition) = (vec![0u32; n], vec![None; n]);
-        for b in &cfg.order {
-            let once = cfg.reducible && cfg.innermost(cfg.position[b.0 as usize]).is_none();
-            for i in func.blocks[b.0 as usize].insts.range() {
-                let inst = &func.insts[i];
-                inst_writes(func, inst, &mut |r| {
-                    times[r.0 as usize] += 1;
-                    definition[r.0 as usize] = (once && inst.guard.is_none()).then_some(i as u32);
-                });
-            }
-        }
+        let block_of = func.blocks_of_insts();
+        let executed_once = |i: &u32| {
+            let block = block_of[*i as usize].filter(|_| cfg.reducible && func.insts[*i as usize].guard.is_none());
+            block.is_some_and(|b| cfg.innermost(cfg.position[b.0 as usize]).is_none())
+        };
+        let definition = only_definitions(func).into_iter().map(|d| d.filter(executed_once)).collect();
         let mut all = Ranges { found: vec![None; n], definition, warp, addresses };
         let mut unknown = |r: usize| {
             all.found[r] = Some(Bounds::any(func.regs[r].bits()));
-            times[r] += 1;
+            all.definition[r] = None;
         };
         for home in &func.params {
             if let FormalHome::Regs(regs) = home {
@@ -142,7 +137,6 @@ impl Ranges {
         }
         // Registers that may be read before they are written.
         live.live_in.first().iter().for_each(|set| set.iter().for_each(|r| unknown(r as usize)));
-        all.definition.iter_mut().zip(times).filter(|(_, n)| *n != 1).for_each(|(d, _)| *d = None);
         all.join_definitions(func);
         all
     }
@@ -179,9 +173,8 @@ impl Ranges {
         let mut here = block;
         for _ in 0..BRANCHES {
             let [before] = cfg.preds[here.0 as usize][..] else { break };
-            if let Terminator::Branch { pred, negated, then, other, .. } = func.blocks[before.0 as usize].term
-                && then != other
-                && let Some((r, bounds)) = self.condition(func, pred, (here == then) != negated, &known)
+            if let Some((p, value)) = func.blocks[before.0 as usize].term.condition(here)
+                && let Some((r, bounds)) = self.condition(func, p, value, &known)
             {
                 known.insert(r.0, bounds);
             }
@@ -223,18 +216,15 @@ impl Ranges {
         {
             return None;
         }
-        let has = |mods: &[Mod]| mods.iter().any(|m| variant.has(*m));
-        // Least and most if the comparison holds, and if it does not.
-        let (yes, no) = match () {
-            _ if has(&[Mod::Lt, Mod::Lo]) => ((0, c.checked_sub(1)?), (c, u64::MAX)),
-            _ if has(&[Mod::Le, Mod::Ls]) => ((0, c), (c.checked_add(1)?, u64::MAX)),
-            _ if has(&[Mod::Gt, Mod::Hi]) => ((c.checked_add(1)?, u64::MAX), (0, c)),
-            _ if has(&[Mod::Ge, Mod::Hs]) => ((c, u64::MAX), (0, c.checked_sub(1)?)),
-            _ if has(&[Mod::Eq]) => ((c, c), (0, u64::MAX)),
-            _ if has(&[Mod::Ne]) => ((0, u64::MAX), (c, c)),
-            _ => return None,
+        let relation = Relation::of(variant)?;
+        let (least, most) = match if holds { relation } else { relation.inverse() } {
+            Relation::Less => (0, c.checked_sub(1)?),
+            Relation::AtMost => (0, c),
+            Relation::Greater => (c.checked_add(1)?, u64::MAX),
+            Relation::AtLeast => (c, u64::MAX),
+            Relation::Equal => (c, c),
+            Relation::Unequal => return None,
         };
-        let (least, most) = if holds { yes } else { no };
         let (least, most) = (b.least.max(least), b.most.min(most));
         // Otherwise no thread reaches the block.
         (least <= most).then(|| (*x, Bounds { least, most, ..b }.tight()))

@@ -7,7 +7,7 @@ use crate::{
     pass::{
         Cfg,
         cfg::successors,
-        liveness::{inst_writes, read_early},
+        liveness::{inst_writes, only_definitions, read_early},
     },
 };
 use margay_isa::{Effect, Kind, Mod, Opcode};
@@ -78,17 +78,8 @@ pub fn constants_at(func: &Func, cfg: &Cfg) -> Vec<BTreeMap<u32, u64>> {
 /// particular.
 fn written_once(func: &Func) -> Vec<bool> {
     let early = read_early(func, &Cfg::new(func, |_, _| false));
-    let mut times = vec![0u32; func.regs.len()];
-    for inst in &func.insts {
-        inst_writes(func, inst, &mut |r| times[r.0 as usize] += 1);
-    }
-    for home in &func.params {
-        if let crate::FormalHome::Regs(regs) = home {
-            regs.iter().for_each(|r| times[r.0 as usize] += 1);
-        }
-    }
-    early.iter().for_each(|r| times[r as usize] += 1);
-    times.into_iter().map(|n| n == 1).collect()
+    let definitions = only_definitions(func).into_iter().enumerate();
+    definitions.map(|(r, definition)| definition.is_some() && !early.has(r as u32)).collect()
 }
 
 /// Replaces registers whose only definition is an unguarded `mov` of a constant, wherever they are plain operands, and accesses to local

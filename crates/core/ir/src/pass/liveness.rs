@@ -1,6 +1,6 @@
 //! Live registers at the beginning of blocks: a backward data-flow analysis over bit sets.
 
-use crate::{Arg, Callee, Func, Inst, MemBase, Operand, Terminator, VReg, pass::Cfg};
+use crate::{Arg, Callee, FormalHome, Func, Inst, MemBase, Operand, Terminator, VReg, pass::Cfg};
 use margay_isa::Type;
 
 /// A set of small numbers.
@@ -133,6 +133,24 @@ pub fn position_of_only_definition(func: &Func, r: VReg) -> Option<usize> {
     defining.next().filter(|_| defining.next().is_none())
 }
 
+/// By register: the index of the instruction that writes it, if there is just one. Parameters in registers are written by the caller.
+pub fn only_definitions(func: &Func) -> Vec<Option<u32>> {
+    let (mut times, mut definition) = (vec![0u32; func.regs.len()], vec![None; func.regs.len()]);
+    for home in &func.params {
+        if let FormalHome::Regs(regs) = home {
+            regs.iter().for_each(|r| times[r.0 as usize] += 1);
+        }
+    }
+    for (i, inst) in func.insts.iter().enumerate() {
+        inst_writes(func, inst, &mut |r| {
+            times[r.0 as usize] += 1;
+            definition[r.0 as usize] = Some(i as u32);
+        });
+    }
+    definition.iter_mut().zip(times).filter(|(_, n)| *n != 1).for_each(|(d, _)| *d = None);
+    definition
+}
+
 /// Registers that a terminator reads; `ret` reads the registers of `.reg` returns.
 pub fn term_reads(func: &Func, term: &Terminator, f: &mut impl FnMut(VReg)) {
     match term {
@@ -154,7 +172,7 @@ pub fn read_early(func: &Func, cfg: &Cfg) -> BitSet {
     let live = Liveness::new(func, cfg).live_in;
     let mut early = live.into_iter().next().unwrap_or_else(|| BitSet::new(func.regs.len()));
     for home in &func.params {
-        if let crate::FormalHome::Regs(regs) = home {
+        if let FormalHome::Regs(regs) = home {
             regs.iter().for_each(|r| early.remove(r.0));
         }
     }

@@ -7,12 +7,13 @@
 //! * [`Uniformity`]: which registers are the same in all lanes of a warp, which are affine in the lane, which blocks only part
 //!   of a warp may reach.
 //! * [`mark_uniform_values`]: the same for parameters and return values, over the call graph.
-//! * [`spins`]: loops that may wait for other threads, or never end; [`mark_observing_calls`]: calls by which they may; [`awaits`]: the
-//!   reads by which they do;
-//!   [`Termination`]: loops that terminate.
+//! * [`spins`]: loops that may wait for other threads, or never end; [`mark_observing_calls`]: calls in which they may; [`awaits`]: the reads
+//!   that wait; [`Termination`]: loops that terminate.
+//! * [`Relation`]: what a comparison tests.
 //! * [`Ranges`]: bounds of integer registers.
 //! * [`LinearValues`]: integer registers as linear functions of a thread's place in the grid.
-//! * [`propagate_constants`]: constants in registers become operands, addresses of local variables bases of accesses; [`constants_at`]: those that other registers still hold.
+//! * [`propagate_constants`]: constants in registers become operands, and addresses of local variables become bases of accesses;
+//!   [`constants_at`]: constants that other registers still hold.
 //! * [`controls`]: whether values decide if an instruction is executed; [`depends_on_reads`]: whether address and control dependences
 //!   order reads before an access; [`conditions_of_use`]: under which conditions what a load yields is used; [`Decision`]: reads whose value
 //!   decides a branch and nothing else; [`recomputes`]: updates in several steps.
@@ -31,6 +32,7 @@ mod interface;
 mod linear;
 pub mod liveness;
 mod regions;
+mod relation;
 mod resume;
 mod shape;
 mod spin;
@@ -48,6 +50,7 @@ pub use interface::{mark_uniform_values, passes_uniform, returns_uniform};
 pub use linear::{AXES, Condition, LaunchValues, Linear, LinearValues};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};
+pub use relation::Relation;
 pub use resume::{Held, Layout, Paused, Pausing, Resume, Slot, pausing, slot_bytes, written_from};
 pub use shape::{Shape, WarpShape, is_weak};
 pub use spin::{awaits, awaits_result, changes_nothing, mark_observing_calls, observes_others, shares_work, spins};

@@ -1,7 +1,7 @@
 //! Bounds of linear values at an instruction, from its guard and from the branches that lead to it.
 
 use super::{Linear, LinearValues};
-use crate::{Operand, Terminator, VReg};
+use crate::{Operand, VReg, pass::Relation};
 use margay_isa::{Kind, Mod, Opcode, Type};
 
 /// How far definitions of predicates are followed.
@@ -29,11 +29,10 @@ pub fn of(values: &LinearValues<'_>, at: u32) -> Vec<Condition> {
     while let Some(block) = here {
         here = values.cfg.idom[block.0 as usize];
         let Some(before) = here else { break };
-        if let Terminator::Branch { pred, negated, then, other, .. } = func.blocks[before.0 as usize].term
-            && then != other
+        if let Some((p, value)) = func.blocks[before.0 as usize].term.condition(block)
             && values.cfg.preds[block.0 as usize] == [before]
         {
-            add(values, pred, (block == then) != negated, DEPTH, &mut found);
+            add(values, p, value, DEPTH, &mut found);
         }
     }
     found
@@ -68,61 +67,36 @@ fn add(values: &LinearValues<'_>, p: VReg, holds: bool, depth: u32, to: &mut Vec
                 }
                 follow(c, holds);
             }
-            let compared =
-                Comparison::of(|m| variant.has(m)).and_then(|c| c.condition(values, variant.t(), [a, b], holds));
-            to.extend(compared);
+            let relation = Relation::of(variant).map(|r| if holds { r } else { r.inverse() });
+            to.extend(relation.and_then(|r| compared(values, variant.t(), a, r, b)));
         }
         _ => {}
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Less,
-    AtMost,
-    More,
-    AtLeast,
-    Equal,
-    Unequal,
-}
-
-impl Comparison {
-    fn of(has: impl Fn(Mod) -> bool) -> Option<Comparison> {
-        Some(match () {
-            _ if has(Mod::Lt) || has(Mod::Lo) => Comparison::Less,
-            _ if has(Mod::Le) || has(Mod::Ls) => Comparison::AtMost,
-            _ if has(Mod::Gt) || has(Mod::Hi) => Comparison::More,
-            _ if has(Mod::Ge) || has(Mod::Hs) => Comparison::AtLeast,
-            _ if has(Mod::Eq) => Comparison::Equal,
-            _ if has(Mod::Ne) => Comparison::Unequal,
-            _ => return None,
-        })
+/// The bounds of the difference of two linear operands of type `t` that follow from this relation between them.
+fn compared(values: &LinearValues<'_>, t: Type, a: &Operand, relation: Relation, b: &Operand) -> Option<Condition> {
+    if !(t.is_int() || t.kind() == Kind::Bits) {
+        return None;
     }
-
-    /// The bounds of the difference of two linear values that follow from the outcome of this comparison.
-    fn condition(self, values: &LinearValues<'_>, t: Type, [a, b]: [&Operand; 2], holds: bool) -> Option<Condition> {
-        if !(t.is_int() || t.kind() == Kind::Bits) {
-            return None;
-        }
-        let [a, b] = [a, b].map(|o| values.known(o, t.bits()).and_then(|v| values.widened(v, t)));
-        let (a, b) = (a?, b?);
-        let difference = a.plus(b.times(Linear::number(-1))?)?;
-        if difference.period != 0 || a.period != 0 || b.period != 0 {
-            return None;
-        }
-        let (least, most) = match (self, holds) {
-            (Comparison::Less, true) | (Comparison::AtLeast, false) => (i64::MIN, -1),
-            (Comparison::AtMost, true) | (Comparison::More, false) => (i64::MIN, 0),
-            (Comparison::More, true) | (Comparison::AtMost, false) => (1, i64::MAX),
-            (Comparison::AtLeast, true) | (Comparison::Less, false) => (0, i64::MAX),
-            (Comparison::Equal, true) | (Comparison::Unequal, false) => (0, 0),
-            (Comparison::Equal, false) | (Comparison::Unequal, true) => return None,
-        };
-        let shifted = |end: i64| end.saturating_sub(difference.constant);
-        let (value, unit) = Linear { constant: 0, ..difference }.in_units()?;
-        let (low, high) = value.range(&values.launch.extents())?;
-        // Rounded up and down to multiples of the unit.
-        let least = shifted(least).div_euclid(unit) + i64::from(shifted(least).rem_euclid(unit) != 0);
-        Some(Condition { value, least: least.max(low), most: shifted(most).div_euclid(unit).min(high) })
+    let [a, b] = [a, b].map(|o| values.known(o, t.bits()).and_then(|v| values.widened(v, t)));
+    let (a, b) = (a?, b?);
+    let difference = a.plus(b.times(Linear::number(-1))?)?;
+    if difference.period != 0 || a.period != 0 || b.period != 0 {
+        return None;
     }
+    let (least, most) = match relation {
+        Relation::Less => (i64::MIN, -1),
+        Relation::AtMost => (i64::MIN, 0),
+        Relation::Greater => (1, i64::MAX),
+        Relation::AtLeast => (0, i64::MAX),
+        Relation::Equal => (0, 0),
+        Relation::Unequal => return None,
+    };
+    let shifted = |end: i64| end.saturating_sub(difference.constant);
+    let (value, unit) = Linear { constant: 0, ..difference }.in_units()?;
+    let (low, high) = value.range(&values.launch.extents())?;
+    // Rounded up and down to multiples of the unit.
+    let least = shifted(least).div_euclid(unit) + i64::from(shifted(least).rem_euclid(unit) != 0);
+    Some(Condition { value, least: least.max(low), most: shifted(most).div_euclid(unit).min(high) })
 }

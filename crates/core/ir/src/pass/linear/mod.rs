@@ -12,7 +12,10 @@ pub use value::{AXES, Linear};
 
 use crate::{
     BlockId, FormalHome, Func, GlobalId, Inst, MemBase, Operand, VReg,
-    pass::{Cfg, liveness::inst_writes},
+    pass::{
+        Cfg,
+        liveness::{inst_writes, only_definitions},
+    },
 };
 use margay_isa::{Component, Kind, Mod, Opcode, Special, Type, Var};
 
@@ -52,7 +55,7 @@ pub struct LinearValues<'a> {
     launch: LaunchValues<'a>,
     cfg: Cfg,
     values: Vec<Value>,
-    /// By register: its only definition.
+    /// By register: its only definition, unless that is guarded.
     definition: Vec<Option<u32>>,
     /// By instruction: its block.
     block_of: Vec<Option<BlockId>>,
@@ -61,22 +64,18 @@ pub struct LinearValues<'a> {
 impl<'a> LinearValues<'a> {
     /// Analyses a kernel.
     pub fn new(func: &'a Func, launch: LaunchValues<'a>) -> LinearValues<'a> {
-        let (mut times, mut definition) = (vec![0u32; func.regs.len()], vec![None; func.regs.len()]);
+        let mut definition = only_definitions(func);
+        for d in &mut definition {
+            *d = d.filter(|i| func.insts[*i as usize].guard.is_none());
+        }
         let mut values = vec![Value::Unseen; func.regs.len()];
-        for (i, inst) in func.insts.iter().enumerate() {
+        for inst in &func.insts {
             inst_writes(func, inst, &mut |r| {
-                times[r.0 as usize] += 1;
-                definition[r.0 as usize] = inst.guard.is_none().then_some(i as u32);
                 // Results of calls.
                 if !func.operands(inst.dsts).contains(&Operand::Reg(r)) {
                     values[r.0 as usize] = Value::Unknown;
                 }
             });
-        }
-        definition.iter_mut().zip(times).filter(|(_, n)| *n != 1).for_each(|(d, _)| *d = None);
-        let mut block_of = vec![None; func.insts.len()];
-        for (b, block) in func.blocks.iter().enumerate() {
-            block_of[block.insts.range()].fill(Some(BlockId(b as u32)));
         }
         for home in &func.params {
             if let FormalHome::Regs(regs) = home {
@@ -84,7 +83,7 @@ impl<'a> LinearValues<'a> {
             }
         }
         let cfg = Cfg::new(func, |_, _| false);
-        let mut all = LinearValues { func, launch, cfg, values, definition, block_of };
+        let mut all = LinearValues { func, launch, cfg, values, definition, block_of: func.blocks_of_insts() };
         all.join_definitions();
         all
     }

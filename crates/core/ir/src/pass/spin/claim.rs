@@ -1,19 +1,18 @@
 //! Loops that claim a free word, such as an insertion into a hash table with open addressing:
 //! `do { found = atomicCAS(&table[at], FREE, key); at = next(at); } while (found != FREE && found != key);`
 //!
-//! Such a loop continues only after it has found a word that is not free. If nothing that the launch executes can make a word free again, that
-//! word stays so, whatever other threads do: they can only take the words that this one has yet to look at, and where one of those was taken
-//! by the key that ends the loop, the free word before would have ended it as well. So it waits for nobody: a thread that is alone with the
-//! table leaves the loop at least as soon. In a full table it stays for ever, on a GPU too.
+//! Such a loop continues only after it has found a word that is not free. If the launch never makes a word free again, the loop waits for no other
+//! thread: these can only take words that it has yet to read, and if one of them writes the key that ends the loop, the free word would have
+//! ended it there as well. So a thread that runs alone leaves the loop at least as soon. In a full table it never leaves it, on a GPU either.
 //!
-//! What may make words free again is any other write of the kernel (a lock has the same loop), except one
+//! Any other write of the kernel may make words free again (a lock has the same loop), except a write
 //! * that expects a free word as well, and thus takes it;
 //! * to another state space;
-//! * beside the words, such as to the value that lies beside a key: an address that differs from the loop's by a multiple of their distance,
-//!   and by a constant that keeps the two apart.
+//! * next to the words, such as to the value that belongs to a key: at an address that differs from the loop's by a multiple of the words'
+//!   distance plus a constant that keeps the two apart.
 
 use crate::{
-    AtomicOp, BlockId, Func, Inst, MemBase, MemSpace, Operand, Terminator, VReg,
+    AtomicOp, BlockId, Func, Inst, MemBase, MemSpace, Operand, VReg,
     pass::{Cfg, Loop, Termination, liveness::position_of_only_definition},
 };
 use margay_check::FuncKind;
@@ -112,11 +111,9 @@ impl<'a> Claim<'a> {
 
     /// Whether the loop is repeated only if the word was not free.
     fn repeats_if_taken(&self, cfg: &Cfg, l: &Loop) -> bool {
-        !cfg.repeats_without(l, |b, to| match self.func.blocks[b.0 as usize].term {
-            Terminator::Branch { pred, negated, then, other, .. } if then != other => {
-                self.means_taken(b, &Operand::Reg(pred), (to == then) != negated, DEPTH)
-            }
-            _ => false,
+        !cfg.repeats_without(l, |b, to| {
+            let condition = self.func.blocks[b.0 as usize].term.condition(to);
+            condition.is_some_and(|(p, value)| self.means_taken(b, &Operand::Reg(p), value, DEPTH))
         })
     }
 

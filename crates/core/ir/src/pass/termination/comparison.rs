@@ -5,46 +5,11 @@ use super::{
     recurrence::{Motion, Value},
     signed,
 };
-use crate::{Inst, Operand, VReg};
+use crate::{Inst, Operand, VReg, pass::Relation};
 use margay_isa::{Mod, Opcode, Type};
 
 /// A loop of this many iterations counts as endless.
 const ENDLESS: i128 = 1 << 40;
-
-/// Whether a comparison holds: `Lt` and its like.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Test {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-impl Test {
-    fn inverse(self) -> Test {
-        match self {
-            Test::Eq => Test::Ne,
-            Test::Ne => Test::Eq,
-            Test::Lt => Test::Ge,
-            Test::Le => Test::Gt,
-            Test::Gt => Test::Le,
-            Test::Ge => Test::Lt,
-        }
-    }
-
-    /// With its operands exchanged.
-    fn mirrored(self) -> Test {
-        match self {
-            Test::Lt => Test::Gt,
-            Test::Le => Test::Ge,
-            Test::Gt => Test::Lt,
-            Test::Ge => Test::Le,
-            same => same,
-        }
-    }
-}
 
 /// A register from which another one is computed.
 pub(super) struct Link {
@@ -58,7 +23,7 @@ pub(super) struct Link {
 /// A recurrence on the left, compared with a bound.
 struct Comparison<'a> {
     motion: Motion,
-    test: Test,
+    relation: Relation,
     /// The bound if it is constant.
     c: Option<u64>,
     bits: u32,
@@ -106,28 +71,15 @@ impl Body<'_> {
     fn comparison_fails(&self, inst: &Inst, x: &Operand, y: &Operand, value: bool) -> bool {
         let v = self.all.func.variant(inst);
         let t = v.t();
-        let has = |m: Mod| v.has(m);
-        let (test, unsigned) = match () {
-            () if has(Mod::Eq) => (Test::Eq, false),
-            () if has(Mod::Ne) => (Test::Ne, false),
-            () if has(Mod::Lt) => (Test::Lt, false),
-            () if has(Mod::Le) => (Test::Le, false),
-            () if has(Mod::Gt) => (Test::Gt, false),
-            () if has(Mod::Ge) => (Test::Ge, false),
-            () if has(Mod::Lo) => (Test::Lt, true),
-            () if has(Mod::Ls) => (Test::Le, true),
-            () if has(Mod::Hi) => (Test::Gt, true),
-            () if has(Mod::Hs) => (Test::Ge, true),
-            () => return false,
-        };
+        let Some(relation) = Relation::of(v) else { return false };
         if matches!(t, Type::F32 | Type::F64) {
-            return value && (self.float_passes(x, test, y, t) || self.float_passes(y, test.mirrored(), x, t));
+            return value && (self.float_passes(x, relation, y, t) || self.float_passes(y, relation.mirrored(), x, t));
         }
         if !is_integer(t) {
             return false;
         }
-        let test = if value { test } else { test.inverse() };
-        if let (Test::Ne, Some((moving, bound))) = (test, self.exclusive_or(x)) {
+        let relation = if value { relation } else { relation.inverse() };
+        if let (Relation::Unequal, Some((moving, bound))) = (relation, self.exclusive_or(x)) {
             // `i ^ n != c` is `i != n ^ c`.
             return match (self.value(moving, &mut Vec::new()), self.value(y, &mut Vec::new())) {
                 (Value::Moves(Motion::Step(s)), Value::Invariant(_)) => {
@@ -138,18 +90,20 @@ impl Body<'_> {
         }
         let (a, b) = (self.value(x, &mut Vec::new()), self.value(y, &mut Vec::new()));
         let sides = match (a, b) {
-            (Value::Moves(m), Value::Invariant(c)) => Some((x, m, test, y, c)),
-            (Value::Invariant(c), Value::Moves(m)) => Some((y, m, test.mirrored(), x, c)),
+            (Value::Moves(m), Value::Invariant(c)) => Some((x, m, relation, y, c)),
+            (Value::Invariant(c), Value::Moves(m)) => Some((y, m, relation.mirrored(), x, c)),
             _ => None,
         };
-        if let Some((moving, motion, test, bound, c)) = sides {
-            let (bits, signed) = (t.bits(), t.is_signed() && !unsigned);
-            return self.leaves(Comparison { motion, test, c, bits, signed, moving, bound });
+        if let Some((moving, motion, relation, bound, c)) = sides {
+            let (bits, signed) = (t.bits(), t.is_signed());
+            return self.leaves(Comparison { motion, relation, c, bits, signed, moving, bound });
         }
-        match (a, b, test) {
+        match (a, b, relation) {
             // Two that approach each other.
-            (Value::Moves(Motion::Step(a)), Value::Moves(Motion::Step(b)), Test::Lt | Test::Le) => a > b,
-            (Value::Moves(Motion::Step(a)), Value::Moves(Motion::Step(b)), Test::Gt | Test::Ge) => a < b,
+            (Value::Moves(Motion::Step(a)), Value::Moves(Motion::Step(b)), Relation::Less | Relation::AtMost) => a > b,
+            (Value::Moves(Motion::Step(a)), Value::Moves(Motion::Step(b)), Relation::Greater | Relation::AtLeast) => {
+                a < b
+            }
             (Value::Moves(Motion::Clock), _, _) | (_, Value::Moves(Motion::Clock), _) => true,
             _ => false,
         }
@@ -157,13 +111,13 @@ impl Body<'_> {
 
     /// Whether a counter in floating point passes a bound in the end, such as that of `for (float f = -3; f <= 3; f++)`. Where it begins and
     /// the bound must be known: numbers that are too large for the step stay as they are when it is added.
-    fn float_passes(&self, counter: &Operand, test: Test, bound: &Operand, t: Type) -> bool {
+    fn float_passes(&self, counter: &Operand, relation: Relation, bound: &Operand, t: Type) -> bool {
         let Operand::Reg(r) = *counter else { return false };
         let Some(step) = self.float_step(r, t) else { return false };
-        let ahead = match test {
-            Test::Lt | Test::Le => step > 0.0,
-            Test::Gt | Test::Ge => step < 0.0,
-            Test::Eq | Test::Ne => false,
+        let ahead = match relation {
+            Relation::Less | Relation::AtMost => step > 0.0,
+            Relation::Greater | Relation::AtLeast => step < 0.0,
+            Relation::Equal | Relation::Unequal => false,
         };
         // So that each step of the way is exact to a small part of it.
         const STEPS: f64 = (1 << 20) as f64;
@@ -221,21 +175,23 @@ impl Body<'_> {
 
     /// Whether a recurrence ends up where a comparison with a bound does not hold.
     fn leaves(&self, c: Comparison<'_>) -> bool {
-        let relation = !matches!(c.test, Test::Eq | Test::Ne);
+        let ordered = !matches!(c.relation, Relation::Equal | Relation::Unequal);
         match c.motion {
             Motion::Still => false,
             Motion::Clock => true,
-            Motion::Step(s) if relation => c.is_passed(s) && self.soon(&c, s),
-            Motion::Step(s) => c.test == Test::Eq && s != 0 || self.is_hit(&c, s),
+            Motion::Step(s) if ordered => c.is_passed(s) && self.soon(&c, s),
+            Motion::Step(s) => c.relation == Relation::Equal && s != 0 || self.is_hit(&c, s),
             // A stride of zero is not looked for.
-            Motion::Stride | Motion::Drift => relation || c.test == Test::Eq,
+            Motion::Stride | Motion::Drift => ordered || c.relation == Relation::Equal,
             Motion::Grow => {
-                matches!(c.test, Test::Lt | Test::Le) && c.c != Some(mask(c.bits)) && self.first(c.moving) != Some(0)
+                matches!(c.relation, Relation::Less | Relation::AtMost)
+                    && c.c != Some(mask(c.bits))
+                    && self.first(c.moving) != Some(0)
             }
-            Motion::Shrink | Motion::ShrinkSigned => match (c.test, c.c) {
-                (Test::Ne, Some(0)) => c.motion == Motion::Shrink,
-                (Test::Gt, c0) => c0.is_none_or(|v| !c.signed || signed(v, c.bits) >= 0),
-                (Test::Ge, c0) => c0.is_none_or(|v| if c.signed { signed(v, c.bits) > 0 } else { v > 0 }),
+            Motion::Shrink | Motion::ShrinkSigned => match (c.relation, c.c) {
+                (Relation::Unequal, Some(0)) => c.motion == Motion::Shrink,
+                (Relation::Greater, c0) => c0.is_none_or(|v| !c.signed || signed(v, c.bits) >= 0),
+                (Relation::AtLeast, c0) => c0.is_none_or(|v| if c.signed { signed(v, c.bits) > 0 } else { v > 0 }),
                 _ => false,
             },
         }
@@ -346,19 +302,19 @@ fn float(bits: u64, t: Type) -> f64 {
 impl Comparison<'_> {
     /// Whether a counter passes the bound in the end, and does not jump over the values beyond it.
     fn is_passed(&self, step: i64) -> bool {
-        let up = matches!(self.test, Test::Lt | Test::Le);
+        let up = matches!(self.relation, Relation::Less | Relation::AtMost);
         // Unsigned counters that go down leave `i < n` below zero.
         let ahead = if up { step > 0 || !self.signed && step < 0 } else { step < 0 };
         let Some(c) = self.c.filter(|_| ahead) else { return ahead };
         let all = i128::from(mask(self.bits));
         let (least, most) = if self.signed { (-(all + 1) / 2, all / 2) } else { (0, all) };
         let c = if self.signed { i128::from(signed(c, self.bits)) } else { i128::from(c & mask(self.bits)) };
-        let beyond = match self.test {
-            Test::Lt => most - c + 1,
-            Test::Le => most - c,
-            Test::Gt => c - least + 1,
-            Test::Ge => c - least,
-            Test::Eq | Test::Ne => return false,
+        let beyond = match self.relation {
+            Relation::Less => most - c + 1,
+            Relation::AtMost => most - c,
+            Relation::Greater => c - least + 1,
+            Relation::AtLeast => c - least,
+            Relation::Equal | Relation::Unequal => return false,
         };
         beyond >= i128::from(step.unsigned_abs())
     }

@@ -14,7 +14,7 @@ use margay_ir::{
     Func, Inst, MemBase, MemSpace, Operand, VReg,
     pass::{
         BitSet, Cfg, Cut, Liveness, Shape, Uniformity, constants_at, live_frame,
-        liveness::{inst_reads, inst_writes, term_reads},
+        liveness::{inst_reads, inst_writes, only_definitions, term_reads},
     },
 };
 use margay_isa::{Effect, Kind, Mod, Opcode, Special, Type};
@@ -60,22 +60,14 @@ impl SpillPlan {
         warp: &Uniformity,
         cta: Option<Uniformity>,
     ) -> SpillPlan {
-        let mut definition: Vec<Option<u32>> = vec![None; func.regs.len()];
-        let mut times = vec![0u32; func.regs.len()];
+        let mut definition = only_definitions(func);
+        for d in &mut definition {
+            *d = d.filter(|i| func.insts[*i as usize].guard.is_none());
+        }
         // A register that may be read before it is written does not always hold what its definition computes.
         if let Some(early) = live.live_in.first() {
-            early.iter().for_each(|r| times[r as usize] += 1);
+            early.iter().for_each(|r| definition[r as usize] = None);
         }
-        for b in &cfg.order {
-            for i in func.blocks[b.0 as usize].insts.range() {
-                let inst = &func.insts[i];
-                inst_writes(func, inst, &mut |r| {
-                    times[r.0 as usize] += 1;
-                    definition[r.0 as usize] = inst.guard.is_none().then_some(i as u32);
-                });
-            }
-        }
-        definition.iter_mut().zip(times).filter(|(_, n)| *n != 1).for_each(|(d, _)| *d = None);
         let frame_live = if cta.is_some() { live_frame(func, cfg) } else { Vec::new() };
         let constants = if cta.is_some() && !barriers.is_empty() { constants_at(func, cfg) } else { Vec::new() };
         let shapes = warp.shapes.clone();

@@ -11,11 +11,11 @@ use crate::emit::{
 use margay_ir::{
     BlockId, Inst, Operand, VReg,
     pass::{
-        Shape,
+        Relation, Shape,
         liveness::{defines, only_definition},
     },
 };
-use margay_isa::{Component, Mod, Opcode, Special, Type};
+use margay_isa::{Component, Opcode, Special, Type};
 
 /// Whether a comparison holds in all lanes, or in none: scalars, both false if lanes diverge, and absent where that is never certain.
 pub struct Decided {
@@ -54,17 +54,14 @@ impl Emitter<'_> {
         if !known || changed(a) || changed(b) {
             return Ok(None);
         }
-        if variant.has(Mod::Eq) || variant.has(Mod::Ne) {
+        let Some(relation) = Relation::of(variant) else { return Ok(None) };
+        if matches!(relation, Relation::Equal | Relation::Unequal) {
             let equal = self.decide_equality(a, b, inst)?;
-            return Ok(equal.map(|e| e.negated_if(variant.has(Mod::Ne))));
+            return Ok(equal.map(|e| e.negated_if(relation == Relation::Unequal)));
         }
-        let less = [Mod::Lt, Mod::Lo, Mod::Ge, Mod::Hs].iter().any(|m| variant.has(*m));
-        let more = [Mod::Gt, Mod::Hi, Mod::Le, Mod::Ls].iter().any(|m| variant.has(*m));
+        let less = matches!(relation, Relation::Less | Relation::AtLeast);
         // `>=` and `<=` are the negations of `<` and `>`.
-        let inverted = [Mod::Ge, Mod::Hs, Mod::Le, Mod::Ls].iter().any(|m| variant.has(*m));
-        if less == more {
-            return Ok(None);
-        }
+        let inverted = matches!(relation, Relation::AtLeast | Relation::AtMost);
         let (low, high) = if less { (a, b) } else { (b, a) };
         if let Some(decided) = self.decide_thread(low, high, inst)? {
             return Ok(Some(decided.negated_if(inverted)));

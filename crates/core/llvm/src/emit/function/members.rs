@@ -9,8 +9,8 @@
 
 use margay_exec::{Known, LANES, Row};
 use margay_ir::{
-    BlockId, FormalHome, Func, Inst, Operand, Terminator, VReg,
-    pass::{Cfg, Uniformity, liveness},
+    BlockId, Func, Inst, Operand, Terminator, VReg,
+    pass::{Cfg, Relation, Uniformity, liveness::only_definitions},
 };
 use margay_isa::{Mod, Opcode, Type};
 
@@ -22,29 +22,16 @@ pub(super) struct Members<'a> {
     func: &'a Func,
     cfg: &'a Cfg,
     uniformity: &'a Uniformity,
-    /// Per register: the block and the instruction that define it, if there is one definition only.
-    definition: Vec<Option<(BlockId, u32)>>,
+    /// By register: its only definition.
+    definition: Vec<Option<u32>>,
+    /// By instruction: its block.
+    block_of: Vec<Option<BlockId>>,
 }
 
 impl<'a> Members<'a> {
     pub fn new(func: &'a Func, cfg: &'a Cfg, uniformity: &'a Uniformity) -> Members<'a> {
-        let mut times = vec![0u32; func.regs.len()];
-        let mut definition = vec![None; func.regs.len()];
-        for home in &func.params {
-            if let FormalHome::Regs(regs) = home {
-                regs.iter().for_each(|r| times[r.0 as usize] += 1);
-            }
-        }
-        for (b, block) in func.blocks.iter().enumerate() {
-            for i in block.insts.range() {
-                liveness::inst_writes(func, &func.insts[i], &mut |r| {
-                    times[r.0 as usize] += 1;
-                    definition[r.0 as usize] = Some((BlockId(b as u32), i as u32));
-                });
-            }
-        }
-        definition.iter_mut().zip(times).filter(|(_, times)| *times != 1).for_each(|(d, _)| *d = None);
-        Members { func, cfg, uniformity, definition }
+        let (definition, block_of) = (only_definitions(func), func.blocks_of_insts());
+        Members { func, cfg, uniformity, definition, block_of }
     }
 
     /// Whether the masks of an operation in `block` name only lanes that execute it together, each with the same mask.
@@ -62,9 +49,9 @@ impl<'a> Members<'a> {
 
     /// The definition of a register: its block, its number and itself, unless it is guarded.
     fn defined(&self, r: VReg) -> Option<(BlockId, u32, &'a Inst)> {
-        let (block, index) = self.definition[r.0 as usize]?;
+        let index = self.definition[r.0 as usize]?;
         let inst = &self.func.insts[index as usize];
-        inst.guard.is_none().then_some((block, index, inst))
+        inst.guard.is_none().then_some((self.block_of[index as usize]?, index, inst))
     }
 
     /// Whether a mask names only lanes that come to a use together, each with the same mask.
@@ -168,13 +155,12 @@ impl<'a> Members<'a> {
                 p.filter(|_| equal || variant.has(Mod::Ne)).map(|(p, inverted)| (p, inverted != equal))
             }
             (Opcode::Setp, [_, _], [_]) => {
-                let found = COMPLEMENTS.iter().find_map(|(one, other)| match () {
-                    () if variant.has(*one) => Some((*one, false)),
-                    () if variant.has(*other) => Some((*one, true)),
-                    () => None,
+                // Each relation and its inverse are one test.
+                let found = Relation::of(variant).filter(|_| !variant.t().is_float()).map(|relation| match relation {
+                    Relation::Equal | Relation::Less | Relation::Greater => (relation, false),
+                    Relation::Unequal | Relation::AtLeast | Relation::AtMost => (relation.inverse(), true),
                 });
-                let test = |operator| Test::Comparison { operator, inst, at: (block, index) };
-                found.filter(|_| !variant.t().is_float()).map(|(operator, inverted)| (test(operator), inverted))
+                found.map(|(relation, inverted)| (Test::Comparison { relation, inst, at: (block, index) }, inverted))
             }
             _ => None,
         };
@@ -196,11 +182,11 @@ impl<'a> Members<'a> {
     fn are_same(&self, one: &Test<'_>, other: &Test<'_>) -> bool {
         match (one, other) {
             (Test::Register(a), Test::Register(b)) => a == b,
-            (Test::Comparison { operator, inst, at }, Test::Comparison { operator: o, inst: i, at: a }) => {
+            (Test::Comparison { relation, inst, at }, Test::Comparison { relation: other, inst: i, at: a }) => {
                 let operands = self.func.operands(inst.srcs);
                 let types = |inst: &Inst| self.func.variant(inst).t();
                 let together = self.equivalent(at.0, a.0) || self.equivalent(a.0, at.0);
-                let alike = operator == o && types(inst) == types(i) && operands == self.func.operands(i.srcs);
+                let alike = relation == other && types(inst) == types(i) && operands == self.func.operands(i.srcs);
                 alike && together && operands.iter().all(|o| self.is_settled(o, *at) && self.is_settled(o, *a))
             }
             _ => false,
@@ -224,13 +210,9 @@ impl<'a> Members<'a> {
 enum Test<'a> {
     /// The content of a register.
     Register(VReg),
-    /// What a comparison of integers yields, or, if this is an operator's complement, does not.
-    Comparison { operator: Mod, inst: &'a Inst, at: (BlockId, u32) },
+    /// Whether this relation holds for the operands of a comparison of integers.
+    Comparison { relation: Relation, inst: &'a Inst, at: (BlockId, u32) },
 }
-
-/// Comparisons of integers, and their complements.
-const COMPLEMENTS: [(Mod, Mod); 5] =
-    [(Mod::Eq, Mod::Ne), (Mod::Lt, Mod::Ge), (Mod::Gt, Mod::Le), (Mod::Lo, Mod::Hs), (Mod::Hi, Mod::Ls)];
 
 impl Known for Members<'_> {
     fn func(&self) -> &Func {

@@ -1,7 +1,7 @@
 //! Facts about values, and their propagation through arithmetic on indices and addresses.
 
 use super::{Shape, WIDTHS};
-use crate::Operand;
+use crate::{Operand, pass::Relation};
 use margay_isa::{Kind, Mod, Opcode, Var, Variant};
 
 /// All that is known of a value.
@@ -300,9 +300,11 @@ pub(super) fn compared(variant: &Variant, a: Fact, b: Fact, bound: Operand) -> O
         Operand::Imm(v) => v.trailing_ones(),
         _ => 0,
     };
-    let has = |mods: &[Mod]| mods.iter().any(|m| variant.has(*m));
-    let agrees = has(&[Mod::Lt, Mod::Ge, Mod::Lo, Mod::Hs]) && begins >= k
-        || has(&[Mod::Gt, Mod::Le, Mod::Hi, Mod::Ls]) && ends >= k;
+    let agrees = match Relation::of(variant)? {
+        Relation::Less | Relation::AtLeast => begins >= k,
+        Relation::Greater | Relation::AtMost => ends >= k,
+        Relation::Equal | Relation::Unequal => false,
+    };
     (agrees && a.carry_free(k) && a.rows()?.0 == 32 && a.sure).then_some(Fact::UNIFORM)
 }
 
