@@ -1,6 +1,8 @@
 //! Barrier objects (`mbarrier`; manual, section 9.7.13.15), which are opaque to programs: pending arrivals (20 bits), expected arrivals (20),
 //! the signed transaction count (21), a bit that marks a valid object, and the phase parity. A *state* is a copy of the object.
 
+use margay_isa::{Mod, Variant};
+
 /// Limit of arrival and transaction counts.
 pub const LIMIT: u64 = (1 << 20) - 1;
 /// The lowest bit of the expected arrivals.
@@ -13,6 +15,57 @@ pub const TX_MASK: u64 = ((1 << 21) - 1) << TX_AT;
 pub const VALID: u64 = 1 << 62;
 /// The phase parity.
 pub const PHASE: u64 = 1 << 63;
+
+/// The kind of an operation on a barrier object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MbarrierKind {
+    /// `mbarrier.init`
+    Init,
+    /// `mbarrier.inval`
+    Inval,
+    /// `mbarrier.expect_tx`
+    Expect,
+    /// `mbarrier.complete_tx`
+    Complete,
+    /// `mbarrier.arrive`, also with `.noComplete`
+    Arrive,
+    /// `mbarrier.arrive_drop`
+    Drop,
+    /// `mbarrier.arrive.expect_tx`
+    ArriveExpect,
+    /// `mbarrier.arrive_drop.expect_tx`
+    DropExpect,
+    /// `mbarrier.test_wait`, `mbarrier.try_wait`
+    Wait,
+    /// The same with `.parity`
+    WaitParity,
+    /// `mbarrier.pending_count`; the operand is the state, and there is no object.
+    Pending,
+    /// `cp.async.mbarrier.arrive`, which arrives, because the copies are already done. The flag is `.noinc`: the arrival counts.
+    AfterCopies(bool),
+}
+
+impl MbarrierKind {
+    /// The kind of a variant of `mbarrier`.
+    pub fn of(variant: &Variant) -> Option<MbarrierKind> {
+        let has = |m: Mod| variant.has(m);
+        let expects = has(Mod::ExpectTx);
+        Some(match () {
+            () if has(Mod::Init) => MbarrierKind::Init,
+            () if has(Mod::Inval) => MbarrierKind::Inval,
+            () if has(Mod::ArriveDrop) && expects => MbarrierKind::DropExpect,
+            () if has(Mod::ArriveDrop) => MbarrierKind::Drop,
+            () if has(Mod::Arrive) && expects => MbarrierKind::ArriveExpect,
+            () if has(Mod::Arrive) => MbarrierKind::Arrive,
+            () if expects => MbarrierKind::Expect,
+            () if has(Mod::CompleteTx) => MbarrierKind::Complete,
+            () if has(Mod::PendingCount) => MbarrierKind::Pending,
+            () if (has(Mod::TestWait) || has(Mod::TryWait)) && has(Mod::Parity) => MbarrierKind::WaitParity,
+            () if has(Mod::TestWait) || has(Mod::TryWait) => MbarrierKind::Wait,
+            () => return None,
+        })
+    }
+}
 
 /// A decoded object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

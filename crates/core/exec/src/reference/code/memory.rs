@@ -1,7 +1,7 @@
 //! Decoded memory operations: loads, stores, atomics, asynchronous copies, barrier objects.
 
 use super::{Dst, Src};
-use crate::sem::atomic::Rmw;
+use crate::{object::MbarrierKind, sem::atomic::Rmw};
 use margay_ir::MemSpace;
 use margay_isa::Type;
 
@@ -127,36 +127,5 @@ pub struct MbarrierOp {
     pub ctas: Option<Src>,
     /// Destination of the result.
     pub dst: Option<Dst>,
-    /// Kind.
     pub kind: MbarrierKind,
-}
-
-/// The kind of an operation on a barrier object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MbarrierKind {
-    /// `mbarrier.init`
-    Init,
-    /// `mbarrier.inval`
-    Inval,
-    /// `mbarrier.expect_tx`
-    Expect,
-    /// `mbarrier.complete_tx`
-    Complete,
-    /// `mbarrier.arrive`, also with `.noComplete`
-    Arrive,
-    /// `mbarrier.arrive_drop`
-    Drop,
-    /// `mbarrier.arrive.expect_tx`
-    ArriveExpect,
-    /// `mbarrier.arrive_drop.expect_tx`
-    DropExpect,
-    /// `mbarrier.test_wait`, `mbarrier.try_wait`
-    Wait,
-    /// The same with `.parity`
-    WaitParity,
-    /// `mbarrier.pending_count`; the operand is the state, and there is no object.
-    Pending,
-    /// `cp.async.mbarrier.arrive`: the copies are already done, so it arrives; the flag is `.noinc`, which makes it
-    /// count.
-    AfterCopies(bool),
 }

@@ -1,12 +1,13 @@
 //! Decodes asynchronous copies and barrier objects, with the state space of every address operand.
 
 use super::super::{
-    code::{Address, CopyKind, CopyOp, MbarrierKind, MbarrierOp, Op, Src},
+    code::{Address, CopyKind, CopyOp, MbarrierOp, Op, Src},
     step,
 };
 use super::{Decoder, append};
 use crate::{
     Stop,
+    object::MbarrierKind,
     sem::atomic::{AtomicOp, Rmw},
 };
 use margay_ir::{Func, Inst, MemSpace, Operand, operand_types};
@@ -155,26 +156,7 @@ impl Decoder<'_> {
     /// `mbarrier`
     pub(super) fn mbarrier(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
-        let expect = v.has(Mod::ExpectTx);
-        let kind = match () {
-            _ if v.has(Mod::Init) => MbarrierKind::Init,
-            _ if v.has(Mod::Inval) => MbarrierKind::Inval,
-            _ if v.has(Mod::ArriveDrop) && expect => MbarrierKind::DropExpect,
-            _ if v.has(Mod::ArriveDrop) => MbarrierKind::Drop,
-            _ if v.has(Mod::Arrive) && expect => MbarrierKind::ArriveExpect,
-            _ if v.has(Mod::Arrive) => MbarrierKind::Arrive,
-            _ if expect => MbarrierKind::Expect,
-            _ if v.has(Mod::CompleteTx) => MbarrierKind::Complete,
-            _ if v.has(Mod::PendingCount) => MbarrierKind::Pending,
-            _ if v.has(Mod::TestWait) || v.has(Mod::TryWait) => {
-                if v.has(Mod::Parity) {
-                    MbarrierKind::WaitParity
-                } else {
-                    MbarrierKind::Wait
-                }
-            }
-            _ => return Err(self.lacks(v)),
-        };
+        let Some(kind) = MbarrierKind::of(v) else { return Err(self.lacks(v)) };
         let (addresses, values) = self.operands(func, inst)?;
         let types = operand_types(func, inst);
         let dst = func.operands(inst.dsts).first().map(|d| self.dst(func, d, types.dsts[0]));

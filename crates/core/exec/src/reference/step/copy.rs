@@ -1,7 +1,7 @@
 //! Asynchronous copies and reductions, done at issue (manual, sections 9.7.9.12, 9.7.9.13 and 9.7.9.25; 9.7.13.7).
 
 use super::super::{
-    code::{Address, CopyKind, CopyOp, Flow, MbarrierKind, MbarrierOp, Op},
+    code::{Address, CopyKind, CopyOp, Flow, MbarrierOp, Op},
     ctx::Ctx,
     state::lanes,
 };
@@ -11,6 +11,7 @@ use super::{atomic, matrix, mbarrier};
 use crate::{
     AccessKind, FaultKind, Grouped, LANES, SyncKind,
     mem::{self, Kind},
+    object::MbarrierKind,
     sem::atomic::Rmw,
 };
 use margay_ir::MemSpace;

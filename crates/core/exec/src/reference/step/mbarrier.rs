@@ -2,7 +2,7 @@
 //! stores are atomic.
 
 use super::super::{
-    code::{Flow, MbarrierKind, MbarrierOp, Op},
+    code::{Flow, MbarrierOp, Op},
     ctx::Ctx,
     schedule::SPINS,
     state::lanes,
@@ -11,7 +11,7 @@ use super::address::{Region, addresses, bad_access, find_allocation};
 use super::{copy::peers, watch};
 use crate::{
     FaultKind, LANES, ObjectStep, mem,
-    object::{LIMIT, Object, PHASE},
+    object::{LIMIT, MbarrierKind, Object, PHASE},
 };
 
 /// Updates the object at a host address; returns its previous bits.

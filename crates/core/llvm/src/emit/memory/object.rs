@@ -6,7 +6,7 @@ use crate::emit::{
     memory::{PROGRAM, address::Address},
     text::{Elem, Ty, Val, constant, fill, int, per_lane},
 };
-use margay_exec::object::{EXPECTED_AT, LIMIT, PHASE, TX_AT, TX_MASK, VALID};
+use margay_exec::object::{EXPECTED_AT, LIMIT, MbarrierKind, PHASE, TX_AT, TX_MASK, VALID};
 use margay_ir::{Inst, MemSpace, Operand, pass::Shape};
 use margay_isa::Mod;
 
@@ -37,44 +37,50 @@ impl Emitter<'_> {
         })
     }
 
+    /// The operation of an instruction; `None` if it has no native code.
     fn operation(&mut self, inst: &Inst) -> Result<Option<Operation>> {
-        let variant = self.func.variant(inst).clone();
-        let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
-        let has = |mods: &[Mod]| mods.iter().any(|m| variant.has(*m));
-        let one = int(Elem::I64, 1);
-        if !matches!(srcs.first(), Some(Operand::Mem(..))) {
+        const WITHOUT: [Mod; 5] =
+            [Mod::PhasePrimary, Mod::PhaseConditional, Mod::MulticastCluster32b, Mod::NoComplete, Mod::LayoutV1];
+        let variant = self.func.variant(inst);
+        let srcs = self.func.operands(inst.srcs);
+        if WITHOUT.iter().any(|m| variant.has(*m)) || !matches!(srcs.first(), Some(Operand::Mem(..))) {
             return Ok(None);
         }
-        let word = |e: &mut Self, at: usize| -> Result<Option<Val>> {
-            let operand = match srcs.get(at) {
-                Some(Operand::Reg(r)) => e.constant_or(*r),
-                Some(operand) => *operand,
-                None => return Ok(None),
-            };
-            let v = e.value(&operand, Elem::I32)?;
-            let v = e.w.resize(&v, Elem::I64, false);
-            Ok(Some(v).filter(|v| !v.ty.vector))
-        };
-        Ok(match () {
-            _ if has(&[Mod::PhasePrimary, Mod::PhaseConditional, Mod::MulticastCluster32b, Mod::NoComplete]) => None,
-            _ if has(&[Mod::LayoutV1, Mod::ArriveDrop]) => None,
-            _ if has(&[Mod::Init]) => word(self, 1)?.map(Operation::Init),
-            _ if has(&[Mod::TestWait, Mod::TryWait]) => {
-                let parity = has(&[Mod::Parity]);
+        let one = int(Elem::I64, 1);
+        Ok(match MbarrierKind::of(variant) {
+            Some(MbarrierKind::Init) => self.common_number(srcs.get(1))?.map(Operation::Init),
+            Some(kind @ (MbarrierKind::Wait | MbarrierKind::WaitParity)) => {
+                let parity = kind == MbarrierKind::WaitParity;
                 let state = self.value(&srcs[1], if parity { Elem::I32 } else { Elem::I64 })?;
                 Some(Operation::Wait { state, parity })
             }
             // The states of several lanes could not be computed by one subtraction.
-            _ if has(&[Mod::Arrive]) && has(&[Mod::ExpectTx]) => match srcs.get(1) {
-                Some(_) if self.func.operands(inst.dsts).iter().any(|d| matches!(d, Operand::Reg(_))) => None,
-                _ => word(self, 1)?.map(|bytes| Operation::Arrive { count: one, bytes: Some(bytes) }),
-            },
-            _ if has(&[Mod::Arrive]) => match srcs.len() {
-                1 => Some(Operation::Arrive { count: one, bytes: None }),
-                _ => word(self, 1)?.map(|count| Operation::Arrive { count, bytes: None }),
-            },
+            Some(MbarrierKind::ArriveExpect)
+                if self.func.operands(inst.dsts).iter().any(|d| matches!(d, Operand::Reg(_))) =>
+            {
+                None
+            }
+            Some(MbarrierKind::ArriveExpect) => {
+                self.common_number(srcs.get(1))?.map(|bytes| Operation::Arrive { count: one, bytes: Some(bytes) })
+            }
+            Some(MbarrierKind::Arrive) if srcs.len() == 1 => Some(Operation::Arrive { count: one, bytes: None }),
+            Some(MbarrierKind::Arrive) => {
+                self.common_number(srcs.get(1))?.map(|count| Operation::Arrive { count, bytes: None })
+            }
             _ => None,
         })
+    }
+
+    /// The value of a 32-bit operand, if there is one and all lanes have the same.
+    fn common_number(&mut self, operand: Option<&Operand>) -> Result<Option<Val>> {
+        let operand = match operand {
+            Some(Operand::Reg(r)) => self.constant_or(*r),
+            Some(operand) => *operand,
+            None => return Ok(None),
+        };
+        let v = self.value(&operand, Elem::I32)?;
+        let v = self.w.resize(&v, Elem::I64, false);
+        Ok(Some(v).filter(|v| !v.ty.vector))
     }
 
     /// The address of the first lane and, unless the address is uniform, whether other lanes have a different one.
