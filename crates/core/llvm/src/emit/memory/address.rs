@@ -6,7 +6,7 @@ use crate::emit::{
     function::{Emitter, Mode, Result},
     memory::bounds::Check,
     memory::group::{Group, Grouped, Member},
-    text::{Elem, Val, constant, int, per_lane},
+    text::{Elem, Val, Writer, constant, int, per_lane},
 };
 use margay_ir::{
     Inst, MemBase, MemSpace, Operand, RANK_SHIFT, VReg,
@@ -35,6 +35,18 @@ impl Address {
     /// The same address in all lanes.
     pub fn uniform(v: Val) -> Address {
         Address::Affine { bases: vec![v], width: 32, stride: 0 }
+    }
+
+    /// The addresses `bytes` bytes further on.
+    pub(super) fn plus(&self, w: &mut Writer, bytes: i64) -> Address {
+        match self {
+            Address::Lanes(all) => Address::Lanes(w.op_const("add", all, bytes.into())),
+            Address::Affine { bases, width, stride } => Address::Affine {
+                bases: bases.iter().map(|base| w.op_const("add", base, bytes.into())).collect(),
+                width: *width,
+                stride: *stride,
+            },
+        }
     }
 }
 

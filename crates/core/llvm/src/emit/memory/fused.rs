@@ -304,7 +304,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Stores elements that make up a row, or each by itself where lanes are left out or addresses are no row after all.
+    /// Stores elements that make up a row, or as words where lanes are left out or addresses are no row after all.
     fn store_row(&mut self, fused: &Fused, variables: &[Val], target: &Operand, ty: Ty) -> Result<()> {
         let mut parts: Vec<(i64, &Val)> = fused.members.iter().map(|m| m.offset - fused.least).zip(variables).collect();
         parts.sort_by_key(|(offset, _)| *offset);
@@ -315,19 +315,32 @@ impl Emitter<'_> {
                 e.put(address, &values, bytes, None, Strength::Weak);
                 return Ok(());
             }
-            for ((offset, _), v) in parts.iter().zip(&values) {
-                let at = match address {
-                    Address::Lanes(all) => Address::Lanes(e.w.op_const("add", all, i128::from(*offset))),
-                    Address::Affine { bases, width, stride } => Address::Affine {
-                        bases: bases.iter().map(|b| e.w.op_const("add", b, i128::from(*offset))).collect(),
-                        width: *width,
-                        stride: *stride,
-                    },
-                };
-                e.put(&at, std::slice::from_ref(v), bytes, None, Strength::Weak);
+            let (count, elem) = word(bytes);
+            for (elements, k) in values.chunks(count).zip(0..) {
+                let at = address.plus(&mut e.w, k * count as i64 * i64::from(bytes));
+                if elements.len() == count {
+                    let all = e.packed(elements, elem);
+                    e.put(&at, &[all], elem.bits() / 8, None, Strength::Weak);
+                    continue;
+                }
+                for (element, k) in elements.iter().zip(0..) {
+                    let at = at.plus(&mut e.w, k * i64::from(bytes));
+                    e.put(&at, std::slice::from_ref(element), bytes, None, Strength::Weak);
+                }
             }
             Ok(())
         })
+    }
+
+    /// Elements of a lane as one word, the first one in the lowest bits.
+    fn packed(&mut self, elements: &[Val], word: Elem) -> Val {
+        let mut all = self.w.resize(&elements[0], word, false);
+        for (element, k) in elements.iter().zip(0..).skip(1) {
+            let element = self.w.resize(element, word, false);
+            let element = self.w.op_const("shl", &element, k * i128::from(elements[0].ty.elem.bits()));
+            all = self.w.op("or", &all, &element);
+        }
+        all
     }
 
     /// Emits an access to all elements, which is aligned as each of them is.
