@@ -88,7 +88,6 @@ impl Emitter<'_> {
         }
         self.w.jump("r0.head");
         let regions = Regions::new(&self.prepared.cfg, &self.prepared.barriers);
-        self.grid_loop.together = self.stay_together(&regions);
         self.grid_loop.synchronous = self.is_synchronous();
         self.begin_checks_ahead();
         for (k, region) in regions.list.iter().enumerate() {
@@ -141,8 +140,8 @@ impl Emitter<'_> {
     }
 
     /// Whether all threads reach every barrier, in full warps: in a region that another one may follow, no thread exits without the others.
-    fn stay_together(&self, regions: &Regions) -> bool {
-        let func = self.func;
+    pub fn stay_together(&self) -> bool {
+        let (func, regions) = (self.func, Regions::new(&self.prepared.cfg, &self.prepared.barriers));
         let whole = self.options.warp.block.is_some_and(|b| b.iter().product::<u32>() % 32 == 0);
         let apart = |b: usize, cta: &Uniformity| {
             let term = &func.blocks[b].term;

@@ -91,8 +91,8 @@ impl Options {
     }
 }
 
-/// Back edges between two yields to other lanes and warps, in functions whose loops may wait for them. So often lanes try to take a lock before
-/// the one that holds it goes on.
+/// Back edges between two yields to other lanes and warps, in functions whose loops may wait for them. Lanes try this many times to take a
+/// lock before the lane that holds it continues.
 const YIELD_PERIOD: u32 = 32;
 
 /// Back edges between two safepoints, in all other functions.
@@ -301,6 +301,7 @@ impl Emitter<'_> {
         self.allocate();
         self.allocate_serial(serial);
         self.fuse_accesses();
+        self.grid_loop.together = self.role == Role::Grid && self.stay_together();
         self.interleave_frame();
         self.w.block("start");
         self.begin_combining();

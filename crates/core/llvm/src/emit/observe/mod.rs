@@ -49,14 +49,18 @@ impl Emitter<'_> {
 
     /// Whether accesses to local memory need no report: no address of it becomes generic, so that no other thread has one.
     pub fn is_local_private(&self) -> bool {
-        let Some(Interest { progress, bounds, .. }) = self.options.observe else { return false };
+        let Some(Interest { bounds, .. }) = self.options.observe else { return false };
         let leaks = |inst: &Inst| {
             let variant = self.func.variant(inst);
             variant.op == Opcode::Cvta && variant.has(Mod::Local) && !variant.has(Mod::To)
         };
-        // If threads may skip barriers, it matters where they were last.
-        let apart = progress && !self.prepared.barriers.is_empty();
-        !bounds && !apart && !self.func.insts.iter().any(leaks)
+        !bounds && !self.follows_threads() && !self.func.insts.iter().any(leaks)
+    }
+
+    /// Whether the observer learns where each thread was last, because some may end without coming to a barrier.
+    fn follows_threads(&self) -> bool {
+        let progress = self.options.observe.is_some_and(|interest| interest.progress);
+        progress && !self.prepared.barriers.is_empty() && !self.grid_loop.together
     }
 
     /// Refuses shuffles that may read inactive lanes, other than those that all lanes were to execute: only the reference engine follows
@@ -146,7 +150,7 @@ impl Emitter<'_> {
         mask: Option<&Val>,
     ) {
         let space = inst.space.unwrap_or(MemSpace::Generic);
-        let Some(Interest { order, progress, bounds }) = self.options.observe else { return };
+        let Some(Interest { order, bounds, .. }) = self.options.observe else { return };
         if space == MemSpace::KernelParam {
             return;
         }
@@ -165,8 +169,7 @@ impl Emitter<'_> {
         };
         let kind = SiteKind::Observed { bytes, access, stride };
         if !order {
-            // Where a thread was last matters only if some may end before others.
-            if progress && !self.prepared.barriers.is_empty() && !self.grid_loop.together && !self.goes_on_to_access() {
+            if self.follows_threads() && !self.goes_on_to_access() {
                 let (site, lanes) = (self.site(kind), self.lane_bits(mask));
                 self.note_load(site, &lanes, &int(Elem::I64, 0));
             }
@@ -175,8 +178,7 @@ impl Emitter<'_> {
         let site = self.site(kind);
         let weak = Ordering::of(self.func.variant(inst), access).semantics == Semantics::Weak;
         let away = matches!(space, MemSpace::Global | MemSpace::Generic) && weak && access != AccessKind::Atomic;
-        // If threads may skip barriers, it matters where they were last.
-        let joined = if away && !(progress && !self.prepared.barriers.is_empty() && !self.grid_loop.together) {
+        let joined = if away && !self.follows_threads() {
             let outside = self.leaves(site, address, (31 * stride as i64).min(0));
             outside.map(|outside| self.unlikely(&outside, mask))
         } else {
@@ -218,32 +220,14 @@ impl Emitter<'_> {
             return;
         }
         let site = int(Elem::I32, site as i128);
-        let stored = match values.first() {
-            None => named(Ty::scalar(Elem::Ptr), "null"),
-            Some(first) => {
-                let size = u64::from(first.ty.elem.bits() / 8) * 32;
-                let row = self.w.alloca(&format!("[{} x i8]", size * values.len() as u64), 64);
-                for (k, v) in values.iter().enumerate() {
-                    let (v, p) = (self.w.splat(v), self.w.offset_const(&row, k as u64 * size));
-                    self.w.store(&v, &p, 8);
-                }
-                row
-            }
-        };
+        let stored = self.stored_rows(values);
         match address {
             Address::Affine { bases, width: 32, .. } => {
                 let stride = int(Elem::I64, i128::from(stride as i64));
                 self.helper(Helper::ObserveRow, &[&site, &lanes, &bases[0], &stride, &stored]);
             }
             Address::Affine { bases, width, .. } if !values.is_empty() && LineUse::are_apart(stride, bytes) => {
-                // Rows are reported one by one, unless they may overlap.
-                let mut overlap: Option<Val> = None;
-                for pair in bases.windows(2) {
-                    let end = self.w.op_const("add", &pair[0], i128::from(u64::from(*width) * stride));
-                    let behind = self.w.cmp("icmp ult", &pair[1], &end);
-                    overlap = Some(self.either(overlap, behind));
-                }
-                let Some(overlap) = overlap else { return };
+                let Some(overlap) = self.may_overlap(bases, u64::from(*width) * stride) else { return };
                 let [all, each, on] = ["overlap", "apart", "observed"].map(|s| self.w.label(s));
                 self.w.branch_unlikely(&overlap, &all, &each);
                 self.diamond(
@@ -266,6 +250,29 @@ impl Emitter<'_> {
                 self.helper(Helper::Observe, &[&site, &lanes, &list, &stored]);
             }
         }
+    }
+
+    /// The address of a variable with the values that an access stores, one row of lanes after another; null if there are none.
+    fn stored_rows(&mut self, values: &[Val]) -> Val {
+        let Some(first) = values.first() else { return named(Ty::scalar(Elem::Ptr), "null") };
+        let size = u64::from(first.ty.elem.bits() / 8) * 32;
+        let row = self.w.alloca(&format!("[{} x i8]", size * values.len() as u64), 64);
+        for (k, v) in values.iter().enumerate() {
+            let (v, p) = (self.w.splat(v), self.w.offset_const(&row, k as u64 * size));
+            self.w.store(&v, &p, 8);
+        }
+        row
+    }
+
+    /// Whether some of these rows of `bytes` bytes begin before the end of the one before; `None` if there is only one row.
+    fn may_overlap(&mut self, bases: &[Val], bytes: u64) -> Option<Val> {
+        let mut overlap: Option<Val> = None;
+        for pair in bases.windows(2) {
+            let end = self.w.op_const("add", &pair[0], bytes.into());
+            let behind = self.w.cmp("icmp ult", &pair[1], &end);
+            overlap = Some(self.either(overlap, behind));
+        }
+        overlap
     }
 
     /// The lanes of one of several rows, and the address that lane 0 of the warp would have if the row went on there.

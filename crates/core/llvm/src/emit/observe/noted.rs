@@ -6,13 +6,13 @@
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
-    function::affine::rows,
+    function::affine::{Row, rows},
     function::{Emitter, GridLoop},
     known::Mark,
     memory::address::Address,
     text::{Elem, Ty, Val, constant, int},
 };
-use margay_exec::{AccessKind, Interest, LINE_BYTES, LineUse, RowLoad};
+use margay_exec::{AccessKind, LINE_BYTES, LineUse, RowLoad};
 use margay_ir::{BlockId, Func, Inst, MemSpace, pass::conditions_of_use};
 use margay_isa::{Effect, Mod, Opcode};
 use std::mem::offset_of;
@@ -42,9 +42,6 @@ impl Run {
 impl Emitter<'_> {
     /// Whether a store or load need not be reported if the lines allow it.
     fn may_be_noted(&self, (inst, access): (&Inst, AccessKind), address: &Address, bytes: u32) -> bool {
-        let Some(Interest { progress, .. }) = self.options.observe else { return false };
-        // If threads may skip barriers, it matters where they were last.
-        let apart = progress && !self.prepared.barriers.is_empty() && !self.grid_loop.together;
         let evenly = match (access, address) {
             (AccessKind::Load, Address::Affine { stride, .. }) => (0..=16).contains(stride),
             // What asynchronous copies read must have been seen by their proxy too.
@@ -53,7 +50,11 @@ impl Emitter<'_> {
             }
             _ => false,
         };
-        !apart && evenly && bytes <= 16 && inst.space == Some(MemSpace::Shared) && !self.is_ahead(access)
+        !self.follows_threads()
+            && evenly
+            && bytes <= 16
+            && inst.space == Some(MemSpace::Shared)
+            && !self.is_ahead(access)
     }
 
     /// Whether an access is a load whose value is used under conditions, so that the observer wants to know whether they hold.
@@ -93,18 +94,8 @@ impl Emitter<'_> {
             self.report_unless_not(&waiting, &report);
         }
         let (all, whole) = (self.lane_bits(mask), self.lanes(mask).is_none());
-        let runs: Vec<Run> = rows(*width)
-            .zip(bases)
-            .map(|(row, base)| {
-                let here = ((1u64 << row.width) - 1) << (row.width * row.index);
-                let before = i64::from(row.width * row.index) * stride;
-                let lanes = self.w.op_const("and", &all, i128::from(here as u32 as i32));
-                let origin = self.w.op_const("add", base, -i128::from(before));
-                let reach = (u64::from(row.width) - 1) * *stride as u64 + u64::from(bytes) - 1;
-                let ends = self.ends_of(&origin, &lanes, (*stride as u64, bytes));
-                Run { origin, ends, reach, lanes }
-            })
-            .collect();
+        let runs: Vec<Run> =
+            rows(*width).zip(bases).map(|(row, base)| self.run(row, base, (*stride, bytes), &all)).collect();
         // Lanes of several runs may store to the same place.
         for pair in runs.windows(2).filter(|_| access == AccessKind::Store) {
             let behind = self.w.cmp("icmp ule", &pair[1].ends[0], &pair[0].ends[1]);
@@ -137,6 +128,17 @@ impl Emitter<'_> {
         Some((on, mark))
     }
 
+    /// The accesses of `bytes` bytes by a row of lanes, `stride` bytes apart from `base` on; `active` has the bits of the warp's lanes.
+    fn run(&mut self, row: Row, base: &Val, (stride, bytes): (i64, u32), active: &Val) -> Run {
+        let here = ((1u64 << row.width) - 1) << (row.width * row.index);
+        let before = i64::from(row.width * row.index) * stride;
+        let lanes = self.w.op_const("and", active, i128::from(here as u32 as i32));
+        let origin = self.w.op_const("add", base, -i128::from(before));
+        let reach = (u64::from(row.width) - 1) * stride as u64 + u64::from(bytes) - 1;
+        let ends = self.ends_of(&origin, &lanes, (stride as u64, bytes));
+        Run { origin, ends, reach, lanes }
+    }
+
     /// The use of lines by a row whose lanes have words of their own, while they only load.
     fn own_use(&mut self, read: &Val, run: &Run, bytes: u32) -> Val {
         let warp = self.warp_index();
@@ -149,8 +151,8 @@ impl Emitter<'_> {
         self.w.op("or", read, &way)
     }
 
-    /// Whether an access must be reported because of the last use of a line, and the use after it if not: [`LineUse`]. `read` stands for
-    /// loads by any lanes, `own` for those by lanes that have words of their own.
+    /// Whether an access must be reported because of the last use of a line and, if not, the use after it ([`LineUse`]). `read` is the use for
+    /// loads by any lanes, `own` the one for loads by lanes that have words of their own.
     fn next_use(&mut self, access: AccessKind, known: &Val, read: &Val, own: Option<&Val>) -> (Val, Val) {
         let changed = i128::from(LineUse::CHANGED);
         let fresh = self.w.cmp("icmp ult", known, read);
@@ -326,8 +328,8 @@ impl Emitter<'_> {
         self.func.insts.iter().all(|inst| is_synchronous(self.func, inst))
     }
 
-    /// Whether nothing that threads of a CTA do in a region can race with loads from shared memory: all of them run it between two barriers,
-    /// and it does not write there.
+    /// Whether loads from shared memory in a region cannot race with anything that the CTA's threads do there: all threads execute the region
+    /// between two barriers, and it does not write shared memory.
     pub fn only_loads_shared(&self, blocks: &[BlockId]) -> bool {
         let func = self.func;
         let GridLoop { together, synchronous, .. } = self.grid_loop;
