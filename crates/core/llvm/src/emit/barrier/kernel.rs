@@ -235,7 +235,7 @@ impl Emitter<'_> {
             Some(_) => self.remaining_lanes(&after),
             None => self.initial_lanes(),
         };
-        self.reset_registers(before.is_none());
+        self.reset_registers(before);
         if let Some(b) = before {
             self.restore_registers(b, &shared)?;
             if let Some((r, v)) = reduced {

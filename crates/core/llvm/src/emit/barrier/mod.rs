@@ -142,7 +142,7 @@ impl Emitter<'_> {
     }
 
     fn wait_in_cluster(&mut self, barrier: u32) -> Result<()> {
-        self.cluster_barrier(true);
+        self.cluster_barrier(SiteKind::Cluster { waits: true });
         let bits = self.active_bits();
         self.park(barrier, &bits);
         let position = self.prepared.cfg.position[self.prepared.barriers[barrier as usize].block.0 as usize];
@@ -150,9 +150,9 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The active lanes arrive at the cluster's barrier, or wait at it.
-    pub fn cluster_barrier(&mut self, waits: bool) {
-        let site = int(Elem::I32, self.site(SiteKind::Cluster { waits }) as i128);
+    /// The active lanes arrive at the cluster's barrier, or wait at it: a [`SiteKind::Cluster`].
+    pub fn cluster_barrier(&mut self, kind: SiteKind) {
+        let site = int(Elem::I32, self.site(kind) as i128);
         let bits = self.active_bits();
         self.helper(Helper::Cluster, &[&site, &bits]);
     }

@@ -402,9 +402,10 @@ impl Emitter<'_> {
         }
     }
 
-    /// Resets the state of a warp that enters a region: the values of an earlier warp become poison, and in the
-    /// first region registers that may be read uninitialized become zero.
-    pub fn reset_registers(&mut self, first: bool) {
+    /// Resets the state of a warp that enters the region behind barrier `before`: the values of an earlier warp become poison. In the first
+    /// region, which has no barrier before it, registers that may be read uninitialized become zero.
+    pub fn reset_registers(&mut self, before: Option<u32>) {
+        let first = before.is_none();
         // Values of an earlier warp in registers that are defined here are dead; LLVM must see that.
         let mut defined = BitSet::new(self.func.regs.len());
         let func = self.func;

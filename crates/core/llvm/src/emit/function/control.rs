@@ -388,7 +388,7 @@ impl Emitter<'_> {
         match (variant.op.row().effect, op) {
             (_, Opcode::Bar | Opcode::Barrier) if variant.has(Mod::Warp) => self.warp_barrier(inst),
             (_, Opcode::Barrier) if variant.has(Mod::Cluster) => {
-                self.cluster_barrier(false);
+                self.cluster_barrier(SiteKind::Cluster { waits: false });
                 Ok(())
             }
             (_, Opcode::Tcgen05) if self.options.cluster.is_some() => self.refuse("tensor memory in a cluster launch"),

@@ -32,21 +32,33 @@ fn no_object() -> String {
             ("heap_size", &at::HEAP_SIZE),
             ("heap_table", &at::HEAP_TABLE),
             ("granule", &mem::Arena::GRANULE.ilog2()),
-            ("over_one", &over_object(true, "%lead", "%bytes")),
-            ("over_each", &over_object(false, "%safe", "%bytes.all")),
+            ("over_one", &over_object(Lanes::One, "%lead", "%bytes")),
+            ("over_each", &over_object(Lanes::Each, "%safe", "%bytes.all")),
         ],
     )
 }
 
+/// Whose accesses are compared with objects of the heap.
+enum Lanes {
+    /// Those of one lane, in scalars.
+    One,
+    /// Those of each lane, in vectors.
+    Each,
+}
+
 /// Whether an access of this many bytes at an offset in the device heap leaves the object there; `%granule.x` and `%entry.x` are the
-/// offset's granule and the table's entry for it ([`mem::Arena`]): scalars if `x` is `one`, vectors if it is `each`.
-fn over_object(one: bool, offset: &str, bytes: &str) -> String {
-    let constant = |n: u64| if one { n.to_string() } else { format!("splat (i64 {n})") };
+/// offset's granule and the table's entry for it ([`mem::Arena`]), where `x` is the name of the lanes.
+fn over_object(lanes: Lanes, offset: &str, bytes: &str) -> String {
+    let (x, vector) = match lanes {
+        Lanes::One => ("one", false),
+        Lanes::Each => ("each", true),
+    };
+    let constant = |n: u64| if vector { format!("splat (i64 {n})") } else { n.to_string() };
     fill(
         include_str!("slow/over_object.ll"),
         &[
-            ("x", &if one { "one" } else { "each" }),
-            ("ty", &Ty { elem: Elem::I64, vector: !one }),
+            ("x", &x),
+            ("ty", &Ty { elem: Elem::I64, vector }),
             ("offset", &offset),
             ("bytes", &bytes),
             ("length", &constant(mem::Arena::LENGTH)),
