@@ -40,6 +40,11 @@ impl Sanitizer {
         if state.threads.any_released() || cta.threads.uncertain(e.actor.warp) != 0 {
             return false;
         }
+        // Most that begin in shared memory are deferred.
+        let first = e.addresses[e.actor.lanes.trailing_zeros() as usize & 31];
+        if first.wrapping_sub(cta.shared.0) < cta.shared.1 {
+            return self.defer_spread(state, e, (index, site));
+        }
         let range = range(e);
         match () {
             _ if meets(e, range, cta.shared) => self.defer_spread(state, e, (index, site)),
