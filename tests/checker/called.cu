@@ -1,4 +1,4 @@
-// Compiled with -G: atomics and loads of flags are functions that are called, and a thread that repeats the call waits all the same.
+// Compiled with -G: loads of flags are functions that are called, and a thread that repeats the call waits all the same.
 #include <cuda/atomic>
 #define K extern "C" __global__ void
 #define T threadIdx.x
@@ -16,7 +16,7 @@ K polled_right(int* data, int* flag, int* out) {
     __syncthreads();
     if (T == 0) atomicExch(flag, 1);
   } else {
-    if (T == 0) { while (atomicAdd(flag, 0) == 0) {} __threadfence(); }
+    if (T == 0) { while (dev<int>(*flag).load(relaxed) == 0) {} __threadfence(); }
     __syncthreads();
     out[T] = data[T ^ 1];
   }
@@ -29,7 +29,7 @@ K polled_wrong(int* data, int* flag, int* out) {
     __syncthreads();
     if (T == 0) atomicExch(flag, 1);
   } else {
-    if (T == 0) { while (atomicAdd(flag, 0) == 0) {} }
+    if (T == 0) { while (dev<int>(*flag).load(relaxed) == 0) {} }
     __syncthreads();
     out[T] = data[T ^ 1];                                         //~ race
     //? `__threadfence()` is missing after it is read

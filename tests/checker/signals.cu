@@ -49,7 +49,7 @@ K before_wrong(const int* in, int* out) {
 //@ block=64
 K after_wrong(const int* in, int* out) {
   hand_over<WARP_AFTER>(in, out);
-  //? has acquired what precedes, but this thread has not: `__syncwarp()` is missing after that
+  //? is missing between signals.cu:22 and signals.cu:30
 }
 // A thread sets a flag for its CTA, and one waits for it.
 template <class Fence> __device__ inline void tell(int* data, int* flag, int* out, Fence fence) {
@@ -99,5 +99,5 @@ K reverse_right(const int* in, int* out) { reverse<true>(in, out); }
 //@ block=64
 K reverse_wrong(const int* in, int* out) {
   reverse<false>(in, out);
-  //? `__syncthreads()` is missing between signals.cu:93 and signals.cu:95
+  //? `__syncthreads()` is missing between signals.cu:95 and signals.cu:93
 }
