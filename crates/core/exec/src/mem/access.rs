@@ -3,6 +3,7 @@
 use super::{
     Block,
     raw::{AtomicU128, Cell},
+    untouched,
 };
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -129,6 +130,9 @@ pub fn fill(block: &Block, address: u64, pattern: &[u8], size: usize) -> Option<
     if !block.contains(address, size) || pattern.is_empty() {
         return None;
     }
+    if pattern.iter().all(|b| *b == 0) {
+        return untouched::zero(block, address, size).or_else(|| fill_bytes(block, address, 0, size));
+    }
     if let [byte] = pattern {
         return fill_bytes(block, address, *byte, size);
     }
@@ -144,7 +148,7 @@ pub fn fill(block: &Block, address: u64, pattern: &[u8], size: usize) -> Option<
 }
 
 /// Fills with a single byte, without a buffer: windows of CTAs and threads are many, small, and cleared this way.
-fn fill_bytes(block: &Block, address: u64, byte: u8, size: usize) -> Option<()> {
+pub(super) fn fill_bytes(block: &Block, address: u64, byte: u8, size: usize) -> Option<()> {
     let (head, words, tail) = split(address, size);
     let (middle, last) = (address + head as u64, address + (head + 8 * words) as u64);
     block.cells::<AtomicU8>(address, head)?.iter().for_each(|c| c.store(byte, Relaxed));

@@ -18,6 +18,7 @@ mod origins;
 mod ranges;
 mod raw;
 mod rows;
+mod untouched;
 mod written;
 
 pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes};

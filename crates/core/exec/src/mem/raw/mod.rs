@@ -312,6 +312,11 @@ impl Block {
         true
     }
 
+    /// Whether the block's memory is from the system's allocator and not shared: only this process's pages hold its contents.
+    pub fn has_private_pages(&self) -> bool {
+        matches!(self.owner, Owner::Allocator(_)) && !self.shared.load(Relaxed)
+    }
+
     /// Whether the block owns its memory.
     pub fn is_owned(&self) -> bool {
         !matches!(self.owner, Owner::Lender)
