@@ -112,7 +112,7 @@ pub struct WarpCtx {
     pub parked: Cell<u64>,
     /// By lane: the site at which it has polled memory last, plus one; 0 if it has not.
     pub polled: [Cell<u32>; 32],
-    /// What sections that lanes may run one after another have taken in this launch, in the order of `emit/function/serial.rs`.
+    /// What sections that lanes may run one after another have taken in this launch, in the order of `Past` in `emit/function/serial`.
     pub sections: [[Cell<u64>; SECTION_SUMS]; SECTIONS],
 }
 
